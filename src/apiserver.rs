@@ -1,0 +1,311 @@
+//! The one door to the API server: sends a request, counts it, repeats it where
+//! that is safe, and turns what comes back into bytes or a typed error.
+//!
+//! It knows HTTP and Kubernetes' Status, and nothing of ApplySets. How the
+//! connection is made (kubeconfig, credentials) is the business of `connection`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde::Deserialize;
+
+/// How often a request is sent at most, the first time included.
+const ATTEMPTS: u32 = 5;
+/// The first pause before a request is sent again; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// The longest pause that a server's Retry-After is honoured with.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A connection to an API server that counts the requests sent through it.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: kube::Client,
+    requests: Arc<AtomicU64>,
+    request_timeout: Duration,
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// 2xx.
+    pub status: StatusCode,
+    /// The whole body.
+    pub body: Bytes,
+    /// Texts of the `Warning` headers (code 299) that the server sent along.
+    pub warnings: Vec<String>,
+}
+
+/// A request that did not succeed, with what was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: {kind}")]
+pub struct ApiError {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// What went wrong.
+    #[source]
+    pub kind: ApiErrorKind,
+}
+
+/// Why a request did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiErrorKind {
+    /// The server answered with a status of 300 or above.
+    #[error("{}", .0.message)]
+    Status(Box<Status>),
+    /// No answer came: connection refused, reset, TLS, credentials plugin.
+    #[error("{0}")]
+    Connection(String),
+    /// No answer came in time.
+    #[error("no answer within {} seconds", .0.as_secs())]
+    Timeout(Duration),
+    /// The answer is not what the API promises.
+    #[error("the server's answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// The parts of `metav1.Status` that decisions and messages need.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason, such as `Conflict`.
+    pub reason: String,
+    /// Text for people.
+    pub message: String,
+    /// The object and the causes.
+    pub details: StatusDetails,
+}
+
+/// `metav1.StatusDetails`.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StatusDetails {
+    /// One entry for each field at fault.
+    pub causes: Vec<StatusCause>,
+    /// Seconds after which the server asks to be tried again.
+    pub retry_after_seconds: u32,
+}
+
+/// `metav1.StatusCause`.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct StatusCause {
+    /// Machine-readable reason, such as `FieldManagerConflict`.
+    pub reason: String,
+    /// Text for people.
+    pub message: String,
+    /// The field, in the path syntax of the server.
+    pub field: String,
+}
+
+impl ApiError {
+    /// The HTTP status, where the server answered at all.
+    pub fn status(&self) -> Option<&Status> {
+        match &self.kind {
+            ApiErrorKind::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Whether the server answered with this HTTP status code.
+    pub fn is(&self, code: StatusCode) -> bool {
+        self.status().is_some_and(|status| status.code == code.as_u16())
+    }
+}
+
+impl ApiServer {
+    /// Wraps a client; `request_timeout` limits each attempt of each request.
+    ///
+    /// The client must not repeat requests by itself, or the count is wrong.
+    pub fn new(client: kube::Client, request_timeout: Duration) -> Self {
+        Self {
+            client,
+            requests: Arc::new(AtomicU64::new(0)),
+            request_timeout,
+        }
+    }
+
+    /// How many HTTP requests were sent so far, repeated ones included.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// GET of a path with its query, asking for `accept`.
+    pub async fn get(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
+        self.send(Call {
+            method: Method::GET,
+            path: path.to_owned(),
+            accept: accept.to_owned(),
+            content_type: None,
+            body: Bytes::new(),
+        })
+        .await
+    }
+
+    /// Sends a call and, while the server or the network says "later", sends it again.
+    ///
+    /// Every call of this program may be repeated: server-side apply and reads are
+    /// idempotent, deletes carry preconditions, and whoever creates a parent reads
+    /// it again when it exists already.
+    pub async fn send(&self, call: Call) -> Result<Reply, ApiError> {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.send_once(&call).await {
+                Ok(reply) => return Ok(reply),
+                Err(failure) => failure,
+            };
+            if attempt == ATTEMPTS || !failure.may_pass {
+                return Err(ApiError {
+                    method: call.method,
+                    path: call.path,
+                    kind: failure.kind,
+                });
+            }
+            tokio::time::sleep(failure.retry_after.unwrap_or(pause).min(LONGEST_PAUSE)).await;
+            pause *= 2;
+            attempt += 1;
+        }
+    }
+
+    async fn send_once(&self, call: &Call) -> Result<Reply, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let request = call.to_request()?;
+        let exchange = async {
+            let response = self.client.send(request).await.map_err(Failure::connection)?;
+            let (head, body) = response.into_parts();
+            let body = body.collect().await.map_err(Failure::connection)?;
+            Ok((head, body.to_bytes()))
+        };
+        let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
+            .await
+            .map_err(|_| Failure::timeout(self.request_timeout))??;
+        if head.status.is_success() {
+            let warnings = warnings(&head.headers);
+            return Ok(Reply { status: head.status, body, warnings });
+        }
+        Err(Failure::status(head.status, &head.headers, &body))
+    }
+}
+
+/// One HTTP request as a value.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query, without scheme and host.
+    pub path: String,
+    /// The `Accept` header.
+    pub accept: String,
+    /// The `Content-Type` header, for calls with a body.
+    pub content_type: Option<&'static str>,
+    /// The body; empty for none.
+    pub body: Bytes,
+}
+
+impl Call {
+    fn to_request(&self) -> Result<Request<Body>, Failure> {
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(&self.path)
+            .header(header::ACCEPT, &self.accept);
+        if let Some(content_type) = self.content_type {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        request
+            .body(Body::from(self.body.clone()))
+            .map_err(|error| Failure {
+                kind: ApiErrorKind::Unreadable(format!("no request can be made of this path: {error}")),
+                may_pass: false,
+                retry_after: None,
+            })
+    }
+}
+
+/// One attempt that failed, and whether another may succeed.
+struct Failure {
+    kind: ApiErrorKind,
+    may_pass: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    fn connection(error: impl std::error::Error + 'static) -> Self {
+        let message = innermost_cause(&error);
+        // A refused connection or an expired certificate will not heal within a second;
+        // a connection that broke while it was in use is often the server's restart.
+        let may_pass = !is_lasting(&message);
+        Self {
+            kind: ApiErrorKind::Connection(message),
+            may_pass,
+            retry_after: None,
+        }
+    }
+
+    fn timeout(limit: Duration) -> Self {
+        Self {
+            kind: ApiErrorKind::Timeout(limit),
+            may_pass: false,
+            retry_after: None,
+        }
+    }
+
+    fn status(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+        status.code = code.as_u16();
+        if status.message.is_empty() {
+            status.message = format!("the server answered {code}");
+        }
+        let retry_after = headers
+            .get(header::RETRY_AFTER)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.parse().ok())
+            .map(Duration::from_secs);
+        let may_pass = matches!(
+            code,
+            StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        ) || (code == StatusCode::INTERNAL_SERVER_ERROR && retry_after.is_some());
+        Self {
+            kind: ApiErrorKind::Status(Box::new(status)),
+            may_pass,
+            retry_after,
+        }
+    }
+}
+
+fn is_lasting(message: &str) -> bool {
+    ["refused", "certificate", "dns", "resolve", "lookup"]
+        .iter()
+        .any(|sign| message.to_lowercase().contains(sign))
+}
+
+fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// Texts of RFC 7234 warning headers: `299 - "text"`, as the API server writes them.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    headers
+        .get_all(header::WARNING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .filter_map(|value| value.strip_prefix("299 "))
+        .filter_map(|value| value.split_once(" \"").map(|(_, text)| text))
+        .map(|text| text.trim_end_matches('"').replace("\\\"", "\""))
+        .collect()
+}

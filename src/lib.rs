@@ -1,0 +1,4 @@
+//! ApplySets for people who apply manifests from scripts (KEP-3659).
+
+pub mod apiserver;
+pub mod identity;
