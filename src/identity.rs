@@ -4,16 +4,16 @@
 //! Pure values. Which resource serves a kind, and whether it is namespaced, is the
 //! business of `discovery`.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// A group and a kind, without a version; the core group is the empty string.
 ///
-/// Displays in the canonical form of KEP-3659, `Kind.group`, a core kind bare.
-/// The order is that of the displayed bytes, since kinds are alphanumeric and
-/// `.` sorts before every letter and digit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Displays in the canonical form of KEP-3659, `Kind.group`, a core kind bare,
+/// and sorts as the bytes of that form do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GroupKind {
     /// CamelCase kind, as discovery spells it.
     pub kind: String,
@@ -38,6 +38,25 @@ impl GroupKind {
         } else {
             format!("{kind}.{}/{name}", self.group)
         }
+    }
+}
+
+impl Ord for GroupKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.canonical_bytes().cmp(other.canonical_bytes())
+    }
+}
+
+impl PartialOrd for GroupKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl GroupKind {
+    fn canonical_bytes(&self) -> impl Iterator<Item = u8> {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        self.kind.bytes().chain(dot.bytes()).chain(self.group.bytes())
     }
 }
 
@@ -123,6 +142,8 @@ mod tests {
             GroupKind::new("", "ServiceAccount"),
             GroupKind::new("apps", "Deployment"),
             GroupKind::new("", "ConfigMap"),
+            GroupKind::new("example.com", "Config-Map"),
+            GroupKind::new("example.com", "Config"),
         ];
         let mut written: Vec<String> = kinds.iter().map(ToString::to_string).collect();
         kinds.sort();

@@ -2,3 +2,4 @@
 
 pub mod apiserver;
 pub mod identity;
+pub mod applyset;

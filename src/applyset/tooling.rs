@@ -1,0 +1,111 @@
+//! The tooling value: which program manages a set.
+//!
+//! Whether a value of another program stops a run is decided in `plan`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// `<name>/<version>` of the program that manages a set; a bare name has no version.
+///
+/// Two values name the same program when their names are equal; versions are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Tooling {
+    /// What stands before the last slash.
+    pub name: String,
+    /// What stands behind it, usually a semantic version with a leading `v`.
+    pub version: Option<String>,
+}
+
+/// The value is empty, or has no name before its slash.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
+pub struct InvalidTooling(pub String);
+
+impl Tooling {
+    /// This program.
+    pub fn ours() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: Some(concat!("v", env!("CARGO_PKG_VERSION")).to_owned()),
+        }
+    }
+
+    /// Reads a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
+    pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
+        let (name, version) = match value.rsplit_once('/') {
+            Some((name, version)) => (name, Some(version.to_owned())),
+            None => (value, None),
+        };
+        if name.trim().is_empty() {
+            return Err(InvalidTooling(value.to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            version,
+        })
+    }
+
+    /// Whether both values name the same program.
+    pub fn is_same_program(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Display for Tooling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{}/{version}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl From<Tooling> for String {
+    fn from(tooling: Tooling) -> Self {
+        tooling.to_string()
+    }
+}
+
+impl TryFrom<String> for Tooling {
+    type Error = InvalidTooling;
+
+    fn try_from(value: String) -> Result<Self, Self::Error> {
+        Self::parse(&value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_split_at_the_last_slash() {
+        let table = [
+            ("kubectl/v1.36.3", "kubectl", Some("v1.36.3")),
+            ("example.com/tool/v2", "example.com/tool", Some("v2")),
+            ("kubectl", "kubectl", None),
+        ];
+        for (value, name, version) in table {
+            let tooling = Tooling::parse(value).expect("a valid value");
+            assert_eq!((tooling.name.as_str(), tooling.version.as_deref()), (name, version));
+            assert_eq!(tooling.to_string(), value);
+        }
+    }
+
+    #[test]
+    fn values_without_a_name_are_refused() {
+        for value in ["", "/v1", "  ", " /v1"] {
+            assert_eq!(Tooling::parse(value), Err(InvalidTooling(value.to_owned())));
+        }
+    }
+
+    #[test]
+    fn versions_do_not_tell_programs_apart() {
+        let ours = Tooling::ours();
+        let older = Tooling::parse("kubectl-applyset/v0.0.1").expect("a valid value");
+        assert!(ours.is_same_program(&older));
+        assert!(!ours.is_same_program(&Tooling::parse("kubectl").expect("a valid value")));
+    }
+}
