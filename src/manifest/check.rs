@@ -1,0 +1,262 @@
+//! What can be said against an object without asking a cluster.
+//!
+//! Takes nodes, flattens lists, and makes manifests. Whether a kind exists, is namespaced,
+//! or is named twice is for later stages.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize as _;
+
+use super::error::Problem;
+use super::node::{Content, Node};
+use super::scalar::Scalar;
+use super::yaml::Fault;
+use super::{Manifest, Position, Source};
+use crate::identity::GroupVersionKind;
+
+const PART_OF: &str = "applyset.kubernetes.io/part-of";
+
+/// The objects of one document: itself, or the items of a list.
+///
+/// As in kubectl, whatever has `items` is a list (`unstructured.IsList`), lists in lists
+/// follow the other items of their list (`FlattenListVisitor`), and an item that names
+/// neither `apiVersion` nor `kind` has those that the list implies.
+pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
+    let mut objects = Vec::new();
+    let mut lists = std::collections::VecDeque::from([document]);
+    while let Some(node) = lists.pop_front() {
+        if node.get("items").is_none() {
+            objects.push(Ok(node));
+            continue;
+        }
+        match items(node) {
+            Ok(items) => {
+                for item in items {
+                    if item.get("items").is_some() {
+                        lists.push_back(item);
+                    } else {
+                        objects.push(Ok(item));
+                    }
+                }
+            }
+            Err(fault) => objects.push(Err(fault)),
+        }
+    }
+    objects
+}
+
+fn items(list: Node) -> Result<Vec<Node>, Fault> {
+    let api_version = text(&list, "apiVersion")?.to_owned();
+    let kind = text(&list, "kind")?;
+    let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+    let Content::Mapping(mut entries) = list.content else {
+        return Ok(Vec::new());
+    };
+    let Some(items) = entries.remove("items") else {
+        return Ok(Vec::new());
+    };
+    let line = items.line;
+    let description = items.value.description();
+    let mut items = match items.value.content {
+        Content::Sequence(items) => items,
+        Content::Scalar(Scalar::Null) => Vec::new(),
+        _ => return Err((line, Problem::Items(description))),
+    };
+    for item in &mut items {
+        let (line, description) = (item.line, item.description());
+        let bare = item.get("apiVersion").is_none() && item.get("kind").is_none();
+        let Content::Mapping(entries) = &mut item.content else {
+            return Err((line, Problem::Items(description)));
+        };
+        if bare && !item_kind.is_empty() {
+            entries.insert(
+                "apiVersion".to_owned(),
+                super::node::Entry::implied(line, &api_version),
+            );
+            entries.insert(
+                "kind".to_owned(),
+                super::node::Entry::implied(line, &item_kind),
+            );
+        }
+    }
+    Ok(items)
+}
+
+/// Makes a manifest of an object, or says everything that is wrong with it.
+pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, Vec<Fault>> {
+    if !matches!(object.content, Content::Mapping(_)) {
+        return Err(vec![(
+            object.line,
+            Problem::NotAnObject(object.description()),
+        )]);
+    }
+    let mut faults = Vec::new();
+    let mut keep = |result: Result<String, Fault>| {
+        result
+            .map_err(|fault| faults.push(fault))
+            .unwrap_or_default()
+    };
+    let api_version = keep(api_version(&object));
+    let kind = keep(kind(&object));
+    let name = keep(name(&object));
+    let namespace = keep(namespace(&object));
+    metadata(&object, &mut faults);
+    if !faults.is_empty() {
+        faults.sort_by_key(|(line, _)| *line);
+        return Err(faults);
+    }
+    let line = object.line;
+    let object = object.into_value();
+    if let Err(error) = ObjectMeta::deserialize(&object["metadata"]) {
+        return Err(vec![(line, Problem::Metadata(escaped(&error.to_string())))]);
+    }
+    Ok(Manifest {
+        gvk: GroupVersionKind::from_api_version(&api_version, &kind),
+        name,
+        namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
+        object,
+        position: Position {
+            source: Arc::clone(source),
+            line,
+        },
+    })
+}
+
+/// A field of the object that has to be a string, and to say something.
+fn text<'node>(object: &'node Node, field: &'static str) -> Result<&'node str, Fault> {
+    let Some(value) = object.get(field).filter(|value| !value.is_null()) else {
+        return Err((object.line, Problem::Missing(field)));
+    };
+    match value.as_str() {
+        Some("") => Err((value.line, Problem::Missing(field))),
+        Some(text) => Ok(text),
+        None => Err(wrong_type(value, field, "string")),
+    }
+}
+
+fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> Fault {
+    let problem = Problem::Type {
+        field: field.into(),
+        wanted,
+        found: value.description(),
+    };
+    (value.line, problem)
+}
+
+fn api_version(object: &Node) -> Result<String, Fault> {
+    let text = text(object, "apiVersion")?;
+    let valid = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+        !part.is_empty() && part.bytes().all(allowed)
+    };
+    let (group, version) = text.split_once('/').unwrap_or(("core", text));
+    if valid(group) && valid(version) {
+        Ok(text.to_owned())
+    } else {
+        let line = object
+            .get("apiVersion")
+            .map_or(object.line, |value| value.line);
+        Err((line, Problem::ApiVersion(text.to_owned())))
+    }
+}
+
+fn kind(object: &Node) -> Result<String, Fault> {
+    let text = text(object, "kind")?;
+    if text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    {
+        Ok(text.to_owned())
+    } else {
+        let line = object.get("kind").map_or(object.line, |value| value.line);
+        Err((line, Problem::Kind(text.to_owned())))
+    }
+}
+
+/// `metadata.name`, by the rules of a path segment (`IsPathSegmentName` in
+/// `k8s.io/apimachinery/pkg/api/validate/content`): what else a name may be depends on its
+/// kind, which the server knows.
+fn name(object: &Node) -> Result<String, Fault> {
+    let Some(metadata) = object.get("metadata").filter(|value| !value.is_null()) else {
+        return Err((object.line, Problem::Missing("metadata.name")));
+    };
+    if !matches!(metadata.content, Content::Mapping(_)) {
+        return Err(wrong_type(metadata, "metadata", "mapping"));
+    }
+    let named = |field| {
+        metadata
+            .get(field)
+            .filter(|value| !value.is_null() && value.as_str() != Some(""))
+    };
+    let Some(value) = named("name") else {
+        return Err(match named("generateName") {
+            Some(value) => (value.line, Problem::GenerateName),
+            None => (metadata.line, Problem::Missing("metadata.name")),
+        });
+    };
+    let name = value
+        .as_str()
+        .ok_or_else(|| wrong_type(value, "metadata.name", "string"))?;
+    let forbidden = |character: char| matches!(character, '/' | '%') || character.is_control();
+    if name == "." || name == ".." || name.contains(forbidden) {
+        return Err((value.line, Problem::Name(name.to_owned())));
+    }
+    Ok(name.to_owned())
+}
+
+/// `metadata.namespace`, empty if it is not given; a DNS label (RFC 1123) otherwise.
+fn namespace(object: &Node) -> Result<String, Fault> {
+    let value = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("namespace"));
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(String::new());
+    };
+    let namespace = value
+        .as_str()
+        .ok_or_else(|| wrong_type(value, "metadata.namespace", "string"))?;
+    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = namespace.as_bytes();
+    let valid = bytes.len() <= 63
+        && bytes.iter().all(|byte| letter(byte) || *byte == b'-')
+        && bytes.first().is_none_or(letter)
+        && bytes.last().is_none_or(letter);
+    if valid {
+        Ok(namespace.to_owned())
+    } else {
+        Err((value.line, Problem::Namespace(namespace.to_owned())))
+    }
+}
+
+fn metadata(object: &Node, faults: &mut Vec<Fault>) {
+    for field in ["labels", "annotations"] {
+        let value = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field));
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            continue;
+        };
+        let Content::Mapping(entries) = &value.content else {
+            faults.push(wrong_type(value, format!("metadata.{field}"), "mapping"));
+            continue;
+        };
+        for (key, entry) in entries {
+            if entry.value.as_str().is_none() {
+                let field = format!("metadata.{field}[{key:?}]");
+                faults.push(wrong_type(&entry.value, field, "string"));
+            }
+            if field == "labels" && key == PART_OF {
+                faults.push((entry.line, Problem::PartOf));
+            }
+        }
+    }
+}
+
+fn escaped(message: &str) -> String {
+    message
+        .chars()
+        .flat_map(char::escape_debug)
+        .collect::<String>()
+        .replace("\\\"", "\"")
+}

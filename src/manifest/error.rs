@@ -1,0 +1,234 @@
+//! What can be wrong with manifests, where, and what to type instead.
+//!
+//! Text that came out of a manifest is always shown quoted and escaped, so that a message
+//! cannot carry control characters to a terminal.
+
+use std::fmt;
+use std::io;
+
+use super::{Position, Source};
+
+/// Every fault found in the sources, in reading order; never empty.
+#[derive(Debug)]
+pub struct ManifestErrors(pub Vec<ManifestError>);
+
+impl fmt::Display for ManifestErrors {
+    /// One fault per line, its hint on the next one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}\n  hint: {}", error.hint())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ManifestErrors {}
+
+/// One fault and the place where it was found.
+#[derive(Debug)]
+pub struct ManifestError {
+    /// Where to look.
+    pub place: Place,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+impl ManifestError {
+    /// What to type or change.
+    pub fn hint(&self) -> String {
+        self.problem.hint()
+    }
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Source(source) => write!(f, "{source}: {}", self.problem),
+            Place::Line(position) => write!(f, "{position}: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for ManifestError {}
+
+/// A whole source, or one line of it.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// The source could not be read at all.
+    Source(Source),
+    /// A line of a source.
+    Line(Position),
+}
+
+/// A fault. Its sentence says what was found; [`ManifestError::hint`] what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The path matches nothing, neither as a path nor as a pattern.
+    #[error("no such file or directory")]
+    NotFound,
+    /// The operating system refused to open or read it.
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// A directory without a single manifest file.
+    #[error("no file in this directory ends in .json, .yaml or .yml")]
+    NoManifestFiles,
+    /// A pattern that cannot be understood.
+    #[error("not a valid file name pattern: {0}")]
+    Pattern(String),
+    /// `-f -` was given twice.
+    #[error("standard input can be read only once")]
+    StandardInputTwice,
+    /// An http or https address.
+    #[error("manifests cannot be read from a URL yet")]
+    Url,
+
+    /// The bytes are not text.
+    #[error("not valid UTF-8")]
+    NotUtf8,
+    /// A character that YAML does not allow.
+    #[error("character U+{:04X} is not allowed in a manifest", *.0 as u32)]
+    ForbiddenCharacter(char),
+    /// YAML or JSON that cannot be parsed.
+    #[error("{format} syntax error: {message}")]
+    Syntax {
+        /// `YAML` or `JSON`.
+        format: &'static str,
+        /// What the parser expected.
+        message: String,
+    },
+    /// `---` with something behind it.
+    #[error("{0:?} is not a document separator")]
+    Separator(String),
+    /// kubectl reads only up to `...` or the end of the first value.
+    #[error("kubectl ignores everything from here to the next \"---\"")]
+    Ignored,
+    /// The same key twice in one mapping.
+    #[error("key {key:?} was already set in line {first}")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// Line where it was set first.
+        first: usize,
+    },
+    /// A list, a mapping or null as key.
+    #[error("{0} cannot be a key")]
+    Key(&'static str),
+    /// `<<` with something that is not a mapping.
+    #[error("\"<<\" can only merge a mapping or a list of mappings")]
+    Merge,
+    /// `*name` inside `&name`.
+    #[error("this alias stands inside of its own anchor")]
+    RecursiveAlias,
+    /// Aliases that multiply.
+    #[error("the aliases of this document expand to more than {} MiB", super::yaml::ALIAS_BUDGET >> 20)]
+    TooManyAliases,
+    /// Mappings and lists nested too deeply.
+    #[error("nested more than {} levels deep", super::yaml::MAX_DEPTH)]
+    TooDeep,
+    /// A tag that its value does not fit.
+    #[error("{text:?} cannot be read as {tag}")]
+    TagMismatch {
+        /// The tag, in short form.
+        tag: String,
+        /// The value.
+        text: String,
+    },
+    /// Infinity, not-a-number or a number beyond the range of a double.
+    #[error("{0:?} is not a number that JSON can hold")]
+    NotANumber(String),
+
+    /// A document that is a list or a scalar.
+    #[error("{0} is not a Kubernetes object")]
+    NotAnObject(&'static str),
+    /// `items` of a list that is no list, or holds something that is no object.
+    #[error("items must be a list of objects, this is {0}")]
+    Items(&'static str),
+    /// A field without which there is no object.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// A field of the wrong type.
+    #[error("{field} must be a {wanted}, this is {found}")]
+    Type {
+        /// The field, as `metadata.name`.
+        field: String,
+        /// What belongs there.
+        wanted: &'static str,
+        /// What was found.
+        found: &'static str,
+    },
+    /// `metadata.generateName` instead of a name.
+    #[error("metadata.generateName makes a new object of every apply")]
+    GenerateName,
+    /// A name that cannot be part of a request path.
+    #[error("metadata.name {0:?} cannot be the name of an object")]
+    Name(String),
+    /// A namespace that is no DNS label.
+    #[error("metadata.namespace {0:?} cannot be the name of a namespace")]
+    Namespace(String),
+    /// An `apiVersion` that is neither `VERSION` nor `GROUP/VERSION`.
+    #[error("apiVersion {0:?} is neither VERSION nor GROUP/VERSION")]
+    ApiVersion(String),
+    /// A kind that no resource can have.
+    #[error("kind {0:?} is not a kind")]
+    Kind(String),
+    /// The manifest claims membership of a set by itself.
+    #[error("label applyset.kubernetes.io/part-of is already in the manifest")]
+    PartOf,
+    /// A field of metadata that does not fit the API.
+    #[error("metadata: {0}")]
+    Metadata(String),
+}
+
+impl Problem {
+    fn hint(&self) -> String {
+        match self {
+            Self::NotFound => "check the path given to -f".to_owned(),
+            Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
+            Self::NoManifestFiles => {
+                "name the file itself, or add -R to look into its folders".to_owned()
+            }
+            Self::Pattern(_) => {
+                "name files with *, ? and [...], and folders of folders with -R".to_owned()
+            }
+            Self::StandardInputTwice => "give -f - once".to_owned(),
+            Self::Url => "fetch it first: curl -fsSL URL | kubectl applyset apply SET -f -".to_owned(),
+            Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
+            Self::ForbiddenCharacter(character) => format!(
+                "remove it, or write it as \"\\u{:04x}\" in a double-quoted string",
+                *character as u32
+            ),
+            Self::Syntax { .. } => "correct the text at this line or just above it".to_owned(),
+            Self::Separator(_) => "put \"---\" on a line of its own".to_owned(),
+            Self::Ignored => "separate documents with \"---\"".to_owned(),
+            Self::DuplicateKey { .. } => "keep one of the two".to_owned(),
+            Self::Key(_) => "keys are strings: quote it".to_owned(),
+            Self::Merge => "write <<: *anchor, the anchor being that of a mapping".to_owned(),
+            Self::RecursiveAlias => "write out the value".to_owned(),
+            Self::TooManyAliases | Self::TooDeep => {
+                "write it flatter, or split it into several documents".to_owned()
+            }
+            Self::TagMismatch { .. } => "correct the value, or drop the tag".to_owned(),
+            Self::NotANumber(_) => "quote it to make it a string".to_owned(),
+            Self::NotAnObject(_) => {
+                "each document is a mapping with apiVersion, kind and metadata".to_owned()
+            }
+            Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
+            Self::Missing("metadata.name") => "add a name under metadata".to_owned(),
+            Self::Missing(field) => format!("add {field} to the object"),
+            Self::Type { wanted: "string", found, .. } if *found != "a list" && *found != "a mapping" => {
+                "quote it".to_owned()
+            }
+            Self::Type { wanted, .. } => format!("write a {wanted} there"),
+            Self::GenerateName => "give it a fixed metadata.name".to_owned(),
+            Self::Name(_) => "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned(),
+            Self::Namespace(_) => {
+                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit".to_owned()
+            }
+            Self::ApiVersion(_) => "write v1 or apps/v1, for example".to_owned(),
+            Self::Kind(_) => "a kind is letters and digits, such as Deployment".to_owned(),
+            Self::PartOf => "remove the label: membership is recorded by apply".to_owned(),
+            Self::Metadata(_) => "correct the field as the API reference describes it".to_owned(),
+        }
+    }
+}
