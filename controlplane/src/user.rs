@@ -1,0 +1,184 @@
+//! Ordinary users and what they may do: roles, their bindings, and the wait
+//! until the API server heeds them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::error::About as _;
+use crate::kubeconfig::{self, Login};
+use crate::running::PATIENCE;
+use crate::{ControlPlane, Error};
+
+/// Policy rules and where they hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grant {
+    /// `None` means everywhere, cluster-scoped resources included.
+    namespace: Option<String>,
+    rules: Vec<Value>,
+}
+
+impl Grant {
+    /// Grants the rules everywhere, through a `ClusterRole`. A rule is the
+    /// JSON of a `PolicyRule`: `json!({"apiGroups": [""], "resources": ["secrets"],
+    /// "verbs": ["get"]})`; what serializes to that serves as well.
+    pub fn everywhere(rules: impl IntoIterator<Item = Value>) -> Self {
+        Self {
+            namespace: None,
+            rules: rules.into_iter().collect(),
+        }
+    }
+
+    /// Grants the rules in one namespace, which must exist, through a Role.
+    pub fn in_namespace(namespace: impl Into<String>, rules: impl IntoIterator<Item = Value>) -> Self {
+        Self {
+            namespace: Some(namespace.into()),
+            rules: rules.into_iter().collect(),
+        }
+    }
+
+    /// The role and its binding to the user.
+    fn objects(&self, name: &str, user: &str) -> [Value; 2] {
+        let prefix = if self.namespace.is_some() { "" } else { "Cluster" };
+        let group = "rbac.authorization.k8s.io";
+        let version = format!("{group}/v1");
+        let role_kind = format!("{prefix}Role");
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        [
+            json!({
+                "apiVersion": version, "kind": role_kind, "metadata": metadata,
+                "rules": self.rules,
+            }),
+            json!({
+                "apiVersion": version, "kind": format!("{prefix}RoleBinding"), "metadata": metadata,
+                "roleRef": {"apiGroup": group, "kind": role_kind, "name": name},
+                "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+            }),
+        ]
+    }
+
+    /// One right of the grant, as a `SubjectAccessReview` asks for it. A role and
+    /// its binding take effect as a whole, so one right stands for all.
+    fn access(&self) -> Option<Value> {
+        let rule = self.rules.first()?;
+        let first = |field: &str| rule[field][0].as_str();
+        let verb = first("verbs")?;
+        if let Some(path) = first("nonResourceURLs") {
+            return Some(json!({"nonResourceAttributes": {"path": path, "verb": verb}}));
+        }
+        let resource = first("resources")?;
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        Some(json!({"resourceAttributes": {
+            "group": first("apiGroups")?,
+            "resource": resource,
+            "subresource": subresource,
+            "verb": verb,
+            "name": first("resourceNames").unwrap_or_default(),
+            "namespace": self.namespace.as_deref().unwrap_or_default(),
+        }}))
+    }
+}
+
+/// An ordinary user of a control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name that the API server knows the user by.
+    pub name: String,
+    /// A kubeconfig of this user, with no namespace set.
+    pub kubeconfig: PathBuf,
+}
+
+/// Makes the user of this number out of the token that waits for it, and gives
+/// it the rights.
+pub(crate) fn grant(control_plane: &ControlPlane, number: usize, grants: &[Grant]) -> Result<User, Error> {
+    let name = format!("user-{number}");
+    let running = &control_plane.running;
+    let Some(token) = running.token_of(&name)? else {
+        return Err(Error::NoUserLeft {
+            count: running.user_count()?,
+        });
+    };
+    let kubeconfig = control_plane.data_dir().join(format!("{name}.kubeconfig"));
+    kubeconfig::write(
+        &kubeconfig,
+        Login {
+            server: control_plane.server_url(),
+            certificate_authority: control_plane.certificate_authority(),
+            user: &name,
+            token: &token,
+        },
+    )?;
+
+    let objects: Vec<Value> = grants
+        .iter()
+        .enumerate()
+        .flat_map(|(index, grant)| grant.objects(&format!("{name}-{index}"), &name))
+        .collect();
+    if !objects.is_empty() {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        create(control_plane, &name, &list, &[])?;
+    }
+    for access in grants.iter().filter_map(Grant::access) {
+        wait_until_allowed(control_plane, &name, &access)?;
+    }
+    Ok(User { name, kubeconfig })
+}
+
+fn wait_until_allowed(control_plane: &ControlPlane, user: &str, access: &Value) -> Result<(), Error> {
+    let right = access.to_string();
+    let mut review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": access,
+    });
+    review["spec"]["user"] = json!(user);
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let answer = create(control_plane, user, &review, &["-o", "json"])?;
+        let answer: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
+        if answer["status"]["allowed"] == true {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Err(Error::GrantNotHeeded {
+        user: user.to_owned(),
+        right,
+        seconds: PATIENCE.as_secs(),
+    })
+}
+
+/// Creates the object, which is for this user, with the rights of the admin.
+fn create(
+    control_plane: &ControlPlane,
+    user: &str,
+    object: &Value,
+    options: &[&str],
+) -> Result<Output, Error> {
+    let file = control_plane.data_dir().join(format!("{user}.json"));
+    fs::write(&file, object.to_string()).about(&file)?;
+    let mut kubectl = control_plane.kubectl_command();
+    kubectl.arg("create").arg("-f").arg(&file).args(options);
+    run(kubectl)
+}
+
+/// Runs a command that must succeed.
+pub(crate) fn run(mut command: Command) -> Result<Output, Error> {
+    let shown = format!("{command:?}");
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(output),
+        Ok(output) => Err(Error::CommandFailed {
+            command: shown,
+            status: output.status.to_string(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }),
+        Err(source) => Err(Error::CommandNotRun {
+            command: shown,
+            source,
+        }),
+    }
+}
