@@ -1,7 +1,24 @@
-//! ApplySets for people who apply manifests from scripts (KEP-3659).
+//! `ApplySets` (KEP-3659) for people who apply manifests from scripts.
+//!
+//! One way through: `manifest` → `discovery` → `desired` → `observe` → `plan` →
+//! `execute` → `event` → `report`. Each stage takes the value that the stage before it
+//! made. `commands` puts the stages together; ARCHITECTURE.md tells the rest.
 
 pub mod apiserver;
 pub mod applyset;
+pub mod cli;
+pub mod commands;
+pub mod connection;
+pub mod desired;
 pub mod discovery;
+pub mod error;
+pub mod event;
+pub mod execute;
 pub mod identity;
+pub mod inspect;
 pub mod manifest;
+pub mod observe;
+pub mod options;
+pub mod plan;
+pub mod report;
+pub mod wording;

@@ -4,6 +4,8 @@
 //! It knows HTTP and Kubernetes' Status, and nothing of ApplySets. How the
 //! connection is made (kubeconfig, credentials) is the business of `connection`.
 
+mod status;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +14,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use serde::Deserialize;
+
+pub use status::{Status, StatusCause, StatusDetails};
 
 /// How often a request is sent at most, the first time included.
 const ATTEMPTS: u32 = 5;
@@ -57,7 +60,7 @@ pub struct ApiError {
 #[derive(Debug, thiserror::Error)]
 pub enum ApiErrorKind {
     /// The server answered with a status of 300 or above.
-    #[error("{}", .0.message)]
+    #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
     #[error("{0}")]
@@ -68,42 +71,6 @@ pub enum ApiErrorKind {
     /// The answer is not what the API promises.
     #[error("the server's answer cannot be read: {0}")]
     Unreadable(String),
-}
-
-/// The parts of `metav1.Status` that decisions and messages need.
-#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Status {
-    /// HTTP status code.
-    pub code: u16,
-    /// Machine-readable reason, such as `Conflict`.
-    pub reason: String,
-    /// Text for people.
-    pub message: String,
-    /// The object and the causes.
-    pub details: StatusDetails,
-}
-
-/// `metav1.StatusDetails`.
-#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-#[serde(default, rename_all = "camelCase")]
-pub struct StatusDetails {
-    /// One entry for each field at fault.
-    pub causes: Vec<StatusCause>,
-    /// Seconds after which the server asks to be tried again.
-    pub retry_after_seconds: u32,
-}
-
-/// `metav1.StatusCause`.
-#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-#[serde(default)]
-pub struct StatusCause {
-    /// Machine-readable reason, such as `FieldManagerConflict`.
-    pub reason: String,
-    /// Text for people.
-    pub message: String,
-    /// The field, in the path syntax of the server.
-    pub field: String,
 }
 
 impl ApiError {
@@ -190,7 +157,11 @@ impl ApiServer {
             .map_err(|_| Failure::timeout(self.request_timeout))??;
         if head.status.is_success() {
             let warnings = warnings(&head.headers);
-            return Ok(Reply { status: head.status, body, warnings });
+            return Ok(Reply {
+                status: head.status,
+                body,
+                warnings,
+            });
         }
         Err(Failure::status(head.status, &head.headers, &body))
     }
@@ -296,6 +267,13 @@ fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
         innermost = source;
     }
     innermost.to_string()
+}
+
+/// Encodes the query of a path.
+pub fn query(parameters: &[(&str, &str)]) -> String {
+    let mut serializer = form_urlencoded::Serializer::new(String::new());
+    serializer.extend_pairs(parameters);
+    serializer.finish()
 }
 
 /// Texts of RFC 7234 warning headers: `299 - "text"`, as the API server writes them.

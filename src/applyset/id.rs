@@ -50,9 +50,27 @@ mod tests {
     #[test]
     fn ids_equal_the_published_vectors() {
         let vectors = [
-            ("my-set", Some("test"), "Secret", "", "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1"),
-            ("my-set", None, "ApplySet", "company.com", "applyset-rhp1a-HVAVT_dFgyEygyA1BEB82HPp2o10UiFTpqtAs-v1"),
-            ("set1", Some("foo"), "ConfigMap", "", "applyset-VNL3L76_SgMeBI1T5fX9ky5G-B2b4SjDbkbQ1-e9Mcg-v1"),
+            (
+                "my-set",
+                Some("test"),
+                "Secret",
+                "",
+                "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1",
+            ),
+            (
+                "my-set",
+                None,
+                "ApplySet",
+                "company.com",
+                "applyset-rhp1a-HVAVT_dFgyEygyA1BEB82HPp2o10UiFTpqtAs-v1",
+            ),
+            (
+                "set1",
+                Some("foo"),
+                "ConfigMap",
+                "",
+                "applyset-VNL3L76_SgMeBI1T5fX9ky5G-B2b4SjDbkbQ1-e9Mcg-v1",
+            ),
         ];
         for (name, namespace, kind, group, id) in vectors {
             let parent = ParentIdentity {

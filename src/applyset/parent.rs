@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::record::{InvalidValue, later_format, parse_group_kinds, parse_group_resources, parse_namespaces};
 use super::tooling::InvalidTooling;
 use super::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
-    KEY_PREFIX, Record, TOOLING_ANNOTATION, Tooling,
+    ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
+    ID_LABEL, KEY_PREFIX, Record, TOOLING_ANNOTATION, Tooling,
 };
 use crate::identity::{GroupKind, ObjectKey};
 
@@ -69,7 +69,9 @@ pub enum ParentFault {
         expected: ApplySetId,
     },
     /// The id is of a later format.
-    #[error("label {ID_LABEL} is written in a later format ({0}); a newer version of this program may read it")]
+    #[error(
+        "label {ID_LABEL} is written in a later format ({0}); a newer version of this program may read it"
+    )]
     LaterIdFormat(String),
     /// Nobody is named as the set's manager.
     #[error("annotation {TOOLING_ANNOTATION} is missing")]
@@ -92,7 +94,9 @@ pub enum ParentFault {
     #[error("the parent is cluster-scoped and records no namespaces, but its kind {0} is namespaced")]
     NoNamespaceFor(GroupKind),
     /// An entry that no server serves, but that is close to one that is.
-    #[error("annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}, which should probably read {meant:?}")]
+    #[error(
+        "annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}, which should probably read {meant:?}"
+    )]
     MisspelledKind {
         /// As recorded.
         entry: String,
@@ -113,7 +117,10 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
         ADDITIONAL_NAMESPACES_ANNOTATION,
     ];
     if id.is_none() && !known.iter().any(|key| annotations.contains_key(*key)) {
-        return match annotations.get(TOOLING_ANNOTATION).map(|value| Tooling::parse(value)) {
+        return match annotations
+            .get(TOOLING_ANNOTATION)
+            .map(|value| Tooling::parse(value))
+        {
             Some(Ok(tooling)) => Reading::Unfinished(tooling),
             Some(Err(error)) => Reading::Faulty(vec![error.into()]),
             None => Reading::NoBookkeeping,
@@ -179,7 +186,9 @@ fn id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<ParentFaul
 }
 
 fn read_tooling(annotations: &Pairs) -> Result<Tooling, ParentFault> {
-    let value = annotations.get(TOOLING_ANNOTATION).ok_or(ParentFault::ToolingMissing)?;
+    let value = annotations
+        .get(TOOLING_ANNOTATION)
+        .ok_or(ParentFault::ToolingMissing)?;
     if let Some(format) = later_format(value, ':') {
         return Err(ParentFault::InvalidValue {
             annotation: TOOLING_ANNOTATION,
@@ -236,7 +245,9 @@ mod tests {
     const ID: &str = "applyset-VNL3L76_SgMeBI1T5fX9ky5G-B2b4SjDbkbQ1-e9Mcg-v1";
 
     fn pairs(list: &[(&str, &str)]) -> Pairs {
-        list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        list.iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     fn read_pairs(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Reading {
@@ -265,7 +276,10 @@ mod tests {
 
     #[test]
     fn an_object_without_keys_is_no_parent() {
-        assert_eq!(read_pairs(&[("app", "x")], &[("note", "y")]), Reading::NoBookkeeping);
+        assert_eq!(
+            read_pairs(&[("app", "x")], &[("note", "y")]),
+            Reading::NoBookkeeping
+        );
     }
 
     #[test]
@@ -293,7 +307,10 @@ mod tests {
             ]))
         );
         assert_eq!(
-            kinds(read_pairs(&[(ID_LABEL, ID)], &[tooling, old, (GROUP_KINDS_ANNOTATION, "")])),
+            kinds(read_pairs(
+                &[(ID_LABEL, ID)],
+                &[tooling, old, (GROUP_KINDS_ANNOTATION, "")]
+            )),
             RecordedKinds::GroupKinds(BTreeSet::new())
         );
     }
@@ -311,7 +328,11 @@ mod tests {
             (&[(ID_LABEL, ID)], &[(TOOLING_ANNOTATION, ""), kinds], 1),
             (&[(ID_LABEL, ID)], &[tooling], 1),
             (&[(ID_LABEL, ID)], &[tooling, (GROUP_KINDS_ANNOTATION, "v2:x")], 1),
-            (&[(ID_LABEL, "x")], &[(ADDITIONAL_NAMESPACES_ANNOTATION, "A b")], 4),
+            (
+                &[(ID_LABEL, "x")],
+                &[(ADDITIONAL_NAMESPACES_ANNOTATION, "A b")],
+                4,
+            ),
         ];
         for (labels, annotations, count) in table {
             match read_pairs(labels, annotations) {

@@ -51,11 +51,18 @@ impl Record {
     /// Whether every kind and namespace of `other` is in this record.
     pub fn covers(&self, other: &Self) -> bool {
         self.group_kinds.is_superset(&other.group_kinds)
-            && self.additional_namespaces.is_superset(&other.additional_namespaces)
+            && self
+                .additional_namespaces
+                .is_superset(&other.additional_namespaces)
     }
 
     /// Adds the place of one member; the parent's own namespace is left out.
-    pub fn add_place(&mut self, group_kind: &GroupKind, namespace: Option<&str>, parent_namespace: Option<&str>) {
+    pub fn add_place(
+        &mut self,
+        group_kind: &GroupKind,
+        namespace: Option<&str>,
+        parent_namespace: Option<&str>,
+    ) {
         if !self.group_kinds.contains(group_kind) {
             self.group_kinds.insert(group_kind.clone());
         }
@@ -131,7 +138,9 @@ pub(super) fn later_format(value: &str, separator: char) -> Option<String> {
 fn parse_group_kind(entry: &str) -> Option<GroupKind> {
     let (kind, group) = entry.split_once('.').unwrap_or((entry, ""));
     let kind_is_valid = kind.starts_with(|first: char| first.is_ascii_alphabetic())
-        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        && kind
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let group_is_valid = !entry.ends_with('.') && (group.is_empty() || group.split('.').all(is_dns_label));
     (kind_is_valid && group_is_valid).then(|| GroupKind::new(group, kind))
 }
@@ -139,7 +148,10 @@ fn parse_group_kind(entry: &str) -> Option<GroupKind> {
 /// Whether the text is a DNS label as RFC 1123 has it: what a namespace must be.
 pub fn is_dns_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=63).contains(&text.len()) && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
+    (1..=63).contains(&text.len())
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 fn join(entries: impl Iterator<Item = String>) -> String {
@@ -170,7 +182,16 @@ mod tests {
 
     #[test]
     fn badly_written_group_kinds_are_refused() {
-        for value in ["ConfigMap,", ",ConfigMap", "ConfigMap, Secret", "ConfigMap.", ".apps", "Config Map", "a/b", "Deployment.-x"] {
+        for value in [
+            "ConfigMap,",
+            ",ConfigMap",
+            "ConfigMap, Secret",
+            "ConfigMap.",
+            ".apps",
+            "Config Map",
+            "a/b",
+            "Deployment.-x",
+        ] {
             assert!(
                 matches!(parse_group_kinds(value), Err(InvalidValue::NotAGroupKind(_))),
                 "{value:?} must be refused"
@@ -181,8 +202,14 @@ mod tests {
     #[test]
     fn later_formats_are_refused_and_not_guessed() {
         for value in ["v2:ConfigMap", "v2:", "v10:anything goes"] {
-            assert!(matches!(parse_group_kinds(value), Err(InvalidValue::LaterFormat(_))));
-            assert!(matches!(parse_namespaces(value), Err(InvalidValue::LaterFormat(_))));
+            assert!(matches!(
+                parse_group_kinds(value),
+                Err(InvalidValue::LaterFormat(_))
+            ));
+            assert!(matches!(
+                parse_namespaces(value),
+                Err(InvalidValue::LaterFormat(_))
+            ));
         }
     }
 
@@ -196,7 +223,10 @@ mod tests {
             assert_eq!(record.namespaces_value(), canonical);
         }
         for value in ["a,", "A", "a b", "a, b", "-a", &"x".repeat(64)] {
-            assert!(matches!(parse_namespaces(value), Err(InvalidValue::NotANamespace(_))), "{value:?}");
+            assert!(
+                matches!(parse_namespaces(value), Err(InvalidValue::NotANamespace(_))),
+                "{value:?}"
+            );
         }
     }
 

@@ -89,7 +89,10 @@ mod tests {
         ];
         for (value, name, version) in table {
             let tooling = Tooling::parse(value).expect("a valid value");
-            assert_eq!((tooling.name.as_str(), tooling.version.as_deref()), (name, version));
+            assert_eq!(
+                (tooling.name.as_str(), tooling.version.as_deref()),
+                (name, version)
+            );
             assert_eq!(tooling.to_string(), value);
         }
     }

@@ -83,11 +83,7 @@ impl Reading<'_> {
     }
 
     /// Full names come before short names, and these before kinds.
-    fn find<'a>(
-        &self,
-        resources: &'a [Resource],
-        is_group: impl Fn(&str) -> bool,
-    ) -> Option<&'a Resource> {
+    fn find<'a>(&self, resources: &'a [Resource], is_group: impl Fn(&str) -> bool) -> Option<&'a Resource> {
         let forms: [fn(&Resource, &str) -> bool; 3] = [has_name, has_short_name, has_kind];
         forms.into_iter().find_map(|has_form| {
             resources.iter().find(|resource| {

@@ -52,9 +52,7 @@ impl From<ApiError> for DiscoveryError {
     fn from(error: ApiError) -> Self {
         match &error.kind {
             ApiErrorKind::Connection(_) | ApiErrorKind::Timeout(_) => Self::Unreachable(error),
-            ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => {
-                Self::Unauthenticated(error)
-            }
+            ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
             ApiErrorKind::Status(_) | ApiErrorKind::Unreadable(_) => Self::Unusable(error),
         }
@@ -66,8 +64,7 @@ impl From<ApiError> for DiscoveryError {
 /// A group-version whose resources cannot be had is recorded as failed. Only when
 /// `/api` or `/apis` itself cannot be had is that an error.
 pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
-    let (core, groups) =
-        tokio::try_join!(versions(server, Root::Core), versions(server, Root::Groups))?;
+    let (core, groups) = tokio::try_join!(versions(server, Root::Core), versions(server, Root::Groups))?;
     Ok(Discovery::new(core.into_iter().chain(groups)))
 }
 

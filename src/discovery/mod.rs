@@ -127,9 +127,7 @@ impl Discovery {
         if let Some(failure) = failure {
             return Lookup::GroupFailed(failure);
         }
-        let mut served_versions: Vec<String> = in_group()
-            .map(|resource| resource.version.clone())
-            .collect();
+        let mut served_versions: Vec<String> = in_group().map(|resource| resource.version.clone()).collect();
         served_versions.dedup();
         let others = self
             .resources
@@ -176,9 +174,7 @@ impl Discovery {
         self.resources
             .iter()
             .filter(|resource| resource.origin == Origin::Served && resource.supports("list"))
-            .filter(move |resource| {
-                seen.insert((resource.group.as_str(), resource.plural.as_str()))
-            })
+            .filter(move |resource| seen.insert((resource.group.as_str(), resource.plural.as_str())))
     }
 
     /// The group-versions that the server has, and that it could not tell about.
@@ -198,10 +194,7 @@ impl Discovery {
     pub fn with_custom_resources<'v>(&self, manifests: impl Iterator<Item = &'v Value>) -> Self {
         let mut resources = self.resources.clone();
         for promise in manifests.flat_map(promised::promised) {
-            let is_failed = self
-                .failures
-                .iter()
-                .any(|failed| failed.group == promise.group);
+            let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
             if is_failed || resources.iter().any(|known| is_same_kind(known, &promise)) {
                 continue;
             }

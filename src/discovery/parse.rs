@@ -46,10 +46,7 @@ pub(super) enum ParseError {
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     #[error("it is of kind {found:?} instead of {expected}")]
-    Kind {
-        found: String,
-        expected: &'static str,
-    },
+    Kind { found: String, expected: &'static str },
     // Every server serves at least v1 and a few groups. Taking an empty answer for the
     // truth would make each recorded kind look deleted.
     #[error("it names no API version")]
@@ -108,12 +105,7 @@ fn aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer, Pars
         if name.is_empty() != (root == Root::Core) {
             continue;
         }
-        versions.extend(
-            group
-                .versions
-                .into_iter()
-                .map(|version| version.read(&name)),
-        );
+        versions.extend(group.versions.into_iter().map(|version| version.read(&name)));
     }
     if versions.is_empty() {
         return Err(ParseError::Empty);
@@ -142,11 +134,7 @@ fn core_index(versions: Vec<String>) -> Vec<GroupVersion> {
 fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
     let mut index = Vec::new();
     for group in groups.into_iter().filter(|group| !group.name.is_empty()) {
-        let mut versions: Vec<String> = group
-            .versions
-            .into_iter()
-            .map(|named| named.version)
-            .collect();
+        let mut versions: Vec<String> = group.versions.into_iter().map(|named| named.version).collect();
         versions.retain(|version| !version.is_empty());
         // A stable sort: the preferred version first, the others as they were.
         versions.sort_by_key(|version| *version != group.preferred_version.version);

@@ -50,14 +50,11 @@ pub(super) fn promised(manifest: &Value) -> Vec<Resource> {
 
 fn custom_resource_definition(manifest: &Value) -> Option<Spec> {
     let api_version = manifest.get("apiVersion")?.as_str()?;
-    if api_version != "apiextensions.k8s.io/v1"
-        || manifest.get("kind")? != "CustomResourceDefinition"
-    {
+    if api_version != "apiextensions.k8s.io/v1" || manifest.get("kind")? != "CustomResourceDefinition" {
         return None;
     }
     let spec = Spec::deserialize(manifest.get("spec")?).ok()?;
-    let complete =
-        !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
+    let complete = !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
     complete.then_some(spec)
 }
 

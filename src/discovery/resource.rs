@@ -153,12 +153,7 @@ mod tests {
                 Some("name"),
                 "/api/v1/namespaces/x/configmaps/name",
             ),
-            (
-                &config_maps,
-                Some("x"),
-                None,
-                "/api/v1/namespaces/x/configmaps",
-            ),
+            (&config_maps, Some("x"), None, "/api/v1/namespaces/x/configmaps"),
             (&deployments, None, None, "/apis/apps/v1/deployments"),
             (
                 &deployments,

@@ -28,8 +28,7 @@ pub(super) fn similar<'a>(
         if named {
             continue;
         }
-        if let Some(mistakes) = mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes)
-        {
+        if let Some(mistakes) = mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes) {
             let likeness = Likeness {
                 mistakes,
                 other_group: resource.group != wanted.group,

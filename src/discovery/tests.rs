@@ -96,12 +96,7 @@ fn unknown_kinds_come_with_what_may_have_been_meant() {
     let discovery = sample();
     for (api_version, kind, served_versions, similar) in [
         ("apps/v1beta1", "Deployment", &["v1"] as &[_], &[] as &[_]),
-        (
-            "autoscaling/v3",
-            "HorizontalPodAutoscaler",
-            &["v2", "v1"],
-            &[],
-        ),
+        ("autoscaling/v3", "HorizontalPodAutoscaler", &["v2", "v1"], &[]),
         (
             "extensions/v1beta1",
             "Ingress",
@@ -112,12 +107,7 @@ fn unknown_kinds_come_with_what_may_have_been_meant() {
         ("apps/v1", "deployment", &[], &["Deployment in apps/v1"]),
         ("apps/v1", "Deploymnet", &[], &["Deployment in apps/v1"]),
         ("v1", "Configmap", &[], &["ConfigMap in v1"]),
-        (
-            "v2",
-            "Evnt",
-            &[],
-            &["Event in events.k8s.io/v1", "Event in v1"],
-        ),
+        ("v2", "Evnt", &[], &["Event in events.k8s.io/v1", "Event in v1"]),
         ("v1", "Pad", &[], &["Pod in v1"]),
         ("v1", "Widget", &[], &[]),
         ("", "", &[], &[]),
@@ -157,10 +147,7 @@ fn the_likeliest_kind_is_named_first() {
     let Lookup::UnknownKind { similar, .. } = discovery.resource(&gvk("a/v1", "Widget")) else {
         panic!("the kind is not served");
     };
-    assert_eq!(
-        similar,
-        ["WIDGET in a/v1", "Widget in b/v1", "Widget in c/v1"]
-    );
+    assert_eq!(similar, ["WIDGET in a/v1", "Widget in b/v1", "Widget in c/v1"]);
 }
 
 #[test]
@@ -181,10 +168,7 @@ fn a_version_that_could_not_be_read_is_not_unknown() {
 fn recorded_kinds_are_absent_only_where_the_whole_group_was_heard() {
     let discovery = Discovery::indexed(
         sample().resources,
-        vec![
-            failed("metrics.k8s.io", "v1beta1"),
-            failed("company.com", "v2"),
-        ],
+        vec![failed("metrics.k8s.io", "v1beta1"), failed("company.com", "v2")],
     );
     for (group, kind, expected) in [
         ("", "ConfigMap", "v1 configmaps"),
@@ -199,11 +183,7 @@ fn recorded_kinds_are_absent_only_where_the_whole_group_was_heard() {
         ("gone.example.com", "Gone", "absent"),
         ("", "Deployment", "absent"),
         ("apps", "deployment", "absent"),
-        (
-            "metrics.k8s.io",
-            "PodMetrics",
-            "failed metrics.k8s.io/v1beta1",
-        ),
+        ("metrics.k8s.io", "PodMetrics", "failed metrics.k8s.io/v1beta1"),
         // Another version of the group could not be read: what is found is enough,
         // what is not found may be there.
         ("company.com", "ApplySet", "company.com/v1 applysets"),
@@ -253,10 +233,7 @@ fn arguments_are_read_as_kubectl_reads_them() {
         ("configmaps.v1.", "v1 configmaps"),
         ("applysets.company.com", "company.com/v1 applysets"),
         ("applysets.v1.company.com", "company.com/v1 applysets"),
-        (
-            "applysets.v1beta1.company.com",
-            "company.com/v1beta1 applysets",
-        ),
+        ("applysets.v1beta1.company.com", "company.com/v1beta1 applysets"),
         ("applysets.v2.company.com", "absent"),
         ("applyset.company.com", "company.com/v1 applysets"),
         ("ApplySet.company.com", "company.com/v1 applysets"),
@@ -266,10 +243,7 @@ fn arguments_are_read_as_kubectl_reads_them() {
         ("ingresses.networking", "networking.k8s.io/v1 ingresses"),
         ("ing", "networking.k8s.io/v1 ingresses"),
         ("hpa", "autoscaling/v2 horizontalpodautoscalers"),
-        (
-            "hpa.v1.autoscaling",
-            "autoscaling/v1 horizontalpodautoscalers",
-        ),
+        ("hpa.v1.autoscaling", "autoscaling/v1 horizontalpodautoscalers"),
         ("events", "v1 events"),
         ("events.events.k8s.io", "events.k8s.io/v1 events"),
         ("ev.events", "events.k8s.io/v1 events"),
@@ -280,11 +254,7 @@ fn arguments_are_read_as_kubectl_reads_them() {
         (".", "absent"),
         ("..", "absent"),
     ] {
-        assert_eq!(
-            summary(discovery.resource_argument(text)),
-            expected,
-            "{text:?}"
-        );
+        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
     }
 }
 
@@ -309,11 +279,7 @@ fn arguments_that_several_resources_fit() {
         ("shelf.store", "store/v1 shelves"),
         ("shelf.store.example", "store.example.com/v1 shelves"),
     ] {
-        assert_eq!(
-            summary(discovery.resource_argument(text)),
-            expected,
-            "{text:?}"
-        );
+        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
     }
 }
 
@@ -339,11 +305,7 @@ fn arguments_do_not_slip_from_a_failed_group_into_another() {
         ("pods.metrics", "failed metrics.k8s.io/v1beta1"),
         ("things.company.com", "absent"),
     ] {
-        assert_eq!(
-            summary(discovery.resource_argument(text)),
-            expected,
-            "{text:?}"
-        );
+        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
     }
     assert_eq!(summary(sample().resource_argument("cm")), "v1 configmaps");
     assert_eq!(
@@ -432,8 +394,7 @@ fn definitions_among_the_manifests_promise_their_kinds() {
     let before = sample();
     let after = before.with_custom_resources(manifests.iter());
 
-    let KindLookup::Found(widgets) = after.preferred(&GroupKind::new("new.example.com", "Widget"))
-    else {
+    let KindLookup::Found(widgets) = after.preferred(&GroupKind::new("new.example.com", "Widget")) else {
         panic!("the kind is promised");
     };
     assert_eq!(
@@ -449,9 +410,8 @@ fn definitions_among_the_manifests_promise_their_kinds() {
         after.resource(&gvk("new.example.com/v1beta1", "Widget")),
         Lookup::Found(_)
     ));
-    let Lookup::UnknownKind {
-        served_versions, ..
-    } = after.resource(&gvk("new.example.com/v1alpha1", "Widget"))
+    let Lookup::UnknownKind { served_versions, .. } =
+        after.resource(&gvk("new.example.com/v1alpha1", "Widget"))
     else {
         panic!("v1alpha1 is not served");
     };
@@ -480,8 +440,7 @@ fn definitions_leave_alone_what_is_served() {
     let after = before.with_custom_resources(manifests.iter());
     let added: Vec<Resource> = after.resources[before.resources.len()..].to_vec();
     assert_eq!(after.resources[..before.resources.len()], before.resources);
-    let KindLookup::Found(live) = after.preferred(&GroupKind::new("company.com", "ApplySet"))
-    else {
+    let KindLookup::Found(live) = after.preferred(&GroupKind::new("company.com", "ApplySet")) else {
         panic!("the kind is served");
     };
     assert_eq!((live.origin, live.version.as_str()), (Origin::Served, "v1"));

@@ -43,18 +43,15 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let fault = json_fault(&error);
     // After two values kubectl knows the stream to be JSON. A number out of range is JSON,
     // too, and would be a string in YAML.
-    let is_json = count > 1
-        || error.classify() == Category::Data
-        || matches!(fault.1, Problem::NotANumber(_));
+    let is_json =
+        count > 1 || error.classify() == Category::Data || matches!(fault.1, Problem::NotANumber(_));
     if is_json {
         found(Err(vec![fault]));
         return;
     }
     // The line break behind a JSON value belongs to it.
     let blank = rest.len() - rest.trim_start().len();
-    let skipped = rest[..blank]
-        .find('\n')
-        .map_or(blank, |newline| newline + 1);
+    let skipped = rest[..blank].find('\n').map_or(blank, |newline| newline + 1);
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
     let mut json_fault = looks_like_json(rest).then_some(fault);

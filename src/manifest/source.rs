@@ -154,8 +154,7 @@ fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
         if !remainder.is_empty() {
             return Err(Problem::NotUtf8);
         }
-        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>())
-            .map_err(|_| Problem::NotUtf8)
+        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>()).map_err(|_| Problem::NotUtf8)
     };
     match bytes.as_slice() {
         [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),

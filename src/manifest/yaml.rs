@@ -194,11 +194,7 @@ impl<'text> Composer<'text> {
             let located = self.next()?;
             let value = self.node(located)?;
             let origin = Origin::Written;
-            let entry = Entry {
-                line,
-                origin,
-                value,
-            };
+            let entry = Entry { line, origin, value };
             self.insert(&mut entries, key, entry);
         }
     }

@@ -16,8 +16,7 @@ const INDEX_API: &str = include_str!("../../../testdata/discovery/index-api.json
 const INDEX_APIS: &str = include_str!("../../../testdata/discovery/index-apis.json");
 const RESOURCES_APPS_V1: &str = include_str!("../../../testdata/discovery/resources-apps-v1.json");
 const NO_RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": []}"#;
-const FORBIDDEN: &str =
-    r#"{"kind": "Status", "message": "no rights", "reason": "Forbidden", "code": 403}"#;
+const FORBIDDEN: &str = r#"{"kind": "Status", "message": "no rights", "reason": "Forbidden", "code": 403}"#;
 const HTML: &str = "<!DOCTYPE html><html><body>Sign in</body></html>";
 
 /// A server that gives these answers, 404 to everything else, and remembers what it was asked.
@@ -42,12 +41,10 @@ impl FakeServer {
                 .copied()
                 .unwrap_or((404, "not found"));
             let accept = &request.headers()[header::ACCEPT];
-            log.lock()
-                .expect("no test panics while it holds the lock")
-                .push((
-                    request.uri().to_string(),
-                    accept.to_str().expect("the header is ASCII").to_owned(),
-                ));
+            log.lock().expect("no test panics while it holds the lock").push((
+                request.uri().to_string(),
+                accept.to_str().expect("the header is ASCII").to_owned(),
+            ));
             async move {
                 let response = Response::builder()
                     .status(code)
@@ -75,10 +72,7 @@ impl FakeServer {
 
 #[tokio::test]
 async fn a_new_server_is_asked_twice() {
-    let fake = FakeServer::new(&[
-        ("/api", 200, AGGREGATED_API),
-        ("/apis", 200, AGGREGATED_APIS),
-    ]);
+    let fake = FakeServer::new(&[("/api", 200, AGGREGATED_API), ("/apis", 200, AGGREGATED_APIS)]);
     let discovery = fetch(&fake.server).await.expect("discovery succeeds");
 
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -90,10 +84,7 @@ async fn a_new_server_is_asked_twice() {
     assert_eq!(discovery.listable().count(), 13);
     // The core group comes first, whichever answer arrived first.
     assert_eq!(
-        discovery
-            .listable()
-            .next()
-            .map(|first| first.plural.as_str()),
+        discovery.listable().next().map(|first| first.plural.as_str()),
         Some("configmaps")
     );
     assert_eq!(discovery.failures().len(), 1);
@@ -208,9 +199,7 @@ async fn complete_failures_are_told_apart() {
             ("/api", 200, AGGREGATED_API)
         };
         let fake = FakeServer::new(&[(path, code, body), other]);
-        let error = fetch(&fake.server)
-            .await
-            .expect_err("the root cannot be had");
+        let error = fetch(&fake.server).await.expect_err("the root cannot be had");
         let found = match &error {
             DiscoveryError::Unauthenticated(_) => "unauthenticated",
             DiscoveryError::Forbidden(_) => "forbidden",
@@ -227,10 +216,7 @@ async fn a_server_that_does_not_answer_is_unreachable() {
     let refusing = tower::service_fn(|_: Request<Body>| async {
         Err::<Response<Body>, _>(std::io::Error::other("connection refused"))
     });
-    let server = ApiServer::new(
-        kube::Client::new(refusing, "default"),
-        Duration::from_mins(1),
-    );
+    let server = ApiServer::new(kube::Client::new(refusing, "default"), Duration::from_mins(1));
     let error = fetch(&server).await.expect_err("nobody answers");
     assert!(matches!(error, DiscoveryError::Unreachable(_)), "{error}");
 }

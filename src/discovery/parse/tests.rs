@@ -18,14 +18,7 @@ fn names(versions: &[Version]) -> Vec<String> {
         .iter()
         .flatten()
         .flatten()
-        .map(|resource| {
-            format!(
-                "{} {} {}",
-                resource.api_version(),
-                resource.plural,
-                resource.kind
-            )
-        })
+        .map(|resource| format!("{} {} {}", resource.api_version(), resource.plural, resource.kind))
         .collect()
 }
 
@@ -119,10 +112,7 @@ fn every_field_of_an_aggregated_resource() {
         .flatten()
         .flatten()
         .find(|resource| resource.kind == "ApplySet");
-    assert_eq!(
-        apply_sets.map(|resource| resource.scope),
-        Some(Scope::Cluster)
-    );
+    assert_eq!(apply_sets.map(|resource| resource.scope), Some(Scope::Cluster));
 }
 
 #[test]
@@ -130,14 +120,8 @@ fn odd_resources_of_an_aggregated_document() {
     for (resource, expected) in [
         (json!({"resource": "things"}), None),
         (json!({"resource": "things", "responseKind": null}), None),
-        (
-            json!({"resource": "things", "responseKind": {"kind": ""}}),
-            None,
-        ),
-        (
-            json!({"resource": "", "responseKind": {"kind": "Thing"}}),
-            None,
-        ),
+        (json!({"resource": "things", "responseKind": {"kind": ""}}), None),
+        (json!({"resource": "", "responseKind": {"kind": "Thing"}}), None),
         (
             json!({"resource": "things/status", "responseKind": {"kind": "Thing"}}),
             None,
@@ -156,8 +140,7 @@ fn odd_resources_of_an_aggregated_document() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": [resource]}]},
         ]});
-        let answer =
-            root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
         let RootAnswer::Aggregated(versions) = answer else {
             panic!("the document is aggregated");
         };
@@ -180,8 +163,7 @@ fn only_current_versions_are_believed() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "freshness": freshness, "resources": null}]},
         ]});
-        let answer =
-            root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
         let RootAnswer::Aggregated(versions) = answer else {
             panic!("the document is aggregated");
         };
@@ -262,9 +244,10 @@ fn a_resource_list_of_an_old_server_says_the_same_as_the_aggregated_document() {
 
 #[test]
 fn a_missing_singular_is_the_kind_in_small_letters() {
-    let document = json!({"kind": "APIResourceList", "resources": [{"name": "configmaps", "kind": "ConfigMap"}]});
-    let listed = resource_list(&group_version("", "v1"), document.to_string().as_bytes())
-        .expect("well-formed");
+    let document =
+        json!({"kind": "APIResourceList", "resources": [{"name": "configmaps", "kind": "ConfigMap"}]});
+    let listed =
+        resource_list(&group_version("", "v1"), document.to_string().as_bytes()).expect("well-formed");
     assert_eq!(listed[0].singular, "configmap");
 }
 

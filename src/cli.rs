@@ -1,0 +1,241 @@
+//! The command line as it is typed: flags, their names and their help.
+//!
+//! What the flags mean is told in `options`; nothing is decided here.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+/// Apply manifests and prune what left them, across kinds and namespaces.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl-applyset",
+    bin_name = "kubectl applyset",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// Flags that all commands share.
+    #[command(flatten)]
+    pub shared: Shared,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Apply manifests, and prune what left them since the last run
+    #[command(after_help = APPLY_EXAMPLES)]
+    Apply(Apply),
+    /// List the sets of a namespace or of the cluster
+    List(List),
+    /// Show one set: its parent, its record, its members
+    View(View),
+    /// Print the completion script of a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the version of this program
+    Version,
+}
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  # Apply a directory as the set \"web\", whose parent is the Secret web in namespace shop
+  kubectl applyset apply web -n shop -f manifests/
+
+  # What would that do?
+  kubectl applyset apply web -n shop -f manifests/ --dry-run=server
+
+  # The same with a ConfigMap as parent, from standard input
+  kustomize build . | kubectl applyset apply configmap/web -n shop -f -";
+
+/// Flags that all commands share.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Namespace of the parent, and of manifests that name none
+    #[arg(short, long, global = true, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// Print a document or names instead of lines for people
+    #[arg(short, long, global = true, value_name = "FORMAT")]
+    pub output: Option<OutputFormat>,
+    /// Tell more of what happens; twice tells every request
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Tell only errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Colour in messages
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+    /// Draw no progress bars
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Requests under way at once
+    #[arg(long, global = true, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// How to reach the cluster.
+    #[command(flatten, next_help_heading = "Connection")]
+    pub connection: ConnectionFlags,
+}
+
+/// Flags of kubectl that say which cluster is meant, and who asks.
+#[derive(Debug, Args)]
+pub struct ConnectionFlags {
+    /// Path of the kubeconfig file
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig to use
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Cluster of the kubeconfig to use
+    #[arg(long, global = true, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// User of the kubeconfig to use
+    #[arg(long, global = true, value_name = "NAME")]
+    pub user: Option<String>,
+    /// User to impersonate
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub impersonate: Option<String>,
+    /// Group to impersonate; may be repeated
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    pub impersonate_groups: Vec<String>,
+    /// Address of the API server
+    #[arg(short, long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Bearer token
+    #[arg(long, global = true, value_name = "TOKEN")]
+    pub token: Option<String>,
+    /// File of the certificate authority
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub certificate_authority: Option<PathBuf>,
+    /// File of the client certificate
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub client_certificate: Option<PathBuf>,
+    /// File of the client certificate's key
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub client_key: Option<PathBuf>,
+    /// Name to expect in the server's certificate
+    #[arg(long, global = true, value_name = "NAME")]
+    pub tls_server_name: Option<String>,
+    /// Believe any server
+    #[arg(long, global = true)]
+    pub insecure_skip_tls_verify: bool,
+    /// Limit of a single request, such as 30s or 2m; 0 is the default of 75s
+    #[arg(long, global = true, value_name = "DURATION")]
+    pub request_timeout: Option<String>,
+}
+
+/// Which set is meant.
+#[derive(Debug, Args)]
+pub struct SetArgument {
+    /// The set's parent as [RESOURCE[.VERSION][.GROUP]/]NAME; a bare NAME is a Secret
+    #[arg(value_name = "SET", required_unless_present = "applyset")]
+    pub set: Option<String>,
+    /// The same as SET, written as kubectl writes it
+    #[arg(long, value_name = "SET", conflicts_with = "set")]
+    pub applyset: Option<String>,
+}
+
+/// Where manifests come from.
+#[derive(Debug, Args)]
+pub struct ManifestFlags {
+    /// File or directory of manifests, - for standard input; may be repeated
+    #[arg(short, long, required = true, value_name = "FILE|DIR|-", value_hint = ValueHint::AnyPath)]
+    pub filename: Vec<String>,
+    /// Look into directories of directories, too
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+}
+
+/// `apply`
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// Delete members that left the manifests
+    #[arg(
+        long,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = ArgAction::Set,
+        value_name = "true|false"
+    )]
+    pub prune: bool,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Let a run without any manifest prune everything
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// Take fields that other field managers own
+    #[arg(long)]
+    pub force_conflicts: bool,
+    /// Name under which fields of members are owned
+    #[arg(long, value_name = "NAME", default_value = env!("CARGO_PKG_NAME"))]
+    pub field_manager: String,
+    /// Accepted because kubectl has it; apply is always server-side
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub server_side: Option<bool>,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// Sets of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+}
+
+/// `view`
+#[derive(Debug, Args)]
+pub struct View {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+}
+
+/// `--dry-run`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DryRunMode {
+    /// Write.
+    None,
+    /// Tell from the plan.
+    Client,
+    /// Ask the server.
+    Server,
+}
+
+/// `--output`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// One document.
+    Json,
+    /// One document.
+    Yaml,
+    /// Names alone, a line each.
+    Name,
+}
+
+/// `--color`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// At a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}

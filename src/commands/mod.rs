@@ -1,0 +1,58 @@
+//! The commands: short scripts that put the stages together, a file for each.
+//!
+//! What two commands need is a stage, or stands in `opening`.
+
+mod apply;
+mod list;
+mod opening;
+mod view;
+
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command};
+use crate::error::{Error, Exit};
+use crate::{options, report};
+
+/// Runs what was typed, prints what there is to print, and says how it ended.
+pub fn run(cli: &Cli) -> Exit {
+    let outcome = match &cli.command {
+        Command::Version => {
+            report::text(concat!(
+                env!("CARGO_PKG_NAME"),
+                " v",
+                env!("CARGO_PKG_VERSION"),
+                "\n"
+            ));
+            return Exit::Done;
+        }
+        Command::Completion { shell } => {
+            report::text(&completion(*shell));
+            return Exit::Done;
+        }
+        Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
+        Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
+        Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
+    };
+    outcome.unwrap_or_else(|error| {
+        report::error(&error, options::style(&cli.shared).colors);
+        error.exit()
+    })
+}
+
+/// The completion script of a shell, as `completions/` holds it.
+pub fn completion(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(command),
+        Err(error) => Err(Error::Usage {
+            message: format!("the operating system does not let this program start: {error}"),
+            hint: "are there enough file descriptors? `ulimit -n` shows".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,199 @@
+//! What all commands that speak of one set begin with: connection, discovery, and
+//! which object is meant as the parent.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::apiserver::ApiServer;
+use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
+use crate::cli::Shared;
+use crate::connection::Connection;
+use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
+use crate::error::Error;
+use crate::inspect::{self, FoundSet};
+use crate::manifest::Manifest;
+use crate::observe::{self, Live, ParentObject, Selector};
+use crate::options::{self, SetReference};
+use crate::plan::Set;
+use crate::report::SetDocument;
+
+/// A cluster that has told what it serves.
+pub(super) struct Cluster {
+    pub(super) server: ApiServer,
+    pub(super) discovery: Discovery,
+    /// The namespace of what names none.
+    pub(super) namespace: String,
+}
+
+/// A set, and the resource of its parent.
+pub(super) struct OpenedSet {
+    pub(super) set: Set,
+    pub(super) resource: Arc<Resource>,
+}
+
+/// Sets the connection up; nothing is sent yet.
+pub(super) async fn connect(shared: &Shared) -> Result<Connection, Error> {
+    let mut connection = options::connection(&shared.connection)?.connect().await?;
+    if let Some(namespace) = &shared.namespace {
+        if !crate::applyset::record::is_dns_label(namespace) {
+            return Err(Error::Usage {
+                message: format!("--namespace {namespace:?} cannot be the name of a namespace"),
+                hint: "a namespace is lower-case letters, digits and dashes, at most 63".to_owned(),
+            });
+        }
+        connection.namespace.clone_from(namespace);
+    }
+    Ok(connection)
+}
+
+/// Asks the server what it serves, and adds what the manifests will make it serve.
+pub(super) async fn discover(connection: Connection, manifests: &[Manifest]) -> Result<Cluster, Error> {
+    let discovery = discovery::fetch(&connection.server).await?;
+    let brings_kinds = manifests
+        .iter()
+        .any(|manifest| manifest.gvk.kind == "CustomResourceDefinition");
+    let discovery = if brings_kinds {
+        discovery.with_custom_resources(manifests.iter().map(|manifest| &manifest.object))
+    } else {
+        discovery
+    };
+    Ok(Cluster {
+        server: connection.server,
+        discovery,
+        namespace: connection.namespace,
+    })
+}
+
+/// Finds out which object a set reference means, and whether it may be a parent.
+pub(super) async fn open(
+    cluster: &Cluster,
+    reference: &SetReference,
+    manifests: &[Manifest],
+) -> Result<OpenedSet, Error> {
+    let resource = parent_resource(cluster, reference)?;
+    let is_plain = resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap");
+    if !is_plain {
+        check_parent_type(cluster, &resource, manifests).await?;
+    }
+    let identity = ParentIdentity {
+        group_kind: resource.group_kind(),
+        namespace: match resource.scope {
+            Scope::Namespaced => Some(cluster.namespace.clone()),
+            Scope::Cluster => None,
+        },
+        name: reference.name.clone(),
+    };
+    Ok(OpenedSet {
+        set: Set {
+            id: ApplySetId::of(&identity),
+            parent: identity,
+            tooling: Tooling::ours(),
+        },
+        resource,
+    })
+}
+
+/// Reads the parent of a set; `None` where there is none.
+pub(super) async fn read_parent(
+    server: &ApiServer,
+    opened: &OpenedSet,
+) -> Result<Option<ParentObject>, Error> {
+    if opened.resource.origin == Origin::Promised {
+        return Ok(None);
+    }
+    let read = observe::parent(server, &opened.resource, &opened.set.parent).await;
+    read.map_err(|error| Error::Read {
+        what: format!("the set's parent {}", opened.set.parent),
+        error,
+    })
+}
+
+/// Finds the members of all these sets, with one LIST for each kind and place.
+pub(super) async fn find_members(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    concurrency: usize,
+) -> Result<(), Error> {
+    let places = inspect::places(sets, &cluster.discovery);
+    let selector = Selector {
+        labels: PART_OF_LABEL.to_owned(),
+        accept: observe::METADATA_LIST,
+    };
+    let members = observe::members(&cluster.server, &places, &selector, concurrency, Live::of).await;
+    inspect::assign(
+        sets,
+        members.map_err(|(place, error)| Error::List { place, error })?,
+    );
+    Ok(())
+}
+
+/// What a report says of a set that could not be opened.
+pub(super) fn unopened(reference: &SetReference) -> SetDocument {
+    SetDocument::named(&reference.name)
+}
+
+fn parent_resource(cluster: &Cluster, reference: &SetReference) -> Result<Arc<Resource>, Error> {
+    let text = reference.resource.as_deref().unwrap_or("secrets");
+    match cluster.discovery.resource_argument(text) {
+        KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
+        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+            "whether the server has a resource {text:?} could not be found out: {failure}"
+        ))),
+        KindLookup::Absent => Err(Error::Usage {
+            message: format!("the server has no resource {text:?} that could be the parent of a set"),
+            hint: "write secret/NAME, configmap/NAME, or the custom resource as RESOURCE.GROUP/NAME"
+                .to_owned(),
+        }),
+    }
+}
+
+/// A custom resource may be a parent where its CRD carries the label that says so, in
+/// the cluster or among the manifests (KEP-3659, "Parent object kinds").
+async fn check_parent_type(
+    cluster: &Cluster,
+    resource: &Resource,
+    manifests: &[Manifest],
+) -> Result<(), Error> {
+    let name = format!("{}.{}", resource.plural, resource.group);
+    if manifests
+        .iter()
+        .any(|manifest| is_labelled_definition(manifest, &name))
+    {
+        return Ok(());
+    }
+    let labelled = if resource.origin == Origin::Promised {
+        Some(false)
+    } else {
+        let read = observe::is_parent_type(&cluster.server, resource).await;
+        read.map_err(|error| Error::Read {
+            what: format!("CustomResourceDefinition {name}"),
+            error,
+        })?
+    };
+    match labelled {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::Usage {
+            message: format!(
+                "{} may not be the parent of a set: its CustomResourceDefinition does not say so",
+                resource.kind
+            ),
+            hint: format!("`kubectl label crd {name} {IS_PARENT_TYPE_LABEL}=true`"),
+        }),
+        None => Err(Error::Usage {
+            message: format!("a {} may not be the parent of a set", resource.kind),
+            hint: "use a Secret (a bare NAME), a ConfigMap (configmap/NAME) or a custom resource made for it"
+                .to_owned(),
+        }),
+    }
+}
+
+fn is_labelled_definition(manifest: &Manifest, name: &str) -> bool {
+    manifest.gvk.kind == "CustomResourceDefinition"
+        && manifest.name == name
+        && manifest
+            .object
+            .pointer("/metadata/labels")
+            .and_then(Value::as_object)
+            .is_some_and(|labels| labels.contains_key(IS_PARENT_TYPE_LABEL))
+}

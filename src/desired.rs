@@ -1,0 +1,345 @@
+//! What the manifests ask for, once the cluster's kinds are known: every object with
+//! its resource and its namespace, the parent's own manifest set apart.
+//!
+//! Pure. It finds what is wrong with manifests in the light of discovery; whether
+//! objects may be taken or pruned is decided in `plan`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::applyset::parent::is_bookkeeping_key;
+use crate::applyset::{ApplySetId, PART_OF_LABEL, ParentIdentity, Record};
+use crate::discovery::{Discovery, FailedVersion, Lookup, Resource, Scope};
+use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::manifest::{Manifest, Position};
+
+/// What must be possible with an object for it to be applied, found again and pruned.
+const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
+
+/// One object that the manifests ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesiredObject {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// The resource that it is applied through.
+    pub resource: Arc<Resource>,
+    /// The object as it is sent: namespace filled in, a member with its part-of label.
+    pub object: Value,
+    /// Where it was written.
+    pub position: Position,
+}
+
+/// All objects that the manifests ask for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Desired {
+    /// Members, in the order of the manifests.
+    pub members: Vec<DesiredObject>,
+    /// The parent's own manifest, where it is among them; without bookkeeping.
+    pub parent: Option<DesiredObject>,
+    /// What people should know of the manifests.
+    pub warnings: Vec<String>,
+}
+
+/// Why manifests cannot become objects of this cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum DesiredError {
+    /// The manifests are wrong.
+    #[error("{} of the manifests cannot be applied to this cluster", .0.len())]
+    Misfits(Vec<Misfit>),
+    /// The server could not tell whether it serves the kind of a manifest.
+    #[error("{position}: whether the server has the kind {kind} could not be found out: {failure}")]
+    KindUnknowable {
+        /// Where the object was written.
+        position: Position,
+        /// Its kind.
+        kind: String,
+        /// What the server said.
+        failure: FailedVersion,
+    },
+}
+
+/// A manifest that this cluster cannot take, or that does not go with another one.
+#[derive(Debug, thiserror::Error)]
+#[error("{position}: {problem}")]
+pub struct Misfit {
+    /// Where the object was written.
+    pub position: Position,
+    /// What is wrong.
+    pub problem: MisfitProblem,
+}
+
+/// What is wrong with a manifest in the light of discovery and of the other manifests.
+#[derive(Debug, thiserror::Error)]
+pub enum MisfitProblem {
+    /// The server does not serve the kind in this version.
+    #[error("the server has no kind {:?} in apiVersion {:?}", .kind.kind, .kind.api_version())]
+    UnknownKind {
+        /// As the manifest has it.
+        kind: GroupVersionKind,
+        /// Versions of the same group that have the kind.
+        served_versions: Vec<String>,
+        /// Kinds that may have been meant.
+        similar: Vec<String>,
+    },
+    /// Objects of this kind could not be found again, or not be pruned.
+    #[error("{kind} cannot be a member of a set: the server offers no {} for it", .missing_verbs.join(", "))]
+    NoMembersOfThisKind {
+        /// The kind.
+        kind: GroupKind,
+        /// Verbs that the server does not offer.
+        missing_verbs: Vec<&'static str>,
+    },
+    /// The same object stands in two places of the manifests.
+    #[error("{key} is given twice; the first is at {first}")]
+    GivenTwice {
+        /// The object.
+        key: ObjectKey,
+        /// Where it was given before.
+        first: Position,
+    },
+}
+
+impl Misfit {
+    /// What to type or change.
+    pub fn hint(&self) -> String {
+        match &self.problem {
+            MisfitProblem::UnknownKind {
+                kind,
+                served_versions,
+                ..
+            } if !served_versions.is_empty() => {
+                let versions: Vec<String> = served_versions
+                    .iter()
+                    .map(|version| {
+                        GroupVersionKind {
+                            version: version.clone(),
+                            ..kind.clone()
+                        }
+                        .api_version()
+                    })
+                    .collect();
+                format!(
+                    "the server has this kind in apiVersion {}",
+                    versions.join(" and ")
+                )
+            }
+            MisfitProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
+                format!("did you mean {}?", similar.join(" or "))
+            }
+            MisfitProblem::UnknownKind { .. } => {
+                "put its CustomResourceDefinition among the manifests, or install it first".to_owned()
+            }
+            MisfitProblem::NoMembersOfThisKind { .. } => {
+                "take it out of the manifests, and create it with kubectl where it is needed".to_owned()
+            }
+            MisfitProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
+        }
+    }
+}
+
+/// What manifests are resolved against.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The kinds of the server and of the CRDs among the manifests.
+    pub discovery: &'a Discovery,
+    /// The parent of the set.
+    pub parent: &'a ParentIdentity,
+    /// The id of the set.
+    pub id: &'a ApplySetId,
+    /// The namespace of manifests that name none.
+    pub namespace: &'a str,
+}
+
+impl Desired {
+    /// The namespaces that the manifests bring.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        let is_namespace =
+            |key: &ObjectKey| key.group_kind.group.is_empty() && key.group_kind.kind == "Namespace";
+        self.members
+            .iter()
+            .filter(move |member| is_namespace(&member.key))
+            .map(|member| member.key.name.as_str())
+    }
+
+    /// The kinds and namespaces of all members.
+    pub fn record(&self, parent: &ParentIdentity) -> Record {
+        let mut record = Record::default();
+        for member in &self.members {
+            record.add_place(
+                &member.key.group_kind,
+                member.key.namespace.as_deref(),
+                parent.namespace.as_deref(),
+            );
+        }
+        record
+    }
+}
+
+/// Gives every manifest its resource and namespace, and finds all that cannot be
+/// applied here: unknown kinds, kinds that cannot be members, objects given twice.
+pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, DesiredError> {
+    let mut desired = Desired::default();
+    let mut errors = Vec::new();
+    let mut seen: BTreeMap<ObjectKey, Position> = BTreeMap::new();
+    let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
+    for manifest in manifests {
+        let gvk = (
+            manifest.gvk.group.clone(),
+            manifest.gvk.version.clone(),
+            manifest.gvk.kind.clone(),
+        );
+        let resource = match resources.get(&gvk) {
+            Some(resource) => Arc::clone(resource),
+            None => match find_resource(&manifest, target.discovery)? {
+                Ok(resource) => Arc::clone(resources.entry(gvk).or_insert(resource)),
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            },
+        };
+        let object = place(manifest, resource, target.namespace);
+        match seen.entry(object.key.clone()) {
+            Entry::Occupied(first) => errors.push(Misfit {
+                position: object.position,
+                problem: MisfitProblem::GivenTwice {
+                    key: object.key,
+                    first: first.get().clone(),
+                },
+            }),
+            Entry::Vacant(vacant) => {
+                vacant.insert(object.position.clone());
+                desired.add(object, target);
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(desired)
+    } else {
+        Err(DesiredError::Misfits(errors))
+    }
+}
+
+impl Desired {
+    fn add(&mut self, mut object: DesiredObject, target: Target) {
+        if object.key == *target.parent {
+            if strip_bookkeeping(&mut object.object) {
+                self.warnings.push(format!(
+                    "{}: labels and annotations of {} that belong to the set's bookkeeping are left out; this program writes them itself",
+                    object.position, object.key
+                ));
+            }
+            self.parent = Some(object);
+        } else {
+            stamp(&mut object.object, target.id);
+            self.members.push(object);
+        }
+    }
+}
+
+fn find_resource(
+    manifest: &Manifest,
+    discovery: &Discovery,
+) -> Result<Result<Arc<Resource>, Misfit>, DesiredError> {
+    let misfit = |problem| {
+        Ok(Err(Misfit {
+            position: manifest.position.clone(),
+            problem,
+        }))
+    };
+    let resource = match discovery.resource(&manifest.gvk) {
+        Lookup::Found(resource) => resource,
+        Lookup::UnknownKind {
+            served_versions,
+            similar,
+        } => {
+            return misfit(MisfitProblem::UnknownKind {
+                kind: manifest.gvk.clone(),
+                served_versions,
+                similar,
+            });
+        }
+        Lookup::GroupFailed(failure) => {
+            return Err(DesiredError::KindUnknowable {
+                position: manifest.position.clone(),
+                kind: manifest.gvk.group_kind().to_string(),
+                failure: failure.clone(),
+            });
+        }
+    };
+    let missing_verbs: Vec<_> = VERBS_OF_MEMBERS
+        .into_iter()
+        .filter(|verb| !resource.supports(verb))
+        .collect();
+    if missing_verbs.is_empty() {
+        Ok(Ok(Arc::new(resource.clone())))
+    } else {
+        misfit(MisfitProblem::NoMembersOfThisKind {
+            kind: manifest.gvk.group_kind(),
+            missing_verbs,
+        })
+    }
+}
+
+/// A namespaced object without a namespace gets the default one; a cluster-scoped
+/// object loses a namespace that it names, as the server would ignore it.
+fn place(mut manifest: Manifest, resource: Arc<Resource>, default_namespace: &str) -> DesiredObject {
+    let namespace = match resource.scope {
+        Scope::Cluster => None,
+        Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
+    };
+    if let Some(metadata) = manifest.object.get_mut("metadata").and_then(Value::as_object_mut) {
+        match &namespace {
+            Some(namespace) => {
+                metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
+            }
+            None => {
+                metadata.remove("namespace");
+            }
+        }
+    }
+    DesiredObject {
+        key: ObjectKey {
+            group_kind: resource.group_kind(),
+            namespace,
+            name: manifest.name,
+        },
+        resource,
+        object: manifest.object,
+        position: manifest.position,
+    }
+}
+
+fn stamp(object: &mut Value, id: &ApplySetId) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let labels = metadata
+        .entry("labels")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if labels.is_null() {
+        *labels = Value::Object(Map::new());
+    }
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(PART_OF_LABEL.to_owned(), Value::String(id.to_string()));
+    }
+}
+
+/// Whether there was anything to strip.
+fn strip_bookkeeping(object: &mut Value) -> bool {
+    let mut stripped = false;
+    for field in ["labels", "annotations"] {
+        if let Some(pairs) = object
+            .pointer_mut(&format!("/metadata/{field}"))
+            .and_then(Value::as_object_mut)
+        {
+            let before = pairs.len();
+            pairs.retain(|key, _| !is_bookkeeping_key(key));
+            stripped |= pairs.len() != before;
+        }
+    }
+    stripped
+}

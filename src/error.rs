@@ -1,0 +1,237 @@
+//! Everything that ends a run early: its class, which is the exit code, and what to
+//! type next.
+//!
+//! Failures of single objects are no errors but outcomes; see `event`.
+
+use std::collections::BTreeSet;
+
+use crate::apiserver::{ApiError, ApiErrorKind};
+use crate::connection::ConnectionError;
+use crate::desired::{DesiredError, Misfit};
+use crate::discovery::DiscoveryError;
+use crate::execute::ParentWriteError;
+use crate::identity::ObjectKey;
+use crate::manifest::{ManifestErrors, Position};
+use crate::observe::{ListError, Place};
+use crate::plan::{Refusal, SurveyError};
+use crate::wording::counted;
+
+/// How a run ended, as scripts see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    Done,
+    /// Something failed while writing.
+    Failed,
+    /// The command line or the manifests are wrong.
+    Usage,
+    /// A safety check refused.
+    Refused,
+    /// The cluster could not be reached or said no.
+    Cluster,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Cluster => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a run ended before it had begun to write, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line makes no sense.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to type instead.
+        hint: String,
+    },
+    /// Manifests that cannot be read.
+    #[error(transparent)]
+    Manifests(#[from] ManifestErrors),
+    /// Manifests that this cluster cannot take.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Misfits(Vec<Misfit>),
+    /// Namespaces that are not there.
+    #[error("{}", missing_namespaces(.0))]
+    MissingNamespaces(Vec<MissingNamespace>),
+    /// Safety checks refused.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Refused(Vec<Refusal>),
+    /// No connection can be made.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    /// The server did not tell which kinds it serves.
+    #[error("the cluster's kinds could not be found out: {}", request(.0.request()))]
+    Discovery(#[from] DiscoveryError),
+    /// The server did not tell of one group.
+    #[error("{0}")]
+    KindUnknowable(String),
+    /// A read that a decision needs did not succeed.
+    #[error("{what} could not be read: {}", request(.error))]
+    Read {
+        /// What was to be read.
+        what: String,
+        /// What the server said.
+        error: ApiError,
+    },
+    /// Members could not be listed, so nobody knows what there is to prune.
+    #[error("{} could not be listed{}: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
+    List {
+        /// The collection.
+        place: Place,
+        /// What the server said.
+        error: ListError,
+    },
+    /// The parent could not be written.
+    #[error(transparent)]
+    ParentWrite(#[from] ParentWriteError),
+}
+
+/// A namespace that neither exists nor comes with the manifests.
+#[derive(Debug)]
+pub struct MissingNamespace {
+    /// Its name.
+    pub namespace: String,
+    /// The first object that is to live there, and where it is written; `None` for the parent.
+    pub wanted_by: Option<(Position, ObjectKey)>,
+}
+
+impl From<DesiredError> for Error {
+    fn from(error: DesiredError) -> Self {
+        match error {
+            DesiredError::Misfits(misfits) => Self::Misfits(misfits),
+            unknowable @ DesiredError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+        }
+    }
+}
+
+impl From<SurveyError> for Error {
+    fn from(error: SurveyError) -> Self {
+        match error {
+            SurveyError::Refused(refusals) => Self::Refused(refusals),
+            unknowable @ SurveyError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+        }
+    }
+}
+
+impl From<Vec<Refusal>> for Error {
+    fn from(refusals: Vec<Refusal>) -> Self {
+        Self::Refused(refusals)
+    }
+}
+
+impl Error {
+    /// The class, which scripts see as the exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } | Self::Manifests(_) | Self::Misfits(_) | Self::MissingNamespaces(_) => {
+                Exit::Usage
+            }
+            Self::Connection(error) if error.is_usage() => Exit::Usage,
+            Self::Refused(_) | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
+            Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
+            Self::ParentWrite(_) => Exit::Failed,
+            Self::Connection(_)
+            | Self::Discovery(_)
+            | Self::KindUnknowable(_)
+            | Self::Read { .. }
+            | Self::List { .. } => Exit::Cluster,
+        }
+    }
+
+    /// What to type next; a line for each thing, without repetition.
+    pub fn hints(&self) -> Vec<String> {
+        let hints: Vec<String> = match self {
+            Self::Usage { hint, .. } => vec![hint.clone()],
+            // Each fault of a manifest is printed with its hint beside it.
+            Self::Manifests(_) => Vec::new(),
+            Self::Misfits(misfits) => misfits.iter().map(Misfit::hint).collect(),
+            Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
+            Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
+                refusals.iter().map(Refusal::hint).collect()
+            }
+            Self::Connection(error) => vec![error.hint()],
+            Self::Discovery(error) => vec![request_hint(error.request())],
+            Self::KindUnknowable(_) => vec![
+                "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
+            ],
+            Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
+            Self::ParentWrite(ParentWriteError::Request(error)) => vec![request_hint(error)],
+            Self::List { .. } | Self::ParentWrite(_) => vec!["run the same command again".to_owned()],
+        };
+        let mut seen = BTreeSet::new();
+        hints
+            .into_iter()
+            .filter(|hint| seen.insert(hint.clone()))
+            .collect()
+    }
+}
+
+/// The server knows who asks, and does not let them; or does not know them.
+fn is_denied(error: &ApiError) -> bool {
+    matches!(error.status().map(|status| status.code), Some(401 | 403))
+}
+
+fn request(error: &ApiError) -> String {
+    match error.status().map(|status| status.code) {
+        Some(401) => "the server does not accept these credentials".to_owned(),
+        _ => error.kind.to_string(),
+    }
+}
+
+fn request_hint(error: &ApiError) -> String {
+    match &error.kind {
+        ApiErrorKind::Status(status) => match status.code {
+            401 => "log in again, or check --token and the user of the kubeconfig's context".to_owned(),
+            403 => "ask for the missing right; `kubectl auth can-i --list` shows those that you have".to_owned(),
+            _ => "`kubectl version` shows whether the server answers at all".to_owned(),
+        },
+        ApiErrorKind::Connection(_) | ApiErrorKind::Timeout(_) => {
+            "check that the server runs, and --server, --context or KUBECONFIG; `kubectl cluster-info` asks the same server"
+                .to_owned()
+        }
+        ApiErrorKind::Unreadable(_) => "is this the address of a Kubernetes API server?".to_owned(),
+    }
+}
+
+fn in_namespace(namespace: Option<&str>) -> String {
+    namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
+}
+
+fn missing_namespaces(missing: &[MissingNamespace]) -> String {
+    let lines: Vec<String> = missing
+        .iter()
+        .map(|MissingNamespace { namespace, wanted_by }| match wanted_by {
+            Some((position, key)) => format!("{position}: {key}: there is no namespace {namespace}"),
+            None => format!("there is no namespace {namespace} for the set's parent"),
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn namespace_hint(missing: &[MissingNamespace]) -> String {
+    let names: BTreeSet<&str> = missing.iter().map(|missing| missing.namespace.as_str()).collect();
+    let commands: Vec<String> = names
+        .iter()
+        .map(|name| format!("`kubectl create namespace {name}`"))
+        .collect();
+    format!(
+        "{}, or put the {} among the manifests",
+        commands.join(", "),
+        counted(names.len(), "Namespace")
+            .trim_start_matches(|first: char| first.is_ascii_digit() || first == ' ')
+    )
+}

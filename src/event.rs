@@ -1,0 +1,164 @@
+//! What a run tells while it goes on, and what it comes to in the end.
+//!
+//! `execute` makes events; everything that people or scripts see is made from them
+//! by `report`. No text is laid out here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::discovery::Resource;
+use crate::identity::{GroupKind, ObjectKey};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A phase begins in which `total` objects will be worked on.
+    Phase {
+        /// Which one.
+        phase: Phase,
+        /// How many objects.
+        total: usize,
+    },
+    /// One object is done with.
+    Object(ObjectOutcome),
+    /// Something that people should know, and that stops nothing.
+    Warning(String),
+}
+
+/// The phases of a run, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Members are applied.
+    Applying,
+    /// What left the manifests is deleted.
+    Pruning,
+}
+
+/// Which object an outcome is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Subject {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version that was spoken.
+    pub version: String,
+    /// CamelCase kind.
+    pub kind: String,
+    /// Plural name of the resource.
+    pub resource: String,
+    /// Namespace; `None` for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+    /// UID, where it is known.
+    pub uid: Option<String>,
+}
+
+impl Subject {
+    /// The object `key` as read and written through `resource`.
+    pub fn new(key: &ObjectKey, resource: &Resource, uid: Option<&str>) -> Self {
+        Self {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: resource.kind.clone(),
+            resource: resource.plural.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+            uid: uid.map(str::to_owned),
+        }
+    }
+
+    /// Kind, namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new(&self.group, &self.kind),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ObjectOutcome {
+    /// The object.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// What was done.
+    pub action: Action,
+    /// Why, where that is not plain from the action; empty otherwise.
+    pub reason: String,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// What was done to an object, or would be in a dry run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// It was not there before.
+    Created,
+    /// It was changed.
+    Configured,
+    /// It was as the manifest has it.
+    Unchanged,
+    /// It had left the manifests, and was deleted.
+    Pruned,
+    /// It was left as it is, for the given reason.
+    Skipped,
+    /// Something went wrong.
+    Failed,
+}
+
+impl Action {
+    /// All actions of `apply`, in the order of summaries.
+    pub const ALL: [Self; 6] = [
+        Self::Created,
+        Self::Configured,
+        Self::Unchanged,
+        Self::Pruned,
+        Self::Skipped,
+        Self::Failed,
+    ];
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Created => "created",
+            Self::Configured => "configured",
+            Self::Unchanged => "unchanged",
+            Self::Pruned => "pruned",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// How many objects each action was done to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary(BTreeMap<Action, usize>);
+
+impl Summary {
+    /// Counts one more object.
+    pub fn add(&mut self, action: Action) {
+        *self.0.entry(action).or_default() += 1;
+    }
+
+    /// The number of objects that this was done to.
+    pub fn count(&self, action: Action) -> usize {
+        self.0.get(&action).copied().unwrap_or_default()
+    }
+}
+
+/// How a run ended that got as far as writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Everything was done.
+    Done,
+    /// Some of it failed; the record of the parent was kept wide.
+    Incomplete,
+    /// The user stopped it.
+    Interrupted,
+}

@@ -1,0 +1,240 @@
+//! Carries a plan out, in the order in which an interruption anywhere leaves the
+//! parent's record too wide and never too narrow: parent, members, prunes, parent.
+//!
+//! All writes of the program are made here. What is written was decided in `plan`;
+//! what happens is told as events.
+
+mod establish;
+mod interrupt;
+mod member;
+mod parent;
+mod prune;
+mod rehearse;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
+pub use interrupt::Interrupt;
+pub use parent::ParentWriteError;
+
+use crate::apiserver::ApiServer;
+use crate::desired::Desired;
+use crate::discovery::Resource;
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::observe::ParentObject;
+use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
+use crate::wording::counted;
+
+/// How writes are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writing {
+    /// Field manager of members.
+    pub field_manager: String,
+    /// What becomes of fields that another manager owns.
+    pub conflicts: Conflicts,
+    /// Whether anything is written at all.
+    pub dry_run: DryRun,
+    /// Requests under way at once.
+    pub concurrency: usize,
+}
+
+/// What becomes of fields that another manager owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflicts {
+    /// The object fails, and the conflict is told.
+    Reported,
+    /// The fields are taken.
+    Forced,
+}
+
+/// Whether anything is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DryRun {
+    /// It is.
+    None,
+    /// Nothing is sent; what would happen is told from the plan.
+    Client,
+    /// Everything about members is sent with `dryRun=All`.
+    Server,
+}
+
+/// Everything that carrying out a plan needs.
+pub struct Execution<'a> {
+    /// Where to write.
+    pub server: &'a ApiServer,
+    /// The set.
+    pub set: &'a Set,
+    /// The resource of the parent.
+    pub parent_resource: &'a Arc<Resource>,
+    /// The parent as the plan knows it.
+    pub parent: Option<&'a ParentObject>,
+    /// What may be done about another parent than that.
+    pub parent_policy: ParentPolicy,
+    /// The objects that the plan speaks of.
+    pub desired: &'a Desired,
+    /// What to do.
+    pub plan: &'a Plan,
+    /// What the plan was made under; objects that changed meanwhile are judged again.
+    pub policy: &'a Policy,
+    /// How.
+    pub writing: &'a Writing,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Tells whoever watches what happens.
+pub type Sink<'a> = dyn FnMut(Event) + 'a;
+
+/// What became of the members that were applied.
+#[derive(Debug, Default)]
+struct Applied {
+    uids: BTreeSet<String>,
+    failed: usize,
+}
+
+impl Execution<'_> {
+    /// Carries the plan out.
+    ///
+    /// # Errors
+    ///
+    /// A parent that cannot be written. Failures of single objects are events, and make
+    /// the run `Incomplete`.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        assert!(
+            self.plan.refusals.is_empty(),
+            "a plan with refusals must not be carried out"
+        );
+        if self.writing.dry_run != DryRun::None {
+            return Ok(self.rehearse(sink).await);
+        }
+        sink(Event::Phase {
+            phase: Phase::Applying,
+            total: self.plan.applies(),
+        });
+        let mut applied = Applied::default();
+        if self.parent.is_none() {
+            // What the parent itself lives in has to be there before it.
+            self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+                .await;
+            if applied.failed > 0 {
+                return Ok(Ending::Incomplete);
+            }
+        }
+        let mut record = self.widen(sink).await?;
+        if self.parent.is_some() {
+            self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+                .await;
+        }
+        if let Err(error) = self.apply_parent_manifest(&mut record, sink).await {
+            applied.failed += 1;
+            sink(Event::Warning(error.to_string()));
+        }
+        for wave in &self.plan.waves {
+            self.apply_wave(wave, &mut applied, sink).await;
+        }
+        self.tell_skips(sink);
+        if self.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        if applied.failed > 0 {
+            if self.plan.deletions() > 0 {
+                sink(Event::Warning(format!(
+                    "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
+                    counted(applied.failed, "object")
+                )));
+            }
+            return Ok(Ending::Incomplete);
+        }
+        let failed = self.prune_all(&applied.uids, sink).await;
+        if self.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        if failed > 0 {
+            return Ok(Ending::Incomplete);
+        }
+        self.narrow(record, sink).await?;
+        Ok(Ending::Done)
+    }
+
+    /// Tells what a run would do, asking the server where the user wants that.
+    async fn rehearse(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Applying,
+            total: self.plan.applies(),
+        });
+        let mut applied = Applied::default();
+        self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+            .await;
+        for wave in &self.plan.waves {
+            self.apply_wave(wave, &mut applied, sink).await;
+        }
+        self.tell_skips(sink);
+        if applied.failed > 0 {
+            return Ending::Incomplete;
+        }
+        match self.prune_all(&applied.uids, sink).await {
+            _ if self.interrupt.is_requested() => Ending::Interrupted,
+            0 => Ending::Done,
+            _ => Ending::Incomplete,
+        }
+    }
+
+    async fn apply_wave(&self, wave: &[Apply], applied: &mut Applied, sink: &mut Sink<'_>) {
+        let mut replies = stream::iter(wave)
+            .take_while(|_| std::future::ready(!self.interrupt.is_requested()))
+            .map(|apply| self.apply_member(apply))
+            .buffer_unordered(self.writing.concurrency);
+        while let Some(reply) = replies.next().await {
+            for warning in reply.warnings {
+                sink(Event::Warning(warning));
+            }
+            match reply.outcome.action {
+                Action::Failed => applied.failed += 1,
+                _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
+            }
+            sink(Event::Object(reply.outcome));
+        }
+    }
+
+    async fn prune_all(&self, applied: &BTreeSet<String>, sink: &mut Sink<'_>) -> usize {
+        if self.plan.deletions() == 0 {
+            return 0;
+        }
+        sink(Event::Phase {
+            phase: Phase::Pruning,
+            total: self.plan.deletions(),
+        });
+        let mut failed = 0;
+        for wave in &self.plan.prunes {
+            let mut replies = stream::iter(wave)
+                .take_while(|_| std::future::ready(!self.interrupt.is_requested()))
+                // Two groups can serve one object: what was just applied under one name
+                // is not deleted under the other.
+                .filter(|live| std::future::ready(!applied.contains(&live.uid)))
+                .map(|live| self.prune(live))
+                .buffer_unordered(self.writing.concurrency);
+            while let Some(outcome) = replies.next().await {
+                failed += usize::from(outcome.action == Action::Failed);
+                sink(Event::Object(outcome));
+            }
+        }
+        failed
+    }
+
+    fn tell_skips(&self, sink: &mut Sink<'_>) {
+        for skip in &self.plan.skips {
+            if skip.reason == SkipReason::PruningDisabled {
+                continue;
+            }
+            sink(Event::Object(ObjectOutcome {
+                subject: Subject::new(&skip.live.key, &skip.live.resource, Some(&skip.live.uid)),
+                action: Action::Skipped,
+                reason: skip.reason.to_string(),
+                error: None,
+            }));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Deletes one object that left the manifests, and only the very object that was
+//! judged: UID and resourceVersion are preconditions.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::member::METADATA;
+use super::{DryRun, Execution};
+use crate::apiserver::{ApiError, Call};
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::observe::Live;
+use crate::plan::{Judgement, judge_candidate};
+
+/// How often an object that keeps changing is judged again.
+const JUDGEMENTS: usize = 5;
+
+impl Execution<'_> {
+    pub(super) async fn prune(&self, live: &Live) -> ObjectOutcome {
+        let outcome = |action, reason: String, error| ObjectOutcome {
+            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
+            action,
+            reason,
+            error,
+        };
+        if self.writing.dry_run == DryRun::Client {
+            return outcome(Action::Pruned, String::new(), None);
+        }
+        let mut current = live.clone();
+        for _ in 0..JUDGEMENTS {
+            match self.server.send(self.deletion(&current)).await {
+                Ok(_) => return outcome(Action::Pruned, String::new(), None),
+                Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                    return outcome(Action::Pruned, "it was gone already".to_owned(), None);
+                }
+                Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
+                    Ok(Some(fresh)) => current = fresh,
+                    Ok(None) => return outcome(Action::Pruned, "it was gone already".to_owned(), None),
+                    Err(error) => {
+                        return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
+                    }
+                },
+                Err(error) => return outcome(Action::Failed, String::new(), Some(error.kind.to_string())),
+            }
+            match judge_candidate(&current, self.set, self.policy) {
+                Judgement::Prune if current.uid == live.uid => {}
+                Judgement::Prune | Judgement::Ignore => {
+                    return outcome(
+                        Action::Skipped,
+                        "it changed meanwhile, and is no longer this set's".to_owned(),
+                        None,
+                    );
+                }
+                Judgement::Skip(reason) => return outcome(Action::Skipped, reason.to_string(), None),
+            }
+        }
+        outcome(
+            Action::Failed,
+            String::new(),
+            Some("it kept changing while it was to be deleted".to_owned()),
+        )
+    }
+
+    fn deletion(&self, live: &Live) -> Call {
+        let path = live
+            .resource
+            .path(live.key.namespace.as_deref(), Some(&live.key.name));
+        // A DELETE that has a body ignores its query, so this cannot be a parameter.
+        let dry_run: &[&str] = match self.writing.dry_run {
+            DryRun::Server => &["All"],
+            DryRun::None | DryRun::Client => &[],
+        };
+        let options = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
+            "dryRun": dry_run,
+        });
+        Call {
+            method: Method::DELETE,
+            path,
+            accept: METADATA.to_owned(),
+            content_type: Some("application/json"),
+            body: Bytes::from(options.to_string()),
+        }
+    }
+
+    async fn read_again(&self, live: &Live) -> Result<Option<Live>, ApiError> {
+        let path = live
+            .resource
+            .path(live.key.namespace.as_deref(), Some(&live.key.name));
+        match self.server.get(&path, METADATA).await {
+            Ok(reply) => Ok(serde_json::from_slice::<Value>(&reply.body)
+                .ok()
+                .and_then(|object| Live::of(&object, &live.resource))),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

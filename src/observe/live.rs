@@ -1,0 +1,183 @@
+//! A live object reduced to what decisions need.
+//!
+//! Pages of a LIST are dropped as soon as their objects were reduced, so memory
+//! grows with the number of members and not with their size.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::applyset::parent::Pairs;
+use crate::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::discovery::Resource;
+use crate::identity::ObjectKey;
+
+/// One object of the cluster, as far as a plan needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// The resource that it was read through.
+    pub resource: Arc<Resource>,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion` as it was read.
+    pub resource_version: String,
+    /// Whether it is on its way out.
+    pub presence: Presence,
+    /// The value of the part-of label, if it has one.
+    pub part_of: Option<String>,
+    /// The value of the id label, which makes the object the parent of a set.
+    pub parent_of: Option<String>,
+    /// Field managers that own the part-of label, whatever operation they used.
+    pub part_of_writers: Vec<String>,
+    /// `metadata.ownerReferences`.
+    pub owners: Vec<OwnerReference>,
+    /// `metadata.annotations`, the long values of which are of no interest left out.
+    pub annotations: Pairs,
+}
+
+/// Whether an object is there to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Presence {
+    /// Nobody has asked for its deletion.
+    Present,
+    /// It has a deletion timestamp; nothing can call that back.
+    Terminating,
+}
+
+/// An entry of `metadata.ownerReferences`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// `apiVersion` of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// UID of the owner.
+    pub uid: String,
+}
+
+/// Values longer than this are no protection annotation of anybody.
+const LONGEST_ANNOTATION_OF_INTEREST: usize = 256;
+
+impl Live {
+    /// Reduces an object as a GET or an item of a LIST shows it.
+    ///
+    /// `None` where it has no name, UID or resourceVersion, as no real object does.
+    pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
+        let metadata = object.get("metadata")?;
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
+        let label = |key: &str| metadata.get("labels")?.get(key)?.as_str().map(str::to_owned);
+        let owners = metadata
+            .get("ownerReferences")
+            .map(Vec::<OwnerReference>::deserialize);
+        Some(Self {
+            key: ObjectKey {
+                group_kind: resource.group_kind(),
+                namespace: text("namespace"),
+                name: text("name")?,
+            },
+            resource: Arc::clone(resource),
+            uid: text("uid")?,
+            resource_version: text("resourceVersion")?,
+            presence: presence(metadata),
+            part_of: label(PART_OF_LABEL),
+            parent_of: label(ID_LABEL),
+            part_of_writers: part_of_writers(metadata),
+            owners: owners.transpose().ok()?.unwrap_or_default(),
+            annotations: annotations(metadata),
+        })
+    }
+}
+
+fn presence(metadata: &Value) -> Presence {
+    match metadata.get("deletionTimestamp") {
+        None | Some(Value::Null) => Presence::Present,
+        Some(_) => Presence::Terminating,
+    }
+}
+
+fn annotations(metadata: &Value) -> Pairs {
+    let Some(Value::Object(annotations)) = metadata.get("annotations") else {
+        return Pairs::new();
+    };
+    annotations
+        .iter()
+        .filter_map(|(key, value)| Some((key, value.as_str()?)))
+        .filter(|(_, value)| value.len() <= LONGEST_ANNOTATION_OF_INTEREST)
+        .map(|(key, value)| (key.clone(), value.to_owned()))
+        .collect()
+}
+
+fn part_of_writers(metadata: &Value) -> Vec<String> {
+    let path = format!("f:{PART_OF_LABEL}");
+    let owns_label = |entry: &&Value| {
+        entry
+            .pointer("/fieldsV1/f:metadata/f:labels")
+            .is_some_and(|labels| labels.get(&path).is_some())
+    };
+    let Some(Value::Array(entries)) = metadata.get("managedFields") else {
+        return Vec::new();
+    };
+    entries
+        .iter()
+        .filter(owns_label)
+        .filter_map(|entry| entry.get("manager")?.as_str())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::discovery::{Origin, Scope};
+
+    fn config_maps() -> Arc<Resource> {
+        Arc::new(Resource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+            singular: "configmap".to_owned(),
+            short_names: Vec::new(),
+            scope: Scope::Namespaced,
+            verbs: Vec::new(),
+            origin: Origin::Served,
+        })
+    }
+
+    #[test]
+    fn an_object_is_reduced_to_what_decisions_need() {
+        let object = json!({"metadata": {
+            "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {PART_OF_LABEL: "set", ID_LABEL: "own"},
+            "annotations": {"short": "x", "long": "y".repeat(300)},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "w", "controller": true}],
+            "managedFields": [
+                {"manager": "writer", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}}},
+                {"manager": "bystander", "operation": "Update", "fieldsV1": {"f:data": {}}},
+            ],
+        }});
+        let live = Live::of(&object, &config_maps()).expect("a whole object");
+        assert_eq!(live.presence, Presence::Terminating);
+        assert_eq!(live.part_of.as_deref(), Some("set"));
+        assert_eq!(live.parent_of.as_deref(), Some("own"));
+        assert_eq!(live.part_of_writers, ["writer"]);
+        assert_eq!(live.owners[0].name, "s");
+        assert_eq!(live.annotations.keys().collect::<Vec<_>>(), ["short"]);
+    }
+
+    #[test]
+    fn an_object_without_identity_is_none() {
+        for object in [json!({}), json!({"metadata": {"name": "a"}}), json!([])] {
+            assert_eq!(Live::of(&object, &config_maps()), None);
+        }
+    }
+}

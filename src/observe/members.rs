@@ -1,0 +1,132 @@
+//! Lists the members of a set in the places where its record and the manifests say
+//! that they may be.
+//!
+//! One LIST per group-kind and namespace, or one over all namespaces where that is
+//! fewer requests and the user may; a user who may not is asked for no more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::Value;
+
+use super::list::{ListError, Selector, list};
+use crate::apiserver::ApiServer;
+use crate::discovery::{Resource, Scope};
+
+/// From this many namespaces on, one LIST over all of them is the cheaper one.
+const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
+
+/// Where to look for members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Resources that the server serves, each group-kind once.
+    pub resources: Vec<Arc<Resource>>,
+    /// Namespaces to look in for the namespaced ones.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// One collection that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The resource listed.
+    pub resource: Arc<Resource>,
+    /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
+    pub namespace: Option<String>,
+}
+
+/// How far each LIST of a namespaced resource reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One namespace.
+    Namespace,
+    /// All namespaces of the cluster.
+    Cluster,
+}
+
+impl Places {
+    /// The reach that takes the fewest requests.
+    pub fn cheapest_reach(&self) -> Reach {
+        if self.namespaces.len() >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
+            Reach::Cluster
+        } else {
+            Reach::Namespace
+        }
+    }
+
+    /// The collections to read.
+    pub fn lists(&self, reach: Reach) -> Vec<Place> {
+        self.resources
+            .iter()
+            .flat_map(|resource| self.lists_of(resource, reach))
+            .collect()
+    }
+
+    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<Place> {
+        let place = |namespace| Place {
+            resource: Arc::clone(resource),
+            namespace,
+        };
+        match (resource.scope, reach) {
+            (Scope::Cluster, _) | (Scope::Namespaced, Reach::Cluster) => vec![place(None)],
+            (Scope::Namespaced, Reach::Namespace) => {
+                self.namespaces.iter().cloned().map(Some).map(place).collect()
+            }
+        }
+    }
+}
+
+/// Lists all places, `concurrency` at a time, and reduces each object with `reduce`.
+///
+/// Objects of other namespaces, which a list over all namespaces also shows, are
+/// reduced like the rest; whether they count is the caller's business.
+pub async fn members<T>(
+    server: &ApiServer,
+    places: &Places,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let reach = places.cheapest_reach();
+    match read(server, places.lists(reach), selector, concurrency, &reduce).await {
+        Err((_, error)) if reach == Reach::Cluster && error.is_forbidden() => {
+            read(
+                server,
+                places.lists(Reach::Namespace),
+                selector,
+                concurrency,
+                &reduce,
+            )
+            .await
+        }
+        outcome => outcome,
+    }
+}
+
+async fn read<T>(
+    server: &ApiServer,
+    lists: Vec<Place>,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let mut replies = stream::iter(lists)
+        .map(|place| async move {
+            let reduced = list(
+                server,
+                &place.resource,
+                place.namespace.as_deref(),
+                selector,
+                |item| reduce(item, &place.resource),
+            )
+            .await;
+            reduced.map_err(|error| (place, error))
+        })
+        .buffer_unordered(concurrency);
+    let mut found = Vec::new();
+    while let Some(reply) = replies.next().await {
+        found.extend(reply?);
+    }
+    Ok(found)
+}

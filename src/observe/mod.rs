@@ -1,0 +1,19 @@
+//! Reads from the cluster what a plan needs to know: the parent, the members, and
+//! which namespaces exist.
+//!
+//! It reads and remembers; it judges nothing. Where to look is told by
+//! `plan::places`, what the findings mean by `plan`. A list that could not be read
+//! to its end is an error, never a shorter list.
+
+mod list;
+mod live;
+mod members;
+mod namespaces;
+mod parent;
+
+pub use list::{ListError, Selector};
+pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
+pub use live::{Live, OwnerReference, Presence};
+pub use members::{Place, Places, Reach, members};
+pub use namespaces::namespaces;
+pub use parent::{ParentObject, custom_parent_kinds, is_parent_type, parent, parents};

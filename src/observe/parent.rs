@@ -1,0 +1,166 @@
+//! Reads the parent object, and what it depends on when it is not there yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use super::{Place, Presence};
+use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
+use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
+use crate::discovery::{Origin, Resource, Scope};
+use crate::identity::GroupKind;
+
+/// Metadata of one object, in the API's own form; Secrets' data stay on the server.
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// The parent object as it stands in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentObject {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`, the lock of every write of the parent.
+    pub resource_version: String,
+    /// Whether somebody is deleting it.
+    pub presence: Presence,
+    /// Its bookkeeping.
+    pub reading: Reading,
+    /// All annotations, because their total size is limited.
+    pub annotations: Pairs,
+    /// The id of the set that the parent itself is a member of, if any.
+    pub part_of: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    metadata: Fields,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Fields {
+    name: String,
+    namespace: Option<String>,
+    uid: String,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+}
+
+/// Reads the parent; `None` where there is none.
+pub async fn parent(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<ParentObject>, ApiError> {
+    let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
+    let Some(fields) = metadata(server, &path).await? else {
+        return Ok(None);
+    };
+    Ok(Some(ParentObject::new(identity, fields)))
+}
+
+/// Lists the parents among the objects of the given kinds: those with an id label.
+/// `namespace` limits that to one; kinds without namespaces are listed in any case.
+pub async fn parents(
+    server: &ApiServer,
+    kinds: &[Arc<Resource>],
+    namespace: Option<&str>,
+) -> Result<Vec<(ParentIdentity, ParentObject)>, (Place, ListError)> {
+    let selector = Selector {
+        labels: ID_LABEL.to_owned(),
+        accept: METADATA_LIST,
+    };
+    let mut found = Vec::new();
+    for resource in kinds {
+        let listed = list(server, resource, namespace, &selector, |item| {
+            let fields = Fields::deserialize(item.get("metadata")?).ok()?;
+            let identity = ParentIdentity {
+                group_kind: resource.group_kind(),
+                namespace: fields.namespace.clone(),
+                name: fields.name.clone(),
+            };
+            Some((identity.clone(), ParentObject::new(&identity, fields)))
+        });
+        found.extend(listed.await.map_err(|error| {
+            let place = Place {
+                resource: Arc::clone(resource),
+                namespace: namespace.map(str::to_owned),
+            };
+            (place, error)
+        })?);
+    }
+    found.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
+    Ok(found)
+}
+
+/// Group and kind of the CRDs that are labelled as those of parents.
+pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
+    let selector = Selector {
+        labels: IS_PARENT_TYPE_LABEL.to_owned(),
+        accept: WHOLE_OBJECTS,
+    };
+    let definitions = Resource {
+        group: "apiextensions.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        kind: "CustomResourceDefinition".to_owned(),
+        plural: "customresourcedefinitions".to_owned(),
+        singular: "customresourcedefinition".to_owned(),
+        short_names: Vec::new(),
+        scope: Scope::Cluster,
+        verbs: Vec::new(),
+        origin: Origin::Served,
+    };
+    list(server, &definitions, None, &selector, |item| {
+        let text = |pointer| item.pointer(pointer).and_then(serde_json::Value::as_str);
+        Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+    })
+    .await
+}
+
+impl ParentObject {
+    fn new(identity: &ParentIdentity, fields: Fields) -> Self {
+        Self {
+            reading: read(identity, &fields.labels, &fields.annotations),
+            presence: match fields.deletion_timestamp {
+                Some(_) => Presence::Terminating,
+                None => Presence::Present,
+            },
+            part_of: fields.labels.get(PART_OF_LABEL).cloned(),
+            uid: fields.uid,
+            resource_version: fields.resource_version,
+            annotations: fields.annotations,
+        }
+    }
+}
+
+/// Whether the CRD of a custom resource is labelled as one of parents, whatever the
+/// label's value; `None` where the CRD is not there.
+pub async fn is_parent_type(server: &ApiServer, resource: &Resource) -> Result<Option<bool>, ApiError> {
+    let path = format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+        resource.plural, resource.group
+    );
+    let fields = metadata(server, &path).await?;
+    Ok(fields.map(|fields| fields.labels.contains_key(IS_PARENT_TYPE_LABEL)))
+}
+
+pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fields>, ApiError> {
+    let reply = match server.get(path, METADATA).await {
+        Ok(reply) => reply,
+        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match serde_json::from_slice::<Metadata>(&reply.body) {
+        Ok(read) => Ok(Some(read.metadata)),
+        Err(error) => Err(ApiError {
+            method: http::Method::GET,
+            path: path.to_owned(),
+            kind: ApiErrorKind::Unreadable(error.to_string()),
+        }),
+    }
+}

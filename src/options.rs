@@ -1,0 +1,284 @@
+//! What the command line means: typed flags turned into values that later stages take.
+//!
+//! Values that make no sense are refused here, before anything is read.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use crate::cli::{
+    Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, SetArgument, Shared,
+};
+use crate::connection::{Certificates, ConnectionOptions};
+use crate::error::Error;
+use crate::execute::{Conflicts, DryRun, Writing};
+use crate::manifest::{Recursion, Source};
+use crate::plan::{Confirmation, EmptyManifests, ParentPolicy, Policy, Pruning};
+use crate::report::{Colors, Format, Loudness, Progress, Style};
+
+/// Field managers whose part-of labels are those of an applier: ours and kubectl's.
+const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", "kubectl-client-side-apply"];
+
+/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetReference {
+    /// The resource; a Secret where there is none.
+    pub resource: Option<String>,
+    /// The parent's name.
+    pub name: String,
+}
+
+/// Options of `apply`, apart from the shared ones.
+#[derive(Debug)]
+pub struct ApplyOptions {
+    /// The set.
+    pub set: SetReference,
+    /// Sources of manifests.
+    pub sources: Vec<Source>,
+    /// How deep to look.
+    pub recursion: Recursion,
+    /// What is allowed.
+    pub policy: Policy,
+    /// What is allowed of the parent.
+    pub parent_policy: ParentPolicy,
+    /// How to write.
+    pub writing: Writing,
+}
+
+impl ApplyOptions {
+    /// Reads the flags of `apply`.
+    pub fn new(apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+        let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
+        appliers.insert(apply.field_manager.clone());
+        Ok(Self {
+            set: SetReference::new(&apply.set)?,
+            sources: sources(&apply.manifests),
+            recursion: recursion(&apply.manifests),
+            policy: Policy {
+                pruning: if apply.prune {
+                    Pruning::Enabled
+                } else {
+                    Pruning::Disabled
+                },
+                empty_manifests: if apply.allow_empty {
+                    EmptyManifests::Allowed
+                } else {
+                    EmptyManifests::Refused
+                },
+                appliers,
+            },
+            parent_policy: ParentPolicy {
+                take_over: Confirmation::Missing,
+            },
+            writing: Writing {
+                field_manager: field_manager(&apply.field_manager)?,
+                conflicts: if apply.force_conflicts {
+                    Conflicts::Forced
+                } else {
+                    Conflicts::Reported
+                },
+                dry_run: match apply.dry_run {
+                    DryRunMode::None => DryRun::None,
+                    DryRunMode::Client => DryRun::Client,
+                    DryRunMode::Server => DryRun::Server,
+                },
+                concurrency: usize::from(shared.concurrency),
+            },
+        })
+    }
+}
+
+fn sources(flags: &ManifestFlags) -> Vec<Source> {
+    flags
+        .filename
+        .iter()
+        .map(|argument| Source::from_argument(argument))
+        .collect()
+}
+
+fn recursion(flags: &ManifestFlags) -> Recursion {
+    if flags.recursive {
+        Recursion::Recursive
+    } else {
+        Recursion::Flat
+    }
+}
+
+/// The server's own rule (apimachinery, `ValidateFieldManager`).
+fn field_manager(name: &str) -> Result<String, Error> {
+    let is_valid =
+        !name.is_empty() && name.len() <= 128 && name.chars().all(|character| !character.is_control());
+    if is_valid {
+        Ok(name.to_owned())
+    } else {
+        Err(Error::Usage {
+            message: format!("--field-manager {name:?} cannot be the name of a field manager"),
+            hint: "use 1 to 128 printable characters".to_owned(),
+        })
+    }
+}
+
+impl SetReference {
+    /// Reads SET or `--applyset`.
+    pub fn new(argument: &SetArgument) -> Result<Self, Error> {
+        let text = argument.set.as_ref().or(argument.applyset.as_ref());
+        Self::parse(text.map_or("", String::as_str))
+    }
+
+    fn parse(text: &str) -> Result<Self, Error> {
+        let (resource, name) = match text.split_once('/') {
+            Some((resource, name)) => (Some(resource), name),
+            None => (None, text),
+        };
+        if resource == Some("") || !is_object_name(name) {
+            return Err(Error::Usage {
+                message: format!("{text:?} does not name a set"),
+                hint: "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned(),
+            });
+        }
+        Ok(Self {
+            resource: resource.map(str::to_owned),
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// DNS subdomain, RFC 1123: what Secrets, ConfigMaps and custom resources are named by.
+fn is_object_name(name: &str) -> bool {
+    (1..=253).contains(&name.len())
+        && name.split('.').all(|label| {
+            let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            !label.is_empty()
+                && label.bytes().all(is_inner)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        })
+}
+
+/// Reads the connection flags.
+pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
+    Ok(ConnectionOptions {
+        kubeconfig: flags.kubeconfig.clone(),
+        context: flags.context.clone(),
+        cluster: flags.cluster.clone(),
+        user: flags.user.clone(),
+        impersonate: flags.impersonate.clone(),
+        impersonate_groups: flags.impersonate_groups.clone(),
+        server: flags.server.clone(),
+        token: flags.token.clone(),
+        certificate_authority: flags.certificate_authority.clone(),
+        client_certificate: flags.client_certificate.clone(),
+        client_key: flags.client_key.clone(),
+        tls_server_name: flags.tls_server_name.clone(),
+        certificates: if flags.insecure_skip_tls_verify {
+            Certificates::Unverified
+        } else {
+            Certificates::Verified
+        },
+        request_timeout: flags.request_timeout.as_deref().map(duration).transpose()?,
+    })
+}
+
+/// A duration as Go writes it, in seconds, minutes and hours; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, Error> {
+    let invalid = || Error::Usage {
+        message: format!("--request-timeout {text:?} is no duration"),
+        hint: "write 30s, 2m or 1h".to_owned(),
+    };
+    let (number, unit) = match text.find(|character: char| !character.is_ascii_digit()) {
+        Some(end) => text.split_at(end),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(invalid()),
+    };
+    let number: u32 = number.parse().map_err(|_| invalid())?;
+    Ok(Duration::from_secs(u64::from(number) * factor))
+}
+
+/// Reads the flags that say how results are shown.
+pub fn style(shared: &Shared) -> Style {
+    let stderr_is_terminal = std::io::stderr().is_terminal();
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let colors = match shared.color {
+        ColorChoice::Always => Colors::On,
+        ColorChoice::Auto if stderr_is_terminal && !is_set("NO_COLOR") && !is_dumb => Colors::On,
+        ColorChoice::Auto | ColorChoice::Never => Colors::Off,
+    };
+    let may_draw = stderr_is_terminal && !shared.no_progress && !shared.quiet && !is_dumb && !is_set("CI");
+    Style {
+        format: match shared.output {
+            None => Format::Lines,
+            Some(OutputFormat::Name) => Format::Names,
+            Some(OutputFormat::Json) => Format::Json,
+            Some(OutputFormat::Yaml) => Format::Yaml,
+        },
+        loudness: match (shared.quiet, shared.verbose) {
+            (true, _) => Loudness::Quiet,
+            (false, 0) => Loudness::Normal,
+            (false, _) => Loudness::Verbose,
+        },
+        colors,
+        progress: if may_draw {
+            Progress::Drawn
+        } else {
+            Progress::Hidden
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_named_as_kubectl_names_them() {
+        let table = [
+            ("web", None, "web"),
+            ("configmap/web", Some("configmap"), "web"),
+            (
+                "applysets.v1.company.com/my.set",
+                Some("applysets.v1.company.com"),
+                "my.set",
+            ),
+        ];
+        for (text, resource, name) in table {
+            let reference = SetReference::parse(text).expect("a valid reference");
+            assert_eq!(
+                (reference.resource.as_deref(), reference.name.as_str()),
+                (resource, name)
+            );
+        }
+    }
+
+    #[test]
+    fn what_names_no_set_is_refused() {
+        for text in [
+            "",
+            "/web",
+            "secret/",
+            "secret/a/b",
+            "Web",
+            "a b",
+            "-a",
+            "a..b",
+            &"x".repeat(254),
+        ] {
+            assert!(SetReference::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        for (text, seconds) in [("0", 0), ("30", 30), ("30s", 30), ("2m", 120), ("1h", 3600)] {
+            assert_eq!(duration(text).expect("a duration"), Duration::from_secs(seconds));
+        }
+        for text in ["", "s", "-1s", "1d", "1.5s", "99999999999"] {
+            assert!(duration(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The plan of a run as a value: everything that will be written, left alone, pruned,
+//! skipped and refused, and why.
+//!
+//! `plan` is pure: no client, no clock, no output. Each rule has a file of its own and
+//! a table of cases. Carrying a plan out is the business of `execute`.
+
+mod parent;
+mod places;
+mod prune;
+mod refusal;
+mod waves;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use parent::{Confirmation, ParentPolicy, Standing, judge};
+pub use places::{Survey, SurveyError, survey};
+pub use prune::{Judgement, SkipReason, judge as judge_candidate};
+pub use refusal::Refusal;
+pub use waves::Wave;
+
+use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
+use crate::desired::{Desired, DesiredObject};
+use crate::discovery::Origin;
+use crate::identity::ObjectKey;
+use crate::observe::{Live, Presence};
+
+/// What the user allows and wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether what left the manifests is deleted.
+    pub pruning: Pruning,
+    /// Whether a run without any manifest may prune everything.
+    pub empty_manifests: EmptyManifests,
+    /// Managers whose part-of labels make an object ours to prune.
+    pub appliers: BTreeSet<String>,
+}
+
+/// Whether what left the manifests is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pruning {
+    /// It is deleted.
+    Enabled,
+    /// It stays, and stays recorded.
+    Disabled,
+}
+
+/// What no manifests at all mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyManifests {
+    /// Probably a mistake, such as a wrong path or an empty pipe.
+    Refused,
+    /// Everything is to be pruned.
+    Allowed,
+}
+
+/// What is known of the cluster when a plan is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// What the parent records; empty where there is no parent yet.
+    pub recorded: Record,
+    /// Objects that carry the set's part-of label.
+    pub members: Vec<Live>,
+}
+
+/// The set that a plan is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// The id.
+    pub id: ApplySetId,
+    /// The parent.
+    pub parent: ParentIdentity,
+    /// What is written as the set's tooling.
+    pub tooling: Tooling,
+}
+
+/// Everything that one run does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What the parent records before the first member is written: old and new places.
+    pub record_during: Record,
+    /// What the parent records when everything has succeeded.
+    pub record_after: Record,
+    /// Members that the parent needs to exist: its namespace, its CRD.
+    pub prerequisites: Vec<Apply>,
+    /// The other members, one wave after the other.
+    pub waves: Vec<Vec<Apply>>,
+    /// What is deleted, one wave after the other.
+    pub prunes: Vec<Vec<Live>>,
+    /// What left the manifests and is not deleted.
+    pub skips: Vec<Skip>,
+    /// Why nothing of all this may be done; empty for a plan that may.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One member to apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Apply {
+    /// Its place in `Desired::members`.
+    pub index: usize,
+    /// What the cluster has of it.
+    pub standing: MemberStanding,
+}
+
+/// What the cluster has of a member that the manifests ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberStanding {
+    /// No member; whether the object exists all the same is not known.
+    NotAMember,
+    /// A member, with this resourceVersion.
+    Member {
+        /// `metadata.uid`.
+        uid: String,
+        /// `metadata.resourceVersion`; the same after applying means unchanged.
+        resource_version: String,
+    },
+    /// A member that is being deleted; applying it would be answered with success
+    /// and be undone a moment later.
+    Terminating,
+}
+
+/// A member that left the manifests and stays in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skip {
+    /// The object.
+    pub live: Live,
+    /// Why it stays.
+    pub reason: SkipReason,
+}
+
+impl Plan {
+    /// How many members are applied.
+    pub fn applies(&self) -> usize {
+        self.prerequisites.len() + self.waves.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// How many objects are deleted.
+    pub fn deletions(&self) -> usize {
+        self.prunes.iter().map(Vec::len).sum()
+    }
+}
+
+/// Decides what a run does.
+pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
+    let parent_namespace = set.parent.namespace.as_deref();
+    let members: BTreeMap<&ObjectKey, &Live> =
+        observed.members.iter().map(|live| (&live.key, live)).collect();
+    let wanted = desired.record(&set.parent);
+    let (prunes, skips) = candidates(set, desired, observed, policy);
+
+    let mut record_after = wanted.clone();
+    for skip in &skips {
+        let key = &skip.live.key;
+        record_after.add_place(&key.group_kind, key.namespace.as_deref(), parent_namespace);
+    }
+    let mut applies = vec![Vec::new(); Wave::ALL.len()];
+    let mut prerequisites = Vec::new();
+    for (index, object) in desired.members.iter().enumerate() {
+        let apply = Apply {
+            index,
+            standing: standing(members.get(&object.key).copied()),
+        };
+        if is_prerequisite(object, set) {
+            prerequisites.push(apply);
+        } else {
+            applies[Wave::of(&object.key.group_kind) as usize].push(apply);
+        }
+    }
+    Plan {
+        record_during: observed.recorded.union(&wanted),
+        record_after,
+        prerequisites,
+        waves: applies.into_iter().filter(|wave| !wave.is_empty()).collect(),
+        prunes: in_reverse_waves(prunes),
+        skips,
+        refusals: refusals(desired, policy),
+    }
+}
+
+fn standing(live: Option<&Live>) -> MemberStanding {
+    match live {
+        None => MemberStanding::NotAMember,
+        Some(live) if live.presence == Presence::Terminating => MemberStanding::Terminating,
+        Some(live) => MemberStanding::Member {
+            uid: live.uid.clone(),
+            resource_version: live.resource_version.clone(),
+        },
+    }
+}
+
+/// The parent's own namespace must exist before the parent, and the CRD of a custom
+/// resource before its objects. Both may be members of the set that they carry.
+fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
+    let key = &object.key;
+    match key.group_kind.kind.as_str() {
+        "Namespace" => key.group_kind.group.is_empty() && Some(&key.name) == set.parent.namespace.as_ref(),
+        "CustomResourceDefinition" => {
+            let names = |pointer| object.object.pointer(pointer).and_then(serde_json::Value::as_str);
+            let group_kind = &set.parent.group_kind;
+            names("/spec/group") == Some(&group_kind.group)
+                && names("/spec/names/kind") == Some(&group_kind.kind)
+        }
+        _ => false,
+    }
+}
+
+fn candidates(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> (Vec<Live>, Vec<Skip>) {
+    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
+    // Two groups can serve one object: what is wanted under one name is not pruned under the other.
+    let wanted_uids: BTreeSet<&str> = observed
+        .members
+        .iter()
+        .filter(|live| keys.contains(&live.key))
+        .map(|live| live.uid.as_str())
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut prunes = Vec::new();
+    let mut skips = Vec::new();
+    for live in &observed.members {
+        if keys.contains(&live.key)
+            || wanted_uids.contains(live.uid.as_str())
+            || !seen.insert(live.uid.as_str())
+        {
+            continue;
+        }
+        match prune::judge(live, set, policy) {
+            Judgement::Prune => prunes.push(live.clone()),
+            Judgement::Skip(reason) => skips.push(Skip {
+                live: live.clone(),
+                reason,
+            }),
+            Judgement::Ignore => {}
+        }
+    }
+    skips.sort_by(|one, other| one.live.key.cmp(&other.live.key));
+    (prunes, skips)
+}
+
+fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
+    let mut waves = vec![Vec::new(); Wave::ALL.len()];
+    for live in prunes {
+        waves[Wave::of(&live.key.group_kind) as usize].push(live);
+    }
+    for wave in &mut waves {
+        wave.sort_by(|one, other| one.key.cmp(&other.key));
+    }
+    waves.into_iter().rev().filter(|wave| !wave.is_empty()).collect()
+}
+
+fn refusals(desired: &Desired, policy: &Policy) -> Vec<Refusal> {
+    let is_empty = desired.members.is_empty() && desired.parent.is_none();
+    if is_empty && policy.empty_manifests == EmptyManifests::Refused {
+        vec![Refusal::EmptyManifests]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether the server does not serve the kind of this object yet.
+pub fn is_promised(object: &DesiredObject) -> bool {
+    object.resource.origin == Origin::Promised
+}

@@ -1,0 +1,87 @@
+//! The order in which kinds are applied, and in reverse pruned.
+//!
+//! Within a wave objects are independent of each other, as far as an API server cares.
+
+use crate::identity::GroupKind;
+
+/// A step of the order; `as usize` is its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wave {
+    /// What others live in: namespaces and the definitions of kinds.
+    Containers,
+    /// What others refer to: identities, rights, configuration, storage, limits.
+    Referenced,
+    /// Everything else.
+    Rest,
+    /// What can stop others from being written: admission, aggregated APIs.
+    Gates,
+}
+
+impl Wave {
+    /// All waves in the order of applying.
+    pub const ALL: [Self; 4] = [Self::Containers, Self::Referenced, Self::Rest, Self::Gates];
+
+    /// The wave of a kind.
+    pub fn of(group_kind: &GroupKind) -> Self {
+        match (group_kind.group.as_str(), group_kind.kind.as_str()) {
+            ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Self::Containers,
+            (
+                "",
+                "ServiceAccount"
+                | "ConfigMap"
+                | "Secret"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "LimitRange"
+                | "ResourceQuota",
+            )
+            | ("storage.k8s.io" | "rbac.authorization.k8s.io" | "scheduling.k8s.io" | "node.k8s.io", _)
+            | ("networking.k8s.io", "IngressClass")
+            | ("gateway.networking.k8s.io", "GatewayClass") => Self::Referenced,
+            ("admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => Self::Gates,
+            _ => Self::Rest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_fall_into_their_waves() {
+        let table = [
+            ("", "Namespace", Wave::Containers),
+            (
+                "apiextensions.k8s.io",
+                "CustomResourceDefinition",
+                Wave::Containers,
+            ),
+            ("", "ServiceAccount", Wave::Referenced),
+            (
+                "rbac.authorization.k8s.io",
+                "ClusterRoleBinding",
+                Wave::Referenced,
+            ),
+            ("", "Service", Wave::Rest),
+            ("apps", "Deployment", Wave::Rest),
+            ("example.com", "Secret", Wave::Rest),
+            (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+                Wave::Gates,
+            ),
+            ("apiregistration.k8s.io", "APIService", Wave::Gates),
+        ];
+        for (group, kind, wave) in table {
+            assert_eq!(Wave::of(&GroupKind::new(group, kind)), wave, "{kind}.{group}");
+        }
+    }
+
+    #[test]
+    fn places_of_waves_follow_their_order() {
+        for (place, wave) in Wave::ALL.into_iter().enumerate() {
+            assert_eq!(wave as usize, place);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The document that `apply` prints for scripts: `kubectl-applyset/v1`, `Report`.
+//!
+//! Fields may be added; none is renamed or removed within v1.
+
+use serde::Serialize;
+
+use super::API_VERSION;
+use crate::error::Error;
+use crate::event::{Action, ObjectOutcome};
+use crate::execute::DryRun;
+use crate::plan::Set;
+
+/// What is known of the set.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SetDocument {
+    /// The id; null as long as the parent's kind is not known.
+    pub id: Option<String>,
+    /// Kind of the parent.
+    pub kind: Option<String>,
+    /// Group of the parent.
+    pub group: Option<String>,
+    /// Namespace of the parent.
+    pub namespace: Option<String>,
+    /// Name of the parent.
+    pub name: String,
+    /// Who manages the set.
+    pub tooling: Option<String>,
+}
+
+impl SetDocument {
+    /// A set of which only the name is known.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Set> for SetDocument {
+    fn from(set: &Set) -> Self {
+        Self {
+            id: Some(set.id.to_string()),
+            kind: Some(set.parent.group_kind.kind.clone()),
+            group: Some(set.parent.group_kind.group.clone()),
+            namespace: set.parent.namespace.clone(),
+            name: set.parent.name.clone(),
+            tooling: Some(set.tooling.to_string()),
+        }
+    }
+}
+
+/// The document.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    command: &'static str,
+    dry_run: &'static str,
+    set: SetDocument,
+    results: &'a [ObjectOutcome],
+    summary: Counts,
+    warnings: &'a [String],
+    error: Option<ErrorDocument>,
+    requests: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize, Default)]
+struct Counts {
+    created: usize,
+    configured: usize,
+    unchanged: usize,
+    pruned: usize,
+    skipped: usize,
+    failed: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ErrorDocument {
+    exit_code: u8,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl<'a> Report<'a> {
+    /// The document of a run of `apply`.
+    pub fn new(
+        set: SetDocument,
+        dry_run: DryRun,
+        results: &'a [ObjectOutcome],
+        warnings: &'a [String],
+        error: Option<&Error>,
+        requests: u64,
+        seconds: f64,
+    ) -> Self {
+        let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
+        Self {
+            api_version: API_VERSION,
+            kind: "Report",
+            command: "apply",
+            dry_run: match dry_run {
+                DryRun::None => "none",
+                DryRun::Client => "client",
+                DryRun::Server => "server",
+            },
+            set,
+            results,
+            summary: Counts {
+                created: count(Action::Created),
+                configured: count(Action::Configured),
+                unchanged: count(Action::Unchanged),
+                pruned: count(Action::Pruned),
+                skipped: count(Action::Skipped),
+                failed: count(Action::Failed),
+            },
+            warnings,
+            error: error.map(|error| ErrorDocument {
+                exit_code: error.exit().code(),
+                message: error.to_string(),
+                hints: error.hints(),
+            }),
+            requests,
+            seconds,
+        }
+    }
+}

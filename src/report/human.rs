@@ -1,0 +1,91 @@
+//! The wording of lines for people, after kubectl's.
+
+use super::Colors;
+use crate::event::{Action, ObjectOutcome, Phase, Summary};
+use crate::execute::DryRun;
+use crate::wording::counted;
+
+/// What a message on standard error begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Label {
+    Error,
+    Warning,
+    Hint,
+    Note,
+    Plain,
+}
+
+impl Label {
+    pub(super) fn text(self, colors: Colors) -> String {
+        let (word, color) = match self {
+            Self::Error => ("error: ", "31;1"),
+            Self::Warning => ("warning: ", "33;1"),
+            Self::Hint => ("hint: ", "36"),
+            Self::Note => ("note: ", "2"),
+            Self::Plain => return String::new(),
+        };
+        match colors {
+            Colors::On => format!("\x1b[{color}m{word}\x1b[0m"),
+            Colors::Off => word.to_owned(),
+        }
+    }
+}
+
+/// `deployment.apps/web configured in namespace shop (server dry run)`
+pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
+    let subject = &outcome.subject;
+    let name = subject.key().group_kind.object_name(&subject.name);
+    let mut line = format!("{name} {}", outcome.action);
+    if let Some(namespace) = &subject.namespace {
+        line.push_str(" in namespace ");
+        line.push_str(namespace);
+    }
+    line.push_str(suffix(dry_run));
+    line
+}
+
+/// What the line of an outcome leaves out: why, or what went wrong.
+pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
+    let key = outcome.subject.key();
+    match (&outcome.error, outcome.reason.as_str()) {
+        (Some(error), _) => Some(format!("{key}: {error}")),
+        (None, "") => None,
+        (None, reason) => Some(format!("{key} {}: {reason}", outcome.action)),
+    }
+}
+
+pub(super) fn phase(phase: Phase, total: usize) -> String {
+    let verb = match phase {
+        Phase::Applying => "applying",
+        Phase::Pruning => "pruning",
+    };
+    format!("{verb} {}", counted(total, "object"))
+}
+
+/// `3 created, 1 pruned (12 requests, 0.2 s)`
+pub(super) fn summary(summary: &Summary, dry_run: DryRun, requests: u64, seconds: f64) -> String {
+    let counts: Vec<String> = Action::ALL
+        .into_iter()
+        .filter(|action| summary.count(*action) > 0)
+        .map(|action| format!("{} {action}", summary.count(action)))
+        .collect();
+    let counts = if counts.is_empty() {
+        "nothing to do".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    let requests = usize::try_from(requests).unwrap_or(usize::MAX);
+    format!(
+        "{counts}{} ({}, {seconds:.1} s)",
+        suffix(dry_run),
+        counted(requests, "request")
+    )
+}
+
+fn suffix(dry_run: DryRun) -> &'static str {
+    match dry_run {
+        DryRun::None => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
+    }
+}

@@ -1,0 +1,282 @@
+//! Everything that people and scripts see: lines, documents, progress, errors.
+//!
+//! Data goes to standard output, what is for people to standard error. All printing of
+//! the program is done here, and nothing is decided here.
+
+mod document;
+mod human;
+mod progress;
+mod sets;
+
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+
+pub use document::{Report, SetDocument};
+pub use sets::{ListDocument, SetListing, ViewDocument};
+
+use crate::error::Error;
+use crate::event::{Action, Event, ObjectOutcome, Summary};
+use crate::execute::DryRun;
+use crate::wording::printable;
+use progress::Bars;
+
+/// `apiVersion` of all documents.
+pub const API_VERSION: &str = "kubectl-applyset/v1";
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// On standard output.
+    pub format: Format,
+    /// On standard error.
+    pub loudness: Loudness,
+    /// On standard error.
+    pub colors: Colors,
+    /// On standard error.
+    pub progress: Progress,
+}
+
+/// What standard output holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines as kubectl prints them.
+    Lines,
+    /// Names, a line each.
+    Names,
+    /// One JSON document.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
+
+/// How much standard error holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loudness {
+    /// Errors.
+    Quiet,
+    /// Errors, warnings, the summary.
+    Normal,
+    /// The phases, too.
+    Verbose,
+}
+
+/// Whether messages are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colors {
+    /// They are.
+    On,
+    /// They are not.
+    Off,
+}
+
+/// Whether progress is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It is.
+    Drawn,
+    /// It is not.
+    Hidden,
+}
+
+/// Consumes the events of a run, and tells of it at the end.
+pub struct Reporter {
+    style: Style,
+    dry_run: DryRun,
+    bars: Bars,
+    results: Vec<ObjectOutcome>,
+    warnings: Vec<String>,
+}
+
+impl Reporter {
+    /// A reporter of one run.
+    pub fn new(style: Style, dry_run: DryRun) -> Self {
+        Self {
+            style,
+            dry_run,
+            bars: Bars::new(style.progress),
+            results: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes one event in.
+    pub fn event(&mut self, event: Event) {
+        match event {
+            Event::Phase { phase, total } => {
+                if self.style.loudness == Loudness::Verbose {
+                    self.note(&human::phase(phase, total));
+                }
+                self.bars.begin(phase, total);
+            }
+            Event::Warning(text) => self.warn(text),
+            Event::Object(outcome) => self.object(outcome),
+        }
+    }
+
+    fn object(&mut self, outcome: ObjectOutcome) {
+        self.bars.advance(outcome.action);
+        match self.style.format {
+            Format::Lines if self.style.loudness > Loudness::Quiet => {
+                let line = human::line(&outcome, self.dry_run);
+                self.bars.suspend(|| print(&line));
+            }
+            Format::Names if outcome.action != Action::Failed => {
+                let name = outcome
+                    .subject
+                    .key()
+                    .group_kind
+                    .object_name(&outcome.subject.name);
+                self.bars.suspend(|| print(&name));
+            }
+            _ => {}
+        }
+        if let Some(detail) = human::detail(&outcome) {
+            let loudness = if outcome.action == Action::Failed {
+                Loudness::Quiet
+            } else {
+                Loudness::Normal
+            };
+            if self.style.loudness >= loudness {
+                let label = if outcome.action == Action::Failed {
+                    human::Label::Error
+                } else {
+                    human::Label::Note
+                };
+                self.bars
+                    .suspend(|| print_message(label, &detail, self.style.colors));
+            }
+        }
+        self.results.push(outcome);
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.style.loudness > Loudness::Quiet {
+            self.bars
+                .suspend(|| print_message(human::Label::Warning, &text, self.style.colors));
+        }
+        self.warnings.push(text);
+    }
+
+    fn note(&self, text: &str) {
+        self.bars
+            .suspend(|| print_message(human::Label::Note, text, self.style.colors));
+    }
+
+    /// What was done to how many objects so far.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        for outcome in &self.results {
+            summary.add(outcome.action);
+        }
+        summary
+    }
+
+    /// Prints what belongs at the end of a run, however it ended.
+    ///
+    /// `set` is what is known of the set; `requests` counts those sent, `seconds` the
+    /// time since the start.
+    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, requests: u64, seconds: f64) {
+        self.bars.clear();
+        if self.style.loudness > Loudness::Quiet && error.is_none() {
+            let line = human::summary(&self.summary(), self.dry_run, requests, seconds);
+            print_message(human::Label::Plain, &line, self.style.colors);
+        }
+        let report = Report::new(
+            set,
+            self.dry_run,
+            &self.results,
+            &self.warnings,
+            error,
+            requests,
+            seconds,
+        );
+        match self.style.format {
+            Format::Json => print(&json(&report)),
+            Format::Yaml => print(&yaml(&report)),
+            Format::Lines | Format::Names => {}
+        }
+    }
+}
+
+/// Prints an error with its hints to standard error.
+pub fn error(error: &Error, colors: Colors) {
+    for line in error.to_string().lines() {
+        let (label, text) = match line.strip_prefix("  hint: ") {
+            Some(hint) => (human::Label::Hint, hint),
+            None => (human::Label::Error, line),
+        };
+        print_message(label, text, colors);
+    }
+    for hint in error.hints() {
+        print_message(human::Label::Hint, &hint, colors);
+    }
+}
+
+/// Prints a message for people that is neither an error nor a warning.
+pub fn note(text: &str, style: Style) {
+    if style.loudness > Loudness::Quiet {
+        print_message(human::Label::Note, text, style.colors);
+    }
+}
+
+/// Prints data in the chosen format; `lines` is what people get.
+pub fn data<T: Serialize>(
+    document: &T,
+    style: Style,
+    lines: impl FnOnce(&T) -> String,
+    names: impl FnOnce(&T) -> Vec<String>,
+) {
+    match style.format {
+        Format::Lines => print(&lines(document)),
+        Format::Names => names(document).iter().for_each(|name| print(name)),
+        Format::Json => print(&json(document)),
+        Format::Yaml => print(&yaml(document)),
+    }
+}
+
+/// Prints a text, such as a completion script, as it is.
+pub fn text(text: &str) {
+    // Whoever closed the pipe has read enough.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// The table of `list`.
+pub fn list_table(document: &ListDocument) -> String {
+    sets::table(document)
+}
+
+/// The page of `view`.
+pub fn view_page(document: &ViewDocument) -> String {
+    sets::page(document)
+}
+
+fn print(line: &str) {
+    let mut stdout = io::stdout().lock();
+    // Whoever closed the pipe has read enough.
+    let _ = writeln!(stdout, "{}", printable(line.trim_end()));
+    let _ = stdout.flush();
+}
+
+fn print_message(label: human::Label, message: &str, colors: Colors) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "{}{}", label.text(colors), printable(message));
+}
+
+fn json<T: Serialize>(document: &T) -> String {
+    serde_json::to_string_pretty(document)
+        .unwrap_or_else(|error| format!("{{\"error\": {:?}}}", error.to_string()))
+}
+
+fn yaml<T: Serialize>(document: &T) -> String {
+    serde_saphyr::to_string(document).unwrap_or_else(|error| format!("error: {:?}", error.to_string()))
+}
+
+/// Tells that the wish to stop was heard.
+pub fn interrupted() {
+    print_message(
+        human::Label::Note,
+        "stopping after the requests under way; once more stops at once",
+        Colors::Off,
+    );
+}
