@@ -74,7 +74,10 @@ fn items(list: Node) -> Result<Vec<Node>, Fault> {
                 "apiVersion".to_owned(),
                 super::node::Entry::implied(line, &api_version),
             );
-            entries.insert("kind".to_owned(), super::node::Entry::implied(line, &item_kind));
+            entries.insert(
+                "kind".to_owned(),
+                super::node::Entry::implied(line, &item_kind),
+            );
         }
     }
     Ok(items)
@@ -83,11 +86,17 @@ fn items(list: Node) -> Result<Vec<Node>, Fault> {
 /// Makes a manifest of an object, or says everything that is wrong with it.
 pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, Vec<Fault>> {
     if !matches!(object.content, Content::Mapping(_)) {
-        return Err(vec![(object.line, Problem::NotAnObject(object.description()))]);
+        return Err(vec![(
+            object.line,
+            Problem::NotAnObject(object.description()),
+        )]);
     }
     let mut faults = Vec::new();
-    let mut keep =
-        |result: Result<String, Fault>| result.map_err(|fault| faults.push(fault)).unwrap_or_default();
+    let mut keep = |result: Result<String, Fault>| {
+        result
+            .map_err(|fault| faults.push(fault))
+            .unwrap_or_default()
+    };
     let api_version = keep(api_version(&object));
     let kind = keep(kind(&object));
     let name = keep(name(&object));
@@ -145,7 +154,9 @@ fn api_version(object: &Node) -> Result<String, Fault> {
     if valid(group) && valid(version) {
         Ok(text.to_owned())
     } else {
-        let line = object.get("apiVersion").map_or(object.line, |value| value.line);
+        let line = object
+            .get("apiVersion")
+            .map_or(object.line, |value| value.line);
         Err((line, Problem::ApiVersion(text.to_owned())))
     }
 }
@@ -220,7 +231,9 @@ fn namespace(object: &Node) -> Result<String, Fault> {
 
 fn metadata(object: &Node, faults: &mut Vec<Fault>) {
     for field in ["labels", "annotations"] {
-        let value = object.get("metadata").and_then(|metadata| metadata.get(field));
+        let value = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field));
         let Some(value) = value.filter(|value| !value.is_null()) else {
             continue;
         };
@@ -246,4 +259,242 @@ fn escaped(message: &str) -> String {
         .flat_map(char::escape_debug)
         .collect::<String>()
         .replace("\\\"", "\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with};
+
+    fn read(text: &str) -> Result<Vec<Manifest>, ManifestErrors> {
+        read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
+    }
+
+    /// The errors of a text, one per line, without hints.
+    fn errors(text: &str) -> Vec<String> {
+        let errors = read(text).expect_err("the text is wrong");
+        errors.0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_manifest_tells_its_identity_and_its_line() {
+        let text = "# first\n---\n\n# why\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  \
+                    name: web\n  namespace: shop\nstatus: {}\n---\napiVersion: v1\nkind: Node\n\
+                    metadata: {name: 'a:b', namespace: ''}\n";
+        let manifests = read(text).expect("the text is right");
+        let seen: Vec<_> = manifests
+            .iter()
+            .map(|manifest| {
+                (
+                    manifest.gvk.api_version(),
+                    manifest.gvk.kind.as_str(),
+                    manifest.namespace.as_deref(),
+                    manifest.name.as_str(),
+                    manifest.position.to_string(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (
+                    "apps/v1".to_owned(),
+                    "Deployment",
+                    Some("shop"),
+                    "web",
+                    "standard input:5".to_owned()
+                ),
+                (
+                    "v1".to_owned(),
+                    "Node",
+                    None,
+                    "a:b",
+                    "standard input:12".to_owned()
+                ),
+            ]
+        );
+        assert!(manifests[0].object.get("status").is_some());
+    }
+
+    #[test]
+    fn lists_are_flattened_and_their_items_keep_their_lines() {
+        let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  \
+                    metadata: {name: a}\n- apiVersion: v1\n  kind: ConfigMapList\n  items:\n  \
+                    - metadata: {name: b}\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: c}\n";
+        let manifests = read(text).expect("the text is right");
+        let seen: Vec<_> = manifests
+            .iter()
+            .map(|manifest| {
+                (
+                    manifest.gvk.kind.as_str(),
+                    manifest.name.as_str(),
+                    manifest.position.line,
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("Secret", "a", 4),
+                ("Secret", "c", 11),
+                ("ConfigMap", "b", 10)
+            ]
+        );
+        assert_eq!(manifests[2].object["apiVersion"], "v1");
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_with_its_line() {
+        let table = [
+            ("- a\n", "1: a list is not a Kubernetes object"),
+            ("\n\nhello\n", "3: a string is not a Kubernetes object"),
+            ("kind: A\nmetadata: {name: a}", "1: apiVersion is missing"),
+            (
+                "apiVersion: ''\nkind: A\nmetadata: {name: a}",
+                "1: apiVersion is missing",
+            ),
+            (
+                "apiVersion: 1\nkind: A\nmetadata: {name: a}",
+                "1: apiVersion must be a string, this is a number",
+            ),
+            (
+                "apiVersion: a/b/c\nkind: A\nmetadata: {name: a}",
+                "1: apiVersion \"a/b/c\" is neither VERSION nor GROUP/VERSION",
+            ),
+            (
+                "apiVersion: v1\nkind:\nmetadata: {name: a}",
+                "1: kind is missing",
+            ),
+            (
+                "apiVersion: v1\nkind: [A]\nmetadata: {name: a}",
+                "2: kind must be a string, this is a list",
+            ),
+            (
+                "apiVersion: v1\nkind: \"a\\e[1m\"\nmetadata: {name: a}",
+                "2: kind \"a\\u{1b}[1m\" is not a kind",
+            ),
+            ("apiVersion: v1\nkind: A\n", "1: metadata.name is missing"),
+            (
+                "apiVersion: v1\nkind: List\nitems:\n- 5",
+                "4: items must be a list of objects, this is a number",
+            ),
+            (
+                "apiVersion: v1\nkind: List\nitems: {}",
+                "3: items must be a list of objects, this is a mapping",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(
+                errors(text),
+                [format!("standard input:{expected}")],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_metadata_is_told_with_its_line() {
+        let thing = |metadata: &str| format!("apiVersion: v1\nkind: Thing\nmetadata: {metadata}\n");
+        let long = "a".repeat(64);
+        let table = [
+            (thing("[]"), "3: metadata must be a mapping, this is a list"),
+            (thing("{}"), "3: metadata.name is missing"),
+            (thing("{name: ''}"), "3: metadata.name is missing"),
+            (
+                thing("\n  name: y"),
+                "4: metadata.name must be a string, this is a boolean",
+            ),
+            (
+                thing("\n  generateName: a-"),
+                "4: metadata.generateName makes a new object of every apply",
+            ),
+            (
+                thing("{name: a/b}"),
+                "3: metadata.name \"a/b\" cannot be the name of an object",
+            ),
+            (
+                thing("{name: ..}"),
+                "3: metadata.name \"..\" cannot be the name of an object",
+            ),
+            (
+                thing("{name: a%b}"),
+                "3: metadata.name \"a%b\" cannot be the name of an object",
+            ),
+            (
+                thing("{name: \"a\\e\\u009b\"}"),
+                "3: metadata.name \"a\\u{1b}\\u{9b}\" cannot be the name of an object",
+            ),
+            (
+                thing("{name: a, namespace: 5}"),
+                "3: metadata.namespace must be a string, this is a number",
+            ),
+            (
+                thing("{name: a, namespace: Shop}"),
+                "3: metadata.namespace \"Shop\" cannot be the name of a namespace",
+            ),
+            (
+                thing("{name: a, namespace: a.b}"),
+                "3: metadata.namespace \"a.b\" cannot be the name of a namespace",
+            ),
+            (
+                thing("{name: a, namespace: a-}"),
+                "3: metadata.namespace \"a-\" cannot be the name of a namespace",
+            ),
+            (
+                thing(&format!("{{name: a, namespace: {long}}}")),
+                &format!("3: metadata.namespace {long:?} cannot be the name of a namespace"),
+            ),
+            (
+                thing("\n  name: a\n  labels:\n    x: 1"),
+                "6: metadata.labels[\"x\"] must be a string, this is a number",
+            ),
+            (
+                thing("\n  name: a\n  labels: [x]"),
+                "5: metadata.labels must be a mapping, this is a list",
+            ),
+            (
+                thing("\n  name: a\n  annotations:\n    \"\\e\": yes"),
+                "6: metadata.annotations[\"\\u{1b}\"] must be a string, this is a boolean",
+            ),
+            (
+                thing("\n  name: a\n  labels:\n    applyset.kubernetes.io/part-of: x"),
+                "6: label applyset.kubernetes.io/part-of is already in the manifest",
+            ),
+            (
+                thing("{name: a, finalizers: x}"),
+                "1: metadata: invalid type: string \"x\", expected a sequence",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(
+                errors(&text),
+                [format!("standard input:{expected}")],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_errors_are_told_in_reading_order() {
+        let text = "kind: A\nmetadata:\n  name: 5\n  labels: {a: 1}\n---\na: b: c\n---\na: 1\na: 2\n\
+                    a: 3\n---\napiVersion: v1\nkind: Fine\nmetadata: {name: fine}\n";
+        assert_eq!(
+            errors(text),
+            [
+                "standard input:1: apiVersion is missing",
+                "standard input:3: metadata.name must be a string, this is a number",
+                "standard input:4: metadata.labels[\"a\"] must be a string, this is a number",
+                "standard input:6: YAML syntax error: mapping values are not allowed in this context",
+                "standard input:9: key \"a\" was already set in line 8",
+                "standard input:10: key \"a\" was already set in line 8",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_hint_says_what_to_type() {
+        let errors = read("apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {x: 1}}")
+            .expect_err("a label is no number");
+        assert_eq!(errors.0[0].hint(), "quote it");
+        assert!(errors.to_string().ends_with("\n  hint: quote it"));
+    }
 }

@@ -43,15 +43,18 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let fault = json_fault(&error);
     // After two values kubectl knows the stream to be JSON. A number out of range is JSON,
     // too, and would be a string in YAML.
-    let is_json =
-        count > 1 || error.classify() == Category::Data || matches!(fault.1, Problem::NotANumber(_));
+    let is_json = count > 1
+        || error.classify() == Category::Data
+        || matches!(fault.1, Problem::NumberTooLarge);
     if is_json {
         found(Err(vec![fault]));
         return;
     }
     // The line break behind a JSON value belongs to it.
     let blank = rest.len() - rest.trim_start().len();
-    let skipped = rest[..blank].find('\n').map_or(blank, |newline| newline + 1);
+    let skipped = rest[..blank]
+        .find('\n')
+        .map_or(blank, |newline| newline + 1);
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
     let mut json_fault = looks_like_json(rest).then_some(fault);
@@ -76,7 +79,7 @@ fn json_fault(error: &serde_json::Error) -> Fault {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&position).unwrap_or(&message);
     let problem = match message {
-        "number out of range" => Problem::NotANumber("a number of this document".to_owned()),
+        "number out of range" => Problem::NumberTooLarge,
         "recursion limit exceeded" => Problem::TooDeep,
         _ => Problem::Syntax {
             format: "JSON",
@@ -162,4 +165,72 @@ fn line_at(text: &str, offset: usize) -> usize {
 fn line_of_content(text: &str, offset: usize) -> usize {
     let blank = text[offset..].len() - text[offset..].trim_start().len();
     line_at(text, offset + blank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a text holds: the value of `a` of each document, or its first fault.
+    fn documents(text: &str) -> Vec<String> {
+        let mut seen = Vec::new();
+        read(text, &mut |document| {
+            seen.push(match document {
+                Ok(node) => format!("{}: {}", node.line, node.clone().into_value()["a"]),
+                Err(faults) => format!("{}! {}", faults[0].0, faults[0].1),
+            });
+        });
+        seen
+    }
+
+    #[test]
+    fn texts_are_divided_as_kubectl_divides_them() {
+        let table: [(&str, &[&str]); 18] = [
+            ("", &[]),
+            ("# c\n---\n---\n \n--- # c\nnull\n---", &[]),
+            ("a: 1", &["1: 1"]),
+            ("---\na: 1\n---\na: 2\n", &["2: 1", "4: 2"]),
+            ("---\r\na: 1\r\n---\r\n\r\na: 2\r\n", &["2: 1", "5: 2"]),
+            ("a: |\n  x", &["1: \"x\\n\""]),
+            ("a: 1\n---  \t# c\n# d\na: 2\n...\n", &["1: 1", "4: 2"]),
+            (
+                "a: 1\n---b\na: 2\n---\na: 3\n",
+                &["1: 1", "2! \"---b\" is not a document separator", "5: 3"],
+            ),
+            ("--- a\nb\n", &["1! \"--- a\" is not a document separator"]),
+            (
+                "a: 1\n...\na: 2\n---\na: 3\n",
+                &[
+                    "3! kubectl ignores everything from here to the next \"---\"",
+                    "5: 3",
+                ],
+            ),
+            (" \n{\"a\": 1}", &["2: 1"]),
+            (
+                "{\"a\": 1}{\"a\": 2}\n\n{\"a\": 3}",
+                &["1: 1", "1: 2", "3: 3"],
+            ),
+            (
+                "{\"a\": 1}\n---\n{\"a\": 0x10}\n---\na: 3",
+                &["1: 1", "3: 16", "5: 3"],
+            ),
+            ("{a: 1}\n---\n{\"a\": 2}\n", &["1: 1", "3: 2"]),
+            (
+                "{}{}\n---\n",
+                &["1: null", "1: null", "2! JSON syntax error: invalid number"],
+            ),
+            (
+                "{\"a\": 1,\n\"b\" 2}",
+                &["2! JSON syntax error: expected `:`"],
+            ),
+            (
+                "{\"a\": 1,\n \"a\": 2}",
+                &["2! JSON syntax error: key \"a\" is set twice"],
+            ),
+            ("{\"a\":\n1e999}", &["2! a number is too large"]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(documents(text), expected, "{text:?}");
+        }
+    }
 }

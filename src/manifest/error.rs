@@ -111,6 +111,15 @@ pub enum Problem {
         /// Line where it was set first.
         first: usize,
     },
+    /// A line that is indented with a tab.
+    #[error("a tab cannot indent a line")]
+    Tab,
+    /// A question mark or a leading colon in a plain scalar within `[…]` or `{…}`.
+    #[error("kubectl does not take {0:?} for a string within brackets")]
+    FlowPlain(String),
+    /// `{key:, …}`.
+    #[error("kubectl takes the colon behind {0:?} for a part of the key")]
+    FlowColon(String),
     /// A list, a mapping or null as key.
     #[error("{0} cannot be a key")]
     Key(&'static str),
@@ -134,7 +143,10 @@ pub enum Problem {
         /// The value.
         text: String,
     },
-    /// Infinity, not-a-number or a number beyond the range of a double.
+    /// A JSON number beyond the range of a double.
+    #[error("a number is too large")]
+    NumberTooLarge,
+    /// Infinity or not-a-number.
     #[error("{0:?} is not a number that JSON can hold")]
     NotANumber(String),
 
@@ -185,8 +197,12 @@ impl Problem {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
             Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
-            Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
-            Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
+            Self::NoManifestFiles => {
+                "name the file itself, or add -R to look into its folders".to_owned()
+            }
+            Self::Pattern(_) => {
+                "name files with *, ? and [...], and folders of folders with -R".to_owned()
+            }
             Self::StandardInputTwice => "give -f - once".to_owned(),
             Self::Url => "fetch it first: curl -fsSL URL | kubectl applyset apply SET -f -".to_owned(),
             Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
@@ -198,6 +214,9 @@ impl Problem {
             Self::Separator(_) => "put \"---\" on a line of its own".to_owned(),
             Self::Ignored => "separate documents with \"---\"".to_owned(),
             Self::DuplicateKey { .. } => "keep one of the two".to_owned(),
+            Self::Tab => "indent with spaces".to_owned(),
+            Self::FlowPlain(_) => "quote it".to_owned(),
+            Self::FlowColon(_) => "put a space behind the colon, or quote the key".to_owned(),
             Self::Key(_) => "keys are strings: quote it".to_owned(),
             Self::Merge => "write <<: *anchor, the anchor being that of a mapping".to_owned(),
             Self::RecursiveAlias => "write out the value".to_owned(),
@@ -205,26 +224,21 @@ impl Problem {
                 "write it flatter, or split it into several documents".to_owned()
             }
             Self::TagMismatch { .. } => "correct the value, or drop the tag".to_owned(),
-            Self::NotANumber(_) => "quote it to make it a string".to_owned(),
+            Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string".to_owned(),
             Self::NotAnObject(_) => {
                 "each document is a mapping with apiVersion, kind and metadata".to_owned()
             }
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
             Self::Missing("metadata.name") => "add a name under metadata".to_owned(),
             Self::Missing(field) => format!("add {field} to the object"),
-            Self::Type {
-                wanted: "string",
-                found,
-                ..
-            } if *found != "a list" && *found != "a mapping" => "quote it".to_owned(),
+            Self::Type { wanted: "string", found, .. } if *found != "a list" && *found != "a mapping" => {
+                "quote it".to_owned()
+            }
             Self::Type { wanted, .. } => format!("write a {wanted} there"),
             Self::GenerateName => "give it a fixed metadata.name".to_owned(),
-            Self::Name(_) => {
-                "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned()
-            }
+            Self::Name(_) => "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned(),
             Self::Namespace(_) => {
-                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit"
-                    .to_owned()
+                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit".to_owned()
             }
             Self::ApiVersion(_) => "write v1 or apps/v1, for example".to_owned(),
             Self::Kind(_) => "a kind is letters and digits, such as Deployment".to_owned(),

@@ -40,9 +40,8 @@ impl<'de> Deserialize<'de> for Node {
 
 struct NodeVisitor;
 
-fn scalar<E>(scalar: Scalar) -> Result<Node, E> {
-    let content = Content::Scalar(scalar);
-    Ok(Node { line: 0, content })
+fn node(content: Content) -> Node {
+    Node { line: 0, content }
 }
 
 impl<'de> Visitor<'de> for NodeVisitor {
@@ -53,27 +52,29 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        scalar(Scalar::Null)
+        Ok(node(Content::Scalar(Scalar::Null)))
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        scalar(Scalar::Bool(value))
+        Ok(node(Content::Scalar(Scalar::Bool(value))))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
-        scalar(Scalar::Integer(value))
+        Ok(node(Content::Scalar(Scalar::Integer(value))))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
-        scalar(i64::try_from(value).map_or(Scalar::Unsigned(value), Scalar::Integer))
+        Ok(node(Content::Scalar(
+            i64::try_from(value).map_or(Scalar::Unsigned(value), Scalar::Integer),
+        )))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
-        scalar(Scalar::Float(value))
+        Ok(node(Content::Scalar(Scalar::Float(value))))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
-        scalar(Scalar::String(text.to_owned()))
+        Ok(node(Content::Scalar(Scalar::String(text.to_owned()))))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
@@ -81,8 +82,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         while let Some(item) = access.next_element()? {
             items.push(item);
         }
-        let content = Content::Sequence(items);
-        Ok(Node { line: 0, content })
+        Ok(node(Content::Sequence(items)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
@@ -102,7 +102,6 @@ impl<'de> Visitor<'de> for NodeVisitor {
                 }
             }
         }
-        let content = Content::Mapping(entries);
-        Ok(Node { line: 0, content })
+        Ok(node(Content::Mapping(entries)))
     }
 }

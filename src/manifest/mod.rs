@@ -5,6 +5,8 @@
 //! business of later stages.
 
 mod check;
+#[cfg(test)]
+mod corpus;
 mod document;
 mod error;
 mod json;
@@ -130,10 +132,11 @@ impl Reading {
     }
 
     fn faults(&mut self, source: &Arc<Source>, faults: Vec<yaml::Fault>) {
-        self.errors.extend(faults.into_iter().map(|(line, problem)| {
-            let source = Arc::clone(source);
-            let place = Place::Line(Position { source, line });
-            ManifestError { place, problem }
-        }));
+        self.errors
+            .extend(faults.into_iter().map(|(line, problem)| {
+                let source = Arc::clone(source);
+                let place = Place::Line(Position { source, line });
+                ManifestError { place, problem }
+            }));
     }
 }

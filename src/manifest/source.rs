@@ -154,7 +154,8 @@ fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
         if !remainder.is_empty() {
             return Err(Problem::NotUtf8);
         }
-        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>()).map_err(|_| Problem::NotUtf8)
+        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>())
+            .map_err(|_| Problem::NotUtf8)
     };
     match bytes.as_slice() {
         [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
@@ -163,4 +164,133 @@ fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
         _ => {}
     }
     String::from_utf8(bytes).map_err(|_| Problem::NotUtf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Manifest, ManifestErrors, read_with};
+    use super::*;
+
+    /// A directory of its own for one test, gone when the test ends.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str, files: &[&str]) -> Self {
+            let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            for file in files {
+                let file = path.join(file);
+                fs::create_dir_all(file.parent().expect("a directory")).expect("created");
+                let name = file.file_name().expect("a name").to_string_lossy();
+                let object = format!("apiVersion: v1\nkind: Thing\nmetadata: {{name: '{name}'}}\n");
+                fs::write(&file, object).expect("written");
+            }
+            Self(path)
+        }
+
+        fn source(&self, path: &str) -> Source {
+            Source::Path(self.0.join(path))
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    fn names(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
+        let manifests = read.unwrap_or_else(|errors| panic!("{errors}"));
+        manifests
+            .into_iter()
+            .map(|manifest| manifest.name)
+            .collect()
+    }
+
+    fn problems(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
+        let errors = read.expect_err("nothing to read").0;
+        errors
+            .into_iter()
+            .map(|error| error.problem.to_string())
+            .collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn directories_are_walked_as_kubectl_walks_them() {
+        let files = [
+            "b.yaml",
+            "a.yml",
+            "c.json",
+            "c.txt",
+            "b/z.yaml",
+            "d.YAML",
+            ".yaml",
+            "e/deep/x.yaml",
+        ];
+        let directory = Directory::new("walk", &files);
+        std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link"))
+            .expect("linked");
+        std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml"))
+            .expect("linked");
+        let read = |path: &str, recursion| {
+            names(read_with(&[directory.source(path)], recursion, io::empty()))
+        };
+        assert_eq!(
+            read("", Recursion::Flat),
+            [".yaml", "a.yml", "b.yaml", "c.json", "c.txt"]
+        );
+        assert_eq!(
+            read("", Recursion::Recursive),
+            [
+                ".yaml", "a.yml", "z.yaml", "b.yaml", "c.json", "x.yaml", "c.txt"
+            ]
+        );
+        assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
+        assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
+    }
+
+    #[test]
+    fn sources_without_manifests_are_errors() {
+        let directory = Directory::new("nothing", &["a.txt", "sub/b.yaml"]);
+        let table = [
+            ("", "no file in this directory ends in .json, .yaml or .yml"),
+            ("gone.yaml", "no such file or directory"),
+            ("*.yaml", "no such file or directory"),
+            (
+                "**/b.yaml",
+                "not a valid file name pattern: ** has no meaning here",
+            ),
+        ];
+        for (path, expected) in table {
+            let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
+            assert_eq!(problems(read), [expected], "{path}");
+        }
+        let read = read_with(&[directory.source("")], Recursion::Recursive, io::empty());
+        assert_eq!(names(read), ["b.yaml"]);
+    }
+
+    #[test]
+    fn standard_input_is_read_once_and_addresses_not_at_all() {
+        let sources = ["-", "-", "https://example.com/a.yaml"].map(Source::from_argument);
+        let read = read_with(&sources, Recursion::Flat, io::empty());
+        assert_eq!(
+            problems(read),
+            [
+                "standard input can be read only once",
+                "manifests cannot be read from a URL yet"
+            ]
+        );
+    }
+
+    #[test]
+    fn names_of_files_cannot_write_to_the_terminal() {
+        assert_eq!(
+            Source::from_argument("web/a b.yaml").to_string(),
+            "web/a b.yaml"
+        );
+        assert_eq!(
+            Source::from_argument("a\x1b[1m").to_string(),
+            "\"a\\u{1b}[1m\""
+        );
+    }
 }

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, Tag, options};
+use granit_parser::{
+    ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
+};
 
 use super::error::Problem;
 use super::node::{Content, Entry, Node, Origin};
@@ -25,9 +27,15 @@ pub(super) type Fault = (usize, Problem);
 /// Reads the text of one document whose first line is number `first_line` of its source.
 /// `None` if it holds nothing but comments.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fault>> {
-    if let Some((offset, character)) = text.char_indices().find(|(_, c)| is_forbidden(*c)) {
-        let line = first_line + text[..offset].matches('\n').count();
-        return Err(vec![(line, Problem::ForbiddenCharacter(character))]);
+    for (index, line) in text.split('\n').enumerate() {
+        if let Some(character) = line.chars().find(|character| is_forbidden(*character)) {
+            let problem = Problem::ForbiddenCharacter(character);
+            return Err(vec![(first_line + index, problem)]);
+        }
+        // The parser lets many of them pass, go-yaml hardly any.
+        if line.starts_with('\t') {
+            return Err(vec![(first_line + index, Problem::Tab)]);
+        }
     }
     let mut options = options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -35,9 +43,11 @@ pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fa
     };
     options.set_emit_comments(false);
     let mut composer = Composer {
+        text,
         parser: Parser::new_from_str_with_options(text, options),
         first_line,
         depth: 0,
+        flow_depth: 0,
         anchors: HashMap::new(),
         alias_budget: ALIAS_BUDGET,
         duplicates: Vec::new(),
@@ -60,27 +70,42 @@ fn is_forbidden(character: char) -> bool {
     matches!(
         character,
         '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f'..='\u{9f}'
-            | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+            | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
     )
 }
 
 struct Composer<'text> {
+    text: &'text str,
     parser: Parser<'text, StrInput<'text>>,
     first_line: usize,
     depth: usize,
+    flow_depth: usize,
     anchors: HashMap<usize, Node>,
     alias_budget: usize,
     duplicates: Vec<Fault>,
 }
 
-type Located<'text> = (usize, Event<'text>);
+/// An event, the line where it begins, and the byte behind it.
+struct Located<'text> {
+    line: usize,
+    end: usize,
+    event: Event<'text>,
+}
 
 impl<'text> Composer<'text> {
     fn next(&mut self) -> Result<Located<'text>, Fault> {
         match self.parser.next_event() {
-            Some(Ok((event, span))) => Ok((self.line(span.start.line()), event)),
+            Some(Ok((event, span))) => Ok(Located {
+                line: self.line(span.start.line()),
+                end: span.end.byte_offset().unwrap_or(self.text.len()),
+                event,
+            }),
             Some(Err(error)) => Err(self.fault(&error)),
-            None => Ok((self.first_line, Event::StreamEnd)),
+            None => Ok(Located {
+                line: self.first_line,
+                end: self.text.len(),
+                event: Event::StreamEnd,
+            }),
         }
     }
 
@@ -101,10 +126,11 @@ impl<'text> Composer<'text> {
 
     fn document(&mut self) -> Result<Option<Node>, Fault> {
         loop {
-            match self.next()? {
-                (_, Event::StreamStart | Event::DocumentStart(..)) => {}
-                (_, Event::StreamEnd) => return Ok(None),
-                located => {
+            let located = self.next()?;
+            match located.event {
+                Event::StreamStart | Event::DocumentStart(..) => {}
+                Event::StreamEnd => return Ok(None),
+                _ => {
                     let node = self.node(located)?;
                     self.end()?;
                     return Ok(Some(node));
@@ -116,29 +142,26 @@ impl<'text> Composer<'text> {
     /// go-yaml never looks at what follows the first document of its input.
     fn end(&mut self) -> Result<(), Fault> {
         loop {
-            match self.next()? {
-                (_, Event::DocumentEnd) => {}
-                (_, Event::StreamEnd) => return Ok(()),
-                (line, _) => return Err((line, Problem::Ignored)),
+            let Located { line, event, .. } = self.next()?;
+            match event {
+                Event::DocumentEnd => {}
+                Event::StreamEnd => return Ok(()),
+                _ => return Err((line, Problem::Ignored)),
             }
         }
     }
 
-    fn node(&mut self, (line, event): Located<'text>) -> Result<Node, Fault> {
+    fn node(&mut self, located: Located<'text>) -> Result<Node, Fault> {
+        let Located { line, event, .. } = located;
         let anchor = event.anchor_id();
         let content = match event {
             Event::Alias(id) => return self.alias(line, id),
             Event::Scalar(text, style, _, tag) => {
-                let style = match style {
-                    ScalarStyle::Plain => Style::Plain,
-                    _ => Style::Quoted,
-                };
-                let tag = tag.as_deref().map(full_tag);
-                let scalar = resolve(tag.as_deref(), style, &text);
+                let scalar = self.scalar(&text, style, tag.as_deref());
                 Content::Scalar(scalar.map_err(|problem| (line, problem))?)
             }
-            Event::SequenceStart(..) => self.nested(line, Self::sequence)?,
-            Event::MappingStart(..) => self.nested(line, Self::mapping)?,
+            Event::SequenceStart(style, ..) => self.nested(line, style, Self::sequence)?,
+            Event::MappingStart(style, ..) => self.nested(line, style, Self::mapping)?,
             _ => Content::Scalar(Scalar::Null),
         };
         let node = Node { line, content };
@@ -149,16 +172,45 @@ impl<'text> Composer<'text> {
         Ok(node)
     }
 
+    fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, Problem> {
+        let style = match style {
+            ScalarStyle::Plain => Style::Plain,
+            _ => Style::Quoted,
+        };
+        // In all of a flow collection, go-yaml takes `?` for the beginning of a key and a
+        // leading `:` for that of a value.
+        let indicates = text.contains('?') || text.starts_with(':');
+        if style == Style::Plain && self.flow_depth > 0 && indicates {
+            return Err(Problem::FlowPlain(text.to_owned()));
+        }
+        let tag = tag.map(full_tag);
+        match &tag {
+            // Nor does it end a tag at a comma or bracket.
+            Some(tag) if self.flow_depth > 0 && text.is_empty() && style == Style::Plain => {
+                Err(Problem::TagMismatch {
+                    tag: tag.clone(),
+                    text: String::new(),
+                })
+            }
+            tag => resolve(tag.as_deref(), style, text),
+        }
+    }
+
+    /// Reads the inside of a collection.
     fn nested(
         &mut self,
         line: usize,
+        style: StructureStyle,
         read: fn(&mut Self) -> Result<Content, Fault>,
     ) -> Result<Content, Fault> {
         if self.depth == MAX_DEPTH {
             return Err((line, Problem::TooDeep));
         }
+        let flow = usize::from(style == StructureStyle::Flow);
         self.depth += 1;
+        self.flow_depth += flow;
         let content = read(self);
+        self.flow_depth -= flow;
         self.depth -= 1;
         content
     }
@@ -166,35 +218,45 @@ impl<'text> Composer<'text> {
     fn sequence(&mut self) -> Result<Content, Fault> {
         let mut items = Vec::new();
         loop {
-            match self.next()? {
-                (_, Event::SequenceEnd) => return Ok(Content::Sequence(items)),
-                located => items.push(self.node(located)?),
+            let located = self.next()?;
+            if located.event == Event::SequenceEnd {
+                return Ok(Content::Sequence(items));
             }
+            items.push(self.node(located)?);
         }
     }
 
     fn mapping(&mut self) -> Result<Content, Fault> {
         let mut entries = BTreeMap::new();
         loop {
-            let (line, event) = self.next()?;
-            if event == Event::MappingEnd {
+            let located = self.next()?;
+            let (line, end) = (located.line, located.end);
+            if located.event == Event::MappingEnd {
                 return Ok(Content::Mapping(entries));
             }
-            if is_merge(&event) {
+            if is_merge(&located.event) {
                 self.merge(&mut entries)?;
                 continue;
             }
-            let key = self.node((line, event))?;
+            let is_plain = matches!(located.event, Event::Scalar(_, ScalarStyle::Plain, ..));
+            let key = self.node(located)?;
             let description = key.description();
             let key = match key.content {
                 Content::Scalar(scalar) => scalar.into_key(),
                 _ => None,
             };
             let key = key.ok_or((line, Problem::Key(description)))?;
+            if is_plain && self.flow_depth > 0 && colon_ends_entry(&self.text[end..]) {
+                return Err((line, Problem::FlowColon(key)));
+            }
             let located = self.next()?;
             let value = self.node(located)?;
             let origin = Origin::Written;
-            let entry = Entry { line, origin, value };
+            let entry = Entry {
+                line,
+                origin,
+                value,
+            };
             self.insert(&mut entries, key, entry);
         }
     }
@@ -217,9 +279,10 @@ impl<'text> Composer<'text> {
     /// As in go-yaml v2, and against the YAML specification, a merged key replaces one that
     /// was written above `<<`.
     fn merge(&mut self, entries: &mut BTreeMap<String, Entry>) -> Result<(), Fault> {
-        let (line, event) = self.next()?;
-        let is_alias = event.is_alias();
-        let merged = match self.node((line, event))?.content {
+        let located = self.next()?;
+        let line = located.line;
+        let is_alias = located.event.is_alias();
+        let merged = match self.node(located)?.content {
             Content::Mapping(mapping) => vec![mapping],
             // Among several, the first takes precedence: it is merged last.
             Content::Sequence(items) if !is_alias => items
@@ -264,6 +327,14 @@ fn full_tag(tag: &Tag) -> String {
     format!("{handle}{suffix}")
 }
 
+/// Whether the rest of a flow collection, behind a plain key, begins with a colon that ends
+/// the entry (`{a:, b: c}`): go-yaml takes it for a part of the key, others do not.
+fn colon_ends_entry(rest: &str) -> bool {
+    rest.trim_start()
+        .strip_prefix(':')
+        .is_some_and(|rest| rest.starts_with([',', ']', '}']))
+}
+
 fn is_merge(event: &Event<'_>) -> bool {
     match event {
         Event::Scalar(text, style, _, tag) if text == "<<" => match tag.as_deref().map(full_tag) {
@@ -271,5 +342,66 @@ fn is_merge(event: &Event<'_>) -> bool {
             Some(tag) => tag == "!" || tag == "tag:yaml.org,2002:merge",
         },
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        let faults = read(text, 1).expect_err("refused");
+        let (line, problem) = &faults[0];
+        format!("{line}: {problem}")
+    }
+
+    #[test]
+    fn aliases_cannot_multiply_without_end() {
+        let mut bomb = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x, x]".to_owned()];
+        for level in 1..10 {
+            let items = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb.push(format!("a{level}: &a{level} [{items}]"));
+        }
+        assert!(problem(&bomb.join("\n")).ends_with("expand to more than 64 MiB"));
+    }
+
+    #[test]
+    fn depth_is_limited_in_every_style() {
+        let block: Vec<_> = (0..200)
+            .map(|depth| format!("{}a:", " ".repeat(depth)))
+            .collect();
+        let block = block.join("\n");
+        let flow = format!("a: {}{}", "[".repeat(200), "]".repeat(200));
+        let dashes = format!("a:\n{}x", "- ".repeat(200));
+        for text in [block, flow, dashes] {
+            assert!(problem(&text).ends_with("nested more than 100 levels deep"));
+        }
+        let allowed = format!("a: {}{}", "[".repeat(99), "]".repeat(99));
+        assert!(read(&allowed, 1).is_ok());
+    }
+
+    #[test]
+    fn large_documents_pass() {
+        let item = "- name: item\n  value: some text that is not short\n";
+        let text = format!("items:\n{}", item.repeat(80_000));
+        assert!(text.len() > 3 << 20);
+        assert!(read(&text, 1).is_ok());
+    }
+
+    #[test]
+    fn lines_are_those_of_the_source() {
+        let node = read("# c\n\na:\n  - b\n  - c: d\n", 10)
+            .expect("valid")
+            .expect("a document");
+        let Content::Sequence(items) = &node.get("a").expect("a").content else {
+            panic!("a list");
+        };
+        let lines: Vec<_> = items.iter().map(|item| item.line).collect();
+        assert_eq!((node.line, lines), (12, vec![13, 14]));
+        assert_eq!(problem("a: 1\n\tb: 2\n"), "2: a tab cannot indent a line");
+        assert_eq!(
+            problem("a: 1\nb: x\u{7}\n"),
+            "2: character U+0007 is not allowed in a manifest"
+        );
     }
 }
