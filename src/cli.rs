@@ -156,6 +156,10 @@ pub struct ManifestFlags {
 
 /// `apply`
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag as it is typed; `options` makes enums of them"
+)]
 pub struct Apply {
     /// The set.
     #[command(flatten)]
@@ -180,12 +184,30 @@ pub struct Apply {
     /// Let a run without any manifest prune everything
     #[arg(long)]
     pub allow_empty: bool,
+    /// Refuse to prune more objects than this
+    #[arg(long, value_name = "N")]
+    pub max_prune: Option<usize>,
+    /// Prune volumes, and namespaces and kinds with what others put into them
+    #[arg(long)]
+    pub allow_data_loss: bool,
     /// Take fields that other field managers own
     #[arg(long)]
     pub force_conflicts: bool,
-    /// Name under which fields of members are owned
-    #[arg(long, value_name = "NAME", default_value = env!("CARGO_PKG_NAME"))]
-    pub field_manager: String,
+    /// Take objects of the manifests that belong to another set
+    #[arg(long)]
+    pub steal: bool,
+    /// Take over a set that another tool manages, or an object that is no parent yet
+    #[arg(long)]
+    pub take_over: bool,
+    /// Go on without asking whether to take over
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Name under which fields of members are owned; by default that of the tooling
+    #[arg(long, value_name = "NAME")]
+    pub field_manager: Option<String>,
+    /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
+    #[arg(long, value_name = "TOOL/VERSION")]
+    pub tooling: Option<String>,
     /// Accepted because kubectl has it; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,

@@ -168,8 +168,7 @@ impl Error {
             Self::KindUnknowable(_) => vec![
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
             ],
-            Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
-            Self::ParentWrite(ParentWriteError::Request(error)) => vec![request_hint(error)],
+            Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
             Self::List { .. } | Self::ParentWrite(_) => vec!["run the same command again".to_owned()],
         };
         let mut seen = BTreeSet::new();

@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod manifest;
 pub mod observe;
 pub mod options;
+pub mod ownership;
 pub mod plan;
 pub mod report;
 pub mod wording;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use crate::applyset::Tooling;
 use crate::cli::{
     Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, SetArgument, Shared,
 };
@@ -13,7 +14,7 @@ use crate::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Writing};
 use crate::manifest::{Recursion, Source};
-use crate::plan::{Confirmation, EmptyManifests, ParentPolicy, Policy, Pruning};
+use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.
@@ -37,21 +38,49 @@ pub struct ApplyOptions {
     pub sources: Vec<Source>,
     /// How deep to look.
     pub recursion: Recursion,
+    /// Who manages the set.
+    pub tooling: Tooling,
     /// What is allowed.
     pub policy: Policy,
-    /// What is allowed of the parent.
-    pub parent_policy: ParentPolicy,
+    /// Whether a parent of another tool, or none so far, may be taken.
+    pub take_over: TakeOver,
+    /// Whether there is a terminal to ask questions at.
+    pub is_interactive: bool,
     /// How to write.
     pub writing: Writing,
+}
+
+/// Whether the user wants a parent that is another tool's, or none so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeOver {
+    /// No.
+    No,
+    /// Yes; whose it is has to be confirmed.
+    Asked,
+    /// Yes, whosever it is.
+    Confirmed,
+}
+
+impl TakeOver {
+    /// What is confirmed before anybody is asked.
+    pub fn confirmation(self) -> Confirmation {
+        match self {
+            Self::Confirmed => Confirmation::Given,
+            Self::No | Self::Asked => Confirmation::Missing,
+        }
+    }
 }
 
 impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+        let tooling = tooling(apply.tooling.as_deref())?;
+        let field_manager = field_manager(apply.field_manager.as_deref().unwrap_or(&tooling.name))?;
         let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-        appliers.insert(apply.field_manager.clone());
+        appliers.insert(field_manager.clone());
         Ok(Self {
             set: SetReference::new(&apply.set)?,
+            tooling,
             sources: sources(&apply.manifests),
             recursion: recursion(&apply.manifests),
             policy: Policy {
@@ -65,13 +94,27 @@ impl ApplyOptions {
                 } else {
                     EmptyManifests::Refused
                 },
+                stealing: if apply.steal {
+                    Stealing::Allowed
+                } else {
+                    Stealing::Refused
+                },
+                data_loss: if apply.allow_data_loss {
+                    DataLoss::Allowed
+                } else {
+                    DataLoss::Refused
+                },
+                max_prune: apply.max_prune,
                 appliers,
             },
-            parent_policy: ParentPolicy {
-                take_over: Confirmation::Missing,
+            take_over: match (apply.take_over, apply.yes) {
+                (false, _) => TakeOver::No,
+                (true, false) => TakeOver::Asked,
+                (true, true) => TakeOver::Confirmed,
             },
+            is_interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
             writing: Writing {
-                field_manager: field_manager(&apply.field_manager)?,
+                field_manager,
                 conflicts: if apply.force_conflicts {
                     Conflicts::Forced
                 } else {
@@ -102,6 +145,16 @@ fn recursion(flags: &ManifestFlags) -> Recursion {
     } else {
         Recursion::Flat
     }
+}
+
+fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
+    let Some(value) = value else {
+        return Ok(Tooling::ours());
+    };
+    Tooling::parse(value).map_err(|error| Error::Usage {
+        message: format!("--tooling {error}"),
+        hint: "write --tooling kubectl/vX.Y.Z to keep a set operable by kubectl".to_owned(),
+    })
 }
 
 /// The server's own rule (apimachinery, `ValidateFieldManager`).

@@ -21,10 +21,15 @@ pub struct Status {
 impl Status {
     /// Whether fields belong to another field manager.
     pub fn is_field_conflict(&self) -> bool {
+        self.field_conflicts().next().is_some()
+    }
+
+    /// The fields that belong to other field managers.
+    pub fn field_conflicts(&self) -> impl Iterator<Item = &StatusCause> {
         self.details
             .causes
             .iter()
-            .any(|cause| cause.reason == "FieldManagerConflict")
+            .filter(|cause| cause.reason == "FieldManagerConflict")
     }
 }
 

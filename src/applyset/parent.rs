@@ -250,6 +250,8 @@ mod tests {
             .collect()
     }
 
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], usize);
+
     fn read_pairs(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Reading {
         read(&identity(), &pairs(labels), &pairs(annotations))
     }
@@ -319,7 +321,7 @@ mod tests {
     fn each_fault_is_found_and_all_are_told() {
         let tooling = (TOOLING_ANNOTATION, "kubectl/v1.36.3");
         let kinds = (GROUP_KINDS_ANNOTATION, "ConfigMap");
-        type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], usize);
+
         let table: [Case; 8] = [
             (&[], &[tooling, kinds], 1),
             (&[(ID_LABEL, "applyset-other-v1")], &[tooling, kinds], 1),

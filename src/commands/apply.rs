@@ -1,23 +1,19 @@
 //! `apply`: manifests → discovery → observe → plan → execute → report.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::opening::{self, Cluster, OpenedSet};
-use crate::apiserver::ApiServer;
-use crate::applyset::PART_OF_LABEL;
+use super::situation::{self, Rules, Situation};
 use crate::cli::{Apply, Shared};
+use crate::connection::Connection;
 use crate::desired::{self, Desired, Target};
-use crate::error::{Error, Exit, MissingNamespace};
+use crate::error::{Error, Exit};
 use crate::event::{Ending, Event};
 use crate::execute::{Execution, Interrupt};
-use crate::identity::GroupKind;
-use crate::observe::{self, Live, ParentObject, Selector};
-use crate::options::{self, ApplyOptions};
-use crate::plan::{self, Observed, Plan, Standing, Survey};
-use crate::report::{Reporter, SetDocument};
-use crate::{manifest, options::SetReference};
+use crate::manifest::{self, Manifest, Source};
+use crate::options::{self, ApplyOptions, TakeOver};
+use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Refusal};
+use crate::report::{self, Reporter, SetDocument};
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
@@ -30,6 +26,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
         set: opening::unopened(&options.set),
         reporter: Reporter::new(options::style(shared), options.writing.dry_run),
         interrupt: listen(),
+        is_interactive: options.is_interactive && !options.sources.contains(&Source::StandardInput),
     };
     let outcome = run.apply(connection, manifests, &options).await;
     let seconds = started.elapsed().as_secs_f64();
@@ -49,64 +46,61 @@ struct Run {
     set: SetDocument,
     reporter: Reporter,
     interrupt: Interrupt,
+    /// Whether there is a person to ask.
+    is_interactive: bool,
 }
 
 impl Run {
     async fn apply(
         &mut self,
-        connection: crate::connection::Connection,
-        manifests: Vec<manifest::Manifest>,
+        connection: Connection,
+        manifests: Vec<Manifest>,
         options: &ApplyOptions,
     ) -> Result<Ending, Error> {
         let cluster = opening::discover(connection, &manifests).await?;
-        let opened = opening::open(&cluster, &options.set, &manifests).await?;
+        let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;
         self.set = SetDocument::from(&opened.set);
         let desired = desired::resolve(manifests, opened.target(&cluster))?;
-        self.warn(desired.warnings.iter().cloned());
-
-        let parent = opening::read_parent(&cluster.server, &opened).await?;
-        let standing = plan::judge(&opened.set, parent.as_ref(), options.parent_policy)?;
-        check_custom_parent(&opened, parent.as_ref(), &desired, &options.set)?;
-        let (standing, home) = match &parent {
-            Some(_) => (standing, Home::Exists),
-            None => read_home(&cluster.server, &opened, standing).await?,
-        };
-        let survey = plan::survey(&opened.set, &standing, &desired, &cluster.discovery)?;
-        self.warn(survey.vanished.iter().map(vanished));
-        let members = read_members(&cluster.server, &opened, &survey, options.writing.concurrency).await?;
-        check_namespaces(&cluster.server, &opened, home, &desired, &members).await?;
-        self.warn_of_orphans(parent.as_ref(), &members, &opened);
-
-        let observed = Observed {
-            recorded: survey.recorded,
-            members,
-        };
-        let plan = plan::plan(&opened.set, &desired, &observed, &options.policy);
-        if !plan.refusals.is_empty() {
-            return Err(Error::Refused(plan.refusals));
-        }
-        self.execute(&cluster, &opened, parent.as_ref(), &desired, &plan, options)
+        self.warn(&desired.warnings);
+        let situation = match self
+            .read(
+                &cluster,
+                &opened,
+                &desired,
+                options,
+                options.take_over.confirmation(),
+            )
             .await
-    }
-
-    async fn execute(
-        &mut self,
-        cluster: &Cluster,
-        opened: &OpenedSet,
-        parent: Option<&ParentObject>,
-        desired: &Desired,
-        plan: &Plan,
-        options: &ApplyOptions,
-    ) -> Result<Ending, Error> {
+        {
+            Err(Error::Refused(refusals)) if self.may_ask(options.take_over, &refusals) => {
+                confirm(&refusals)?;
+                self.read(&cluster, &opened, &desired, options, Confirmation::Given)
+                    .await?
+            }
+            read => read?,
+        };
+        self.warn(&situation.warnings);
+        let mut policy = options.policy.clone();
+        let mut plan = plan::plan(&opened.set, &desired, &situation.observed, &policy);
+        if !plan.refusals.is_empty() {
+            let is_data_loss = plan.refusals.iter().all(Refusal::is_data_loss);
+            if !is_data_loss || !self.is_interactive {
+                return Err(Error::Refused(plan.refusals));
+            }
+            confirm(&plan.refusals)?;
+            policy.data_loss = DataLoss::Allowed;
+            plan = plan::plan(&opened.set, &desired, &situation.observed, &policy);
+        }
         let execution = Execution {
             server: &cluster.server,
             set: &opened.set,
             parent_resource: &opened.resource,
-            parent,
-            parent_policy: options.parent_policy,
-            desired,
-            plan,
-            policy: &options.policy,
+            parent: situation.parent.as_ref(),
+            parent_policy: situation.parent_policy,
+            places: &situation.places,
+            desired: &desired,
+            plan: &plan,
+            policy: &policy,
             writing: &options.writing,
             interrupt: &self.interrupt,
         };
@@ -114,22 +108,39 @@ impl Run {
         Ok(execution.run(&mut |event| reporter.event(event)).await?)
     }
 
-    fn warn(&mut self, texts: impl Iterator<Item = String>) {
-        for text in texts {
-            self.reporter.event(Event::Warning(text));
-        }
+    async fn read(
+        &self,
+        cluster: &Cluster,
+        opened: &OpenedSet,
+        desired: &Desired,
+        options: &ApplyOptions,
+        take_over: Confirmation,
+    ) -> Result<Situation, Error> {
+        let rules = Rules {
+            policy: &options.policy,
+            parent_policy: ParentPolicy { take_over },
+            concurrency: options.writing.concurrency,
+        };
+        situation::read(cluster, opened, desired, rules).await
     }
 
-    /// A parent that was deleted leaves members behind, which this run takes up.
-    fn warn_of_orphans(&mut self, parent: Option<&ParentObject>, members: &[Live], opened: &OpenedSet) {
-        if parent.is_none() && !members.is_empty() {
-            let count = crate::wording::counted(members.len(), "object");
-            let text = format!(
-                "{count} belong to this set, whose parent {} is gone; the set goes on with them",
-                opened.set.parent
-            );
-            self.reporter.event(Event::Warning(text));
+    fn may_ask(&self, take_over: TakeOver, refusals: &[Refusal]) -> bool {
+        take_over == TakeOver::Asked && self.is_interactive && refusals.iter().all(Refusal::is_take_over)
+    }
+
+    fn warn(&mut self, texts: &[String]) {
+        for text in texts {
+            self.reporter.event(Event::Warning(text.clone()));
         }
+    }
+}
+
+/// Shows at a terminal what stands against the run, and asks whether to go on.
+fn confirm(refusals: &[Refusal]) -> Result<(), Error> {
+    if report::confirm(refusals) {
+        Ok(())
+    } else {
+        Err(Error::Refused(refusals.to_vec()))
     }
 }
 
@@ -141,146 +152,6 @@ impl OpenedSet {
             id: &self.set.id,
             namespace: &cluster.namespace,
         }
-    }
-}
-
-/// A custom resource cannot be made up: it must be there, or come with the manifests.
-fn check_custom_parent(
-    opened: &OpenedSet,
-    parent: Option<&ParentObject>,
-    desired: &Desired,
-    reference: &SetReference,
-) -> Result<(), Error> {
-    let is_plain = opened.resource.group.is_empty();
-    if is_plain || parent.is_some() || desired.parent.is_some() {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: format!("the set's parent {} does not exist", opened.set.parent),
-        hint: format!(
-            "put the {} {} among the manifests, or create it first",
-            opened.resource.kind, reference.name
-        ),
-    })
-}
-
-fn vanished(kind: &GroupKind) -> String {
-    format!("the server has no kind {kind} any more; it leaves the set's record")
-}
-
-async fn read_members(
-    server: &ApiServer,
-    opened: &OpenedSet,
-    survey: &Survey,
-    concurrency: usize,
-) -> Result<Vec<Live>, Error> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", opened.set.id),
-        accept: observe::WHOLE_OBJECTS,
-    };
-    let read = observe::members(
-        server,
-        &survey.places,
-        &selector,
-        concurrency,
-        |item, resource: &Arc<_>| Live::of(item, resource),
-    );
-    let mut members = read
-        .await
-        .map_err(|(place, error)| Error::List { place, error })?;
-    let is_in_scope = |live: &Live| {
-        live.key
-            .namespace
-            .as_ref()
-            .is_none_or(|namespace| survey.places.namespaces.contains(namespace))
-    };
-    members.retain(is_in_scope);
-    Ok(members)
-}
-
-/// The namespace of a parent that is not there yet; `None` where the namespace is not
-/// there either.
-///
-/// An interrupted run may have made that namespace as a member of the set, and been
-/// stopped before it could record that. Then this run starts from there.
-async fn read_home(
-    server: &ApiServer,
-    opened: &OpenedSet,
-    standing: Standing,
-) -> Result<(Standing, Home), Error> {
-    let Some(namespace) = opened.set.parent.namespace.as_deref() else {
-        return Ok((standing, Home::Exists));
-    };
-    let found = observe::namespaces(server, &BTreeSet::from([namespace])).await;
-    let found = found.map_err(|(place, error)| Error::List { place, error })?;
-    Ok(match found.get(namespace) {
-        None => (standing, Home::Missing),
-        Some(part_of) if part_of.as_deref() == Some(opened.set.id.as_str()) => {
-            (Standing::resumed(&opened.set), Home::Exists)
-        }
-        Some(_) => (standing, Home::Exists),
-    })
-}
-
-/// Whether the parent has a namespace to live in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Home {
-    Exists,
-    Missing,
-}
-
-/// Refuses namespaces that neither exist nor come with the manifests. Those that hold
-/// the parent or a member are known to exist, so a settled set asks nothing here.
-async fn check_namespaces(
-    server: &ApiServer,
-    opened: &OpenedSet,
-    home: Home,
-    desired: &Desired,
-    members: &[Live],
-) -> Result<(), Error> {
-    let parent_namespace = opened.set.parent.namespace.as_deref();
-    let mut known: BTreeSet<&str> = members
-        .iter()
-        .filter_map(|live| live.key.namespace.as_deref())
-        .collect();
-    known.extend(desired.namespaces());
-    let mut missing = Vec::new();
-    match (home, parent_namespace) {
-        (Home::Exists, Some(namespace)) => {
-            known.insert(namespace);
-        }
-        (Home::Missing, Some(namespace)) if !known.contains(namespace) => missing.push(MissingNamespace {
-            namespace: namespace.to_owned(),
-            wanted_by: None,
-        }),
-        (_, _) => {}
-    }
-    let mut wanted = BTreeMap::new();
-    for member in &desired.members {
-        if let Some(namespace) = member
-            .key
-            .namespace
-            .as_deref()
-            .filter(|namespace| !known.contains(namespace))
-        {
-            wanted.entry(namespace).or_insert(member);
-        }
-    }
-    let found = observe::namespaces(server, &wanted.keys().copied().collect()).await;
-    let found = found.map_err(|(place, error)| Error::List { place, error })?;
-    missing.extend(
-        wanted
-            .into_iter()
-            .filter(|(namespace, _)| !found.contains_key(*namespace))
-            .map(|(namespace, member)| MissingNamespace {
-                namespace: namespace.to_owned(),
-                wanted_by: Some((member.position.clone(), member.key.clone())),
-            }),
-    );
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::MissingNamespaces(missing))
     }
 }
 

@@ -1,12 +1,8 @@
 //! `list`: the sets of a namespace or of the cluster.
 
-use std::sync::Arc;
-
-use super::opening::{self, Cluster};
+use super::opening;
 use crate::cli::{List, Shared};
-use crate::discovery::{KindLookup, Origin, Resource};
 use crate::error::{Error, Exit};
-use crate::identity::GroupKind;
 use crate::inspect::FoundSet;
 use crate::observe;
 use crate::options;
@@ -17,7 +13,7 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
     let style = options::style(shared);
     let cluster = opening::discover(opening::connect(shared).await?, &[]).await?;
     let mut warnings = Vec::new();
-    let kinds = parent_kinds(&cluster, &mut warnings).await;
+    let kinds = opening::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then_some(cluster.namespace.as_str());
     let parents = observe::parents(&cluster.server, &kinds, namespace).await;
     let parents = parents.map_err(|(place, error)| Error::List { place, error })?;
@@ -47,25 +43,4 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
         document.sets.iter().map(SetListing::reference).collect()
     });
     Ok(Exit::Done)
-}
-
-/// Exactly the kinds that may be parents: Secrets, ConfigMaps, and custom resources
-/// whose CRD says so.
-async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
-    let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
-    match observe::custom_parent_kinds(&cluster.server).await {
-        Ok(custom) => kinds.extend(custom),
-        Err(error) => warnings.push(format!(
-            "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
-        )),
-    }
-    kinds
-        .iter()
-        .filter_map(|kind| match cluster.discovery.preferred(kind) {
-            KindLookup::Found(resource) if resource.origin == Origin::Served => {
-                Some(Arc::new(resource.clone()))
-            }
-            _ => None,
-        })
-        .collect()
 }

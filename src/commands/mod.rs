@@ -1,10 +1,11 @@
 //! The commands: short scripts that put the stages together, a file for each.
 //!
-//! What two commands need is a stage, or stands in `opening`.
+//! What two commands need is a stage, or stands in `opening` or `situation`.
 
 mod apply;
 mod list;
 mod opening;
+mod situation;
 mod view;
 
 use clap::CommandFactory as _;

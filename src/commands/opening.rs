@@ -11,6 +11,7 @@ use crate::cli::Shared;
 use crate::connection::Connection;
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
+use crate::identity::GroupKind;
 use crate::inspect::{self, FoundSet};
 use crate::manifest::Manifest;
 use crate::observe::{self, Live, ParentObject, Selector};
@@ -69,6 +70,7 @@ pub(super) async fn discover(connection: Connection, manifests: &[Manifest]) -> 
 pub(super) async fn open(
     cluster: &Cluster,
     reference: &SetReference,
+    tooling: Tooling,
     manifests: &[Manifest],
 ) -> Result<OpenedSet, Error> {
     let resource = parent_resource(cluster, reference)?;
@@ -88,7 +90,7 @@ pub(super) async fn open(
         set: Set {
             id: ApplySetId::of(&identity),
             parent: identity,
-            tooling: Tooling::ours(),
+            tooling,
         },
         resource,
     })
@@ -126,6 +128,27 @@ pub(super) async fn find_members(
         members.map_err(|(place, error)| Error::List { place, error })?,
     );
     Ok(())
+}
+
+/// Exactly the kinds that may be parents: Secrets, ConfigMaps, and custom resources
+/// whose CRD says so.
+pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
+    let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
+    match observe::custom_parent_kinds(&cluster.server).await {
+        Ok(custom) => kinds.extend(custom),
+        Err(error) => warnings.push(format!(
+            "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
+        )),
+    }
+    kinds
+        .iter()
+        .filter_map(|kind| match cluster.discovery.preferred(kind) {
+            KindLookup::Found(resource) if resource.origin == Origin::Served => {
+                Some(Arc::new(resource.clone()))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 /// What a report says of a set that could not be opened.

@@ -1,6 +1,7 @@
 //! `view`: one set, its record and its members.
 
 use super::opening::{self, OpenedSet};
+use crate::applyset::Tooling;
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
 use crate::inspect::FoundSet;
@@ -11,7 +12,7 @@ use crate::report::{self, ViewDocument};
 pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
     let reference = SetReference::new(&arguments.set)?;
     let cluster = opening::discover(opening::connect(shared).await?, &[]).await?;
-    let opened = opening::open(&cluster, &reference, &[]).await?;
+    let opened = opening::open(&cluster, &reference, Tooling::ours(), &[]).await?;
     let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
         return Err(no_such_set(&opened));
     };

@@ -5,10 +5,11 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 
 use super::{Conflicts, DryRun, Execution};
-use crate::apiserver::{Call, Reply, query};
+use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::WHOLE_OBJECTS;
+use crate::ownership::CLIENT_SIDE_APPLY;
 use crate::plan::{Apply, MemberStanding};
 
 /// Body of server-side apply. JSON is YAML.
@@ -36,6 +37,26 @@ pub(super) struct WrittenMetadata {
     pub(super) resource_version: String,
     #[serde(default)]
     pub(super) deletion_timestamp: Option<String>,
+    #[serde(default)]
+    managed_fields: Vec<FieldOwner>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FieldOwner {
+    #[serde(default)]
+    manager: String,
+    #[serde(default)]
+    operation: String,
+    #[serde(default)]
+    subresource: String,
+}
+
+impl WrittenMetadata {
+    fn has_client_side_apply(&self) -> bool {
+        self.managed_fields.iter().any(|owner| {
+            owner.manager == CLIENT_SIDE_APPLY && owner.operation == "Update" && owner.subresource.is_empty()
+        })
+    }
 }
 
 impl Execution<'_> {
@@ -61,18 +82,68 @@ impl Execution<'_> {
         if let Err(reason) = self.await_kind(object).await {
             return failed(subject, reason);
         }
-        match self.server.send(self.member_call(object)).await {
+        match self.apply_and_migrate(object, standing).await {
             Ok(reply) => judge_reply(&reply, subject, standing),
             Err(error) => failed(subject, error.kind.to_string()),
         }
     }
 
-    pub(super) fn member_call(&self, object: &DesiredObject) -> Call {
+    /// Applies the object, and takes from client-side apply what it owns of it. The
+    /// answer is that of the first apply that succeeded: it tells what was there before.
+    async fn apply_and_migrate(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Reply, ApiError> {
+        let is_known_to_need_it = matches!(
+            standing,
+            MemberStanding::Member {
+                client_side_apply: true,
+                ..
+            }
+        );
+        if is_known_to_need_it {
+            self.migrate(object).await?;
+        }
+        let reply = match self.send_settled(object, standing).await {
+            Err(error) if is_conflict_with_client_side_apply(&error) => {
+                self.migrate(object).await?;
+                return self.send_settled(object, standing).await;
+            }
+            reply => reply?,
+        };
+        if written(&reply).is_ok_and(|written| written.metadata.has_client_side_apply()) {
+            self.migrate(object).await?;
+            self.send_settled(object, standing).await?;
+        }
+        Ok(reply)
+    }
+
+    /// Two runs that create the same object at once are answered with a conflict that
+    /// concerns no field; the object is there then.
+    async fn send_settled(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Reply, ApiError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.server.send(self.member_call(object, standing)).await {
+                Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => {}
+                reply => return reply,
+            }
+        }
+    }
+
+    pub(super) fn member_call(&self, object: &DesiredObject, standing: &MemberStanding) -> Call {
         let mut parameters = vec![
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", "Strict"),
         ];
-        if self.writing.conflicts == Conflicts::Forced {
+        // Whoever steals an object from another set takes its fields, too: the part-of
+        // label is one of them.
+        if self.writing.conflicts == Conflicts::Forced || *standing == MemberStanding::OfAnotherSet {
             parameters.push(("force", "true"));
         }
         if self.writing.dry_run == DryRun::Server {
@@ -95,12 +166,28 @@ impl Execution<'_> {
     }
 }
 
+/// How often an apply is sent that meets another writer.
+const ATTEMPTS: u32 = 5;
+
+fn is_passing_conflict(error: &ApiError) -> bool {
+    error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
+}
+
+/// Whether all fields in conflict belong to client-side apply, which is to give them up.
+pub(super) fn is_conflict_with_client_side_apply(error: &ApiError) -> bool {
+    let of_client_side_apply = format!("\"{CLIENT_SIDE_APPLY}\"");
+    error.status().is_some_and(|status| {
+        let mut conflicts = status.field_conflicts().peekable();
+        conflicts.peek().is_some() && conflicts.all(|cause| cause.message.contains(&of_client_side_apply))
+    })
+}
+
 const TERMINATING: &str = "it is being deleted; wait until it is gone, and run again";
 
 fn uid(standing: &MemberStanding) -> Option<&str> {
     match standing {
         MemberStanding::Member { uid, .. } => Some(uid),
-        MemberStanding::NotAMember | MemberStanding::Terminating => None,
+        MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
     }
 }
 
@@ -111,7 +198,7 @@ fn judge_reply(reply: &Reply, mut subject: Subject, standing: &MemberStanding) -
     };
     let known_version = match standing {
         MemberStanding::Member { resource_version, .. } => Some(resource_version),
-        MemberStanding::NotAMember | MemberStanding::Terminating => None,
+        MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
     };
     let action = if reply.status == StatusCode::CREATED {
         Action::Created

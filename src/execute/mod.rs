@@ -7,6 +7,7 @@
 mod establish;
 mod interrupt;
 mod member;
+mod migrate;
 mod parent;
 mod prune;
 mod rehearse;
@@ -24,7 +25,7 @@ use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::observe::ParentObject;
+use crate::observe::{ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::wording::counted;
 
@@ -73,6 +74,8 @@ pub struct Execution<'a> {
     pub parent: Option<&'a ParentObject>,
     /// What may be done about another parent than that.
     pub parent_policy: ParentPolicy,
+    /// Where members were looked for.
+    pub places: &'a Places,
     /// The objects that the plan speaks of.
     pub desired: &'a Desired,
     /// What to do.
@@ -95,6 +98,14 @@ struct Applied {
     failed: usize,
 }
 
+/// What became of the objects that were to be pruned.
+#[derive(Debug, Default)]
+struct Pruned {
+    failed: usize,
+    /// Objects that changed since the plan was made, and are kept: the record stays wide.
+    kept: usize,
+}
+
 impl Execution<'_> {
     /// Carries the plan out.
     ///
@@ -102,6 +113,10 @@ impl Execution<'_> {
     ///
     /// A parent that cannot be written. Failures of single objects are events, and make
     /// the run `Incomplete`.
+    ///
+    /// # Panics
+    ///
+    /// Where the plan has refusals: carrying it out would be worse.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         assert!(
             self.plan.refusals.is_empty(),
@@ -119,6 +134,9 @@ impl Execution<'_> {
             // What the parent itself lives in has to be there before it.
             self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
                 .await;
+            if self.interrupt.is_requested() {
+                return Ok(Ending::Interrupted);
+            }
             if applied.failed > 0 {
                 return Ok(Ending::Incomplete);
             }
@@ -148,14 +166,16 @@ impl Execution<'_> {
             }
             return Ok(Ending::Incomplete);
         }
-        let failed = self.prune_all(&applied.uids, sink).await;
+        let pruned = self.prune_all(&applied.uids, sink).await;
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        if failed > 0 {
+        if pruned.failed > 0 {
             return Ok(Ending::Incomplete);
         }
-        self.narrow(record, sink).await?;
+        if pruned.kept == 0 {
+            self.narrow(record, sink).await?;
+        }
         Ok(Ending::Done)
     }
 
@@ -177,8 +197,8 @@ impl Execution<'_> {
         }
         match self.prune_all(&applied.uids, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,
-            0 => Ending::Done,
-            _ => Ending::Incomplete,
+            Pruned { failed: 0, .. } => Ending::Done,
+            Pruned { .. } => Ending::Incomplete,
         }
     }
 
@@ -199,15 +219,15 @@ impl Execution<'_> {
         }
     }
 
-    async fn prune_all(&self, applied: &BTreeSet<String>, sink: &mut Sink<'_>) -> usize {
+    async fn prune_all(&self, applied: &BTreeSet<String>, sink: &mut Sink<'_>) -> Pruned {
+        let mut pruned = Pruned::default();
         if self.plan.deletions() == 0 {
-            return 0;
+            return pruned;
         }
         sink(Event::Phase {
             phase: Phase::Pruning,
             total: self.plan.deletions(),
         });
-        let mut failed = 0;
         for wave in &self.plan.prunes {
             let mut replies = stream::iter(wave)
                 .take_while(|_| std::future::ready(!self.interrupt.is_requested()))
@@ -217,11 +237,12 @@ impl Execution<'_> {
                 .map(|live| self.prune(live))
                 .buffer_unordered(self.writing.concurrency);
             while let Some(outcome) = replies.next().await {
-                failed += usize::from(outcome.action == Action::Failed);
+                pruned.failed += usize::from(outcome.action == Action::Failed);
+                pruned.kept += usize::from(outcome.action == Action::Skipped);
                 sink(Event::Object(outcome));
             }
         }
-        failed
+        pruned
     }
 
     fn tell_skips(&self, sink: &mut Sink<'_>) {

@@ -5,6 +5,8 @@
 //! so that two runs cannot erase each other's kinds. What is recorded was decided in
 //! `plan`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -12,10 +14,11 @@ use serde_json::{Value, json};
 use super::member::{APPLY_PATCH, METADATA, written};
 use super::{Execution, Sink};
 use crate::apiserver::{ApiError, Call, query};
-use crate::applyset::parent::{Bookkeeping, RecordedKinds, annotations, labels};
-use crate::applyset::{Record, TOOLING_ANNOTATION};
+use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations, labels};
+use crate::applyset::{PART_OF_LABEL, Record, TOOLING_ANNOTATION};
+use crate::discovery::{Resource, Scope};
 use crate::event::Event;
-use crate::observe::{self, ParentObject};
+use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
 use crate::plan::{self, Refusal, Standing};
 
 /// Field manager of the parent's bookkeeping. kubectl's is `kubectl-applyset`, which is
@@ -24,6 +27,9 @@ pub(super) const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
 
 /// How often a parent that others write at the same time is read and tried again.
 const ATTEMPTS: usize = 20;
+
+/// Told when another run works on the same set.
+const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
 
 /// The parent could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -61,21 +67,87 @@ impl Execution<'_> {
     pub(super) async fn narrow(&self, known: Known, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
         let target = annotations(&self.set.tooling, &self.plan.record_after);
         if known.annotations == target {
-            return Ok(());
+            return self.confirm(sink).await;
+        }
+        if self.has_newcomers().await? {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            return self.confirm(sink).await;
         }
         match self.write_record(&known.resource_version, &target).await {
             Ok(_) => Ok(()),
             Err(ParentWriteError::Request(error)) if is_overtaken(&error) => {
-                sink(Event::Warning(
-                    "another run wrote the set's parent meanwhile; its record stays wide until the next run"
-                        .to_owned(),
-                ));
-                let current = self.read_parent().await?;
-                self.cover(current, &self.plan.record_after, sink).await?;
-                Ok(())
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                self.confirm(sink).await
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Sees to it, when members were written, that no other run has narrowed the record
+    /// below them meanwhile.
+    async fn confirm(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
+        if self.plan.applies() > 0 {
+            let current = self.read_parent().await?;
+            self.cover(current, &self.plan.record_after, sink).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether another run has put members where this one is about to record none.
+    async fn has_newcomers(&self) -> Result<bool, ApiError> {
+        let after = &self.plan.record_after;
+        let own = self.set.parent.namespace.as_ref();
+        let is_dropped = |namespace: &&String| {
+            !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
+        };
+        let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
+        let (kept, dropped): (Vec<_>, Vec<_>) = self.places.resources.iter().partition(is_recorded);
+        let namespaces = &self.places.namespaces;
+        let looks = [
+            Places {
+                resources: dropped.into_iter().cloned().collect(),
+                namespaces: namespaces.clone(),
+            },
+            Places {
+                resources: kept
+                    .into_iter()
+                    .filter(|kept| kept.scope == Scope::Namespaced)
+                    .cloned()
+                    .collect(),
+                namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
+            },
+        ];
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.set.id),
+            accept: observe::METADATA_LIST,
+        };
+        for places in looks {
+            let members = observe::members(
+                self.server,
+                &places,
+                &selector,
+                self.writing.concurrency,
+                Live::of,
+            )
+            .await;
+            let members = match members {
+                Ok(members) => members,
+                Err((_, ListError::Request(error))) => return Err(error),
+                Err(_) => return Ok(true),
+            };
+            let is_new = |live: &Live| {
+                live.presence == Presence::Present
+                    && live
+                        .key
+                        .namespace
+                        .as_ref()
+                        .is_none_or(|namespace| places.namespaces.contains(namespace))
+            };
+            if members.iter().any(is_new) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn cover(
@@ -89,7 +161,7 @@ impl Execution<'_> {
                 .map_err(ParentWriteError::Refused)?;
             let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
             let attempt = match &current {
-                Some(parent) if self.is_up_to_date(parent, &target) => Ok(Known {
+                Some(parent) if is_up_to_date(parent, &target) => Ok(Known {
                     resource_version: parent.resource_version.clone(),
                     annotations: target,
                 }),
@@ -98,7 +170,7 @@ impl Execution<'_> {
             };
             match attempt {
                 Err(ParentWriteError::Request(error)) if is_overtaken(&error) => {
-                    current = self.read_parent().await?
+                    current = self.read_parent().await?;
                 }
                 attempt => return attempt,
             }
@@ -129,16 +201,6 @@ impl Execution<'_> {
 
     async fn read_parent(&self) -> Result<Option<ParentObject>, ApiError> {
         observe::parent(self.server, self.parent_resource, &self.set.parent).await
-    }
-
-    fn is_up_to_date(&self, parent: &ParentObject, target: &Value) -> bool {
-        let Some(target) = target.as_object() else {
-            return false;
-        };
-        matches!(parent.reading, crate::applyset::parent::Reading::Parent(_))
-            && target
-                .iter()
-                .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
     async fn write_record(&self, resource_version: &str, target: &Value) -> Result<Known, ParentWriteError> {
@@ -254,4 +316,15 @@ fn recorded(standing: &Standing) -> Record {
 /// Whether somebody else wrote the object first: changed, created or deleted it.
 fn is_overtaken(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT)
+}
+
+/// Whether the parent says already what is to be written on it.
+fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
+    let Some(target) = target.as_object() else {
+        return false;
+    };
+    matches!(parent.reading, Reading::Parent(_))
+        && target
+            .iter()
+            .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
 }

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::Execution;
-use super::member::{METADATA, MemberReply, done, failed, told, written};
+use super::member::{METADATA, MemberReply, done, failed, is_conflict_with_client_side_apply, told, written};
 use crate::apiserver::Reply;
 use crate::desired::DesiredObject;
 use crate::event::{Action, Subject};
@@ -39,10 +39,14 @@ impl Execution<'_> {
                 Err(error) if error.is(StatusCode::NOT_FOUND) => None,
                 Err(error) => return failed(subject, error.kind.to_string()),
             },
-            MemberStanding::NotAMember | MemberStanding::Terminating => None,
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
         };
-        let reply = match self.server.send(self.member_call(object)).await {
+        let reply = match self.server.send(self.member_call(object, standing)).await {
             Ok(reply) => reply,
+            // A run takes these fields from client-side apply, which a dry run cannot.
+            Err(error) if is_conflict_with_client_side_apply(&error) => {
+                return told(done(subject, Action::Configured));
+            }
             Err(error) => return failed(subject, error.kind.to_string()),
         };
         let action = match live {

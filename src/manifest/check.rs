@@ -74,10 +74,7 @@ fn items(list: Node) -> Result<Vec<Node>, Fault> {
                 "apiVersion".to_owned(),
                 super::node::Entry::implied(line, &api_version),
             );
-            entries.insert(
-                "kind".to_owned(),
-                super::node::Entry::implied(line, &item_kind),
-            );
+            entries.insert("kind".to_owned(), super::node::Entry::implied(line, &item_kind));
         }
     }
     Ok(items)
@@ -86,17 +83,11 @@ fn items(list: Node) -> Result<Vec<Node>, Fault> {
 /// Makes a manifest of an object, or says everything that is wrong with it.
 pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, Vec<Fault>> {
     if !matches!(object.content, Content::Mapping(_)) {
-        return Err(vec![(
-            object.line,
-            Problem::NotAnObject(object.description()),
-        )]);
+        return Err(vec![(object.line, Problem::NotAnObject(object.description()))]);
     }
     let mut faults = Vec::new();
-    let mut keep = |result: Result<String, Fault>| {
-        result
-            .map_err(|fault| faults.push(fault))
-            .unwrap_or_default()
-    };
+    let mut keep =
+        |result: Result<String, Fault>| result.map_err(|fault| faults.push(fault)).unwrap_or_default();
     let api_version = keep(api_version(&object));
     let kind = keep(kind(&object));
     let name = keep(name(&object));
@@ -154,9 +145,7 @@ fn api_version(object: &Node) -> Result<String, Fault> {
     if valid(group) && valid(version) {
         Ok(text.to_owned())
     } else {
-        let line = object
-            .get("apiVersion")
-            .map_or(object.line, |value| value.line);
+        let line = object.get("apiVersion").map_or(object.line, |value| value.line);
         Err((line, Problem::ApiVersion(text.to_owned())))
     }
 }
@@ -231,9 +220,7 @@ fn namespace(object: &Node) -> Result<String, Fault> {
 
 fn metadata(object: &Node, faults: &mut Vec<Fault>) {
     for field in ["labels", "annotations"] {
-        let value = object
-            .get("metadata")
-            .and_then(|metadata| metadata.get(field));
+        let value = object.get("metadata").and_then(|metadata| metadata.get(field));
         let Some(value) = value.filter(|value| !value.is_null()) else {
             continue;
         };
@@ -333,11 +320,7 @@ mod tests {
             .collect();
         assert_eq!(
             seen,
-            [
-                ("Secret", "a", 4),
-                ("Secret", "c", 11),
-                ("ConfigMap", "b", 10)
-            ]
+            [("Secret", "a", 4), ("Secret", "c", 11), ("ConfigMap", "b", 10)]
         );
         assert_eq!(manifests[2].object["apiVersion"], "v1");
     }
@@ -360,10 +343,7 @@ mod tests {
                 "apiVersion: a/b/c\nkind: A\nmetadata: {name: a}",
                 "1: apiVersion \"a/b/c\" is neither VERSION nor GROUP/VERSION",
             ),
-            (
-                "apiVersion: v1\nkind:\nmetadata: {name: a}",
-                "1: kind is missing",
-            ),
+            ("apiVersion: v1\nkind:\nmetadata: {name: a}", "1: kind is missing"),
             (
                 "apiVersion: v1\nkind: [A]\nmetadata: {name: a}",
                 "2: kind must be a string, this is a list",
@@ -383,11 +363,7 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            assert_eq!(
-                errors(text),
-                [format!("standard input:{expected}")],
-                "{text}"
-            );
+            assert_eq!(errors(text), [format!("standard input:{expected}")], "{text}");
         }
     }
 
@@ -465,11 +441,7 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            assert_eq!(
-                errors(&text),
-                [format!("standard input:{expected}")],
-                "{text}"
-            );
+            assert_eq!(errors(&text), [format!("standard input:{expected}")], "{text}");
         }
     }
 

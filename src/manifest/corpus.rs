@@ -12,10 +12,7 @@ fn cases() -> Vec<PathBuf> {
     let mut cases: Vec<_> = fs::read_dir(directory)
         .expect("the corpus is there")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "yaml")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     cases.sort();
     cases
@@ -59,17 +56,9 @@ fn disagreement(case: &Path) -> Option<String> {
                 .into_iter()
                 .map(|value| as_in_go(value.expect("a JSON object")))
                 .collect();
-            let ours: Vec<_> = manifests
-                .into_iter()
-                .map(|manifest| manifest.object)
-                .collect();
-            (ours != meaning).then(|| {
-                format!(
-                    "ours: {}\nexpected: {}",
-                    Value::from(ours),
-                    Value::from(meaning)
-                )
-            })
+            let ours: Vec<_> = manifests.into_iter().map(|manifest| manifest.object).collect();
+            (ours != meaning)
+                .then(|| format!("ours: {}\nexpected: {}", Value::from(ours), Value::from(meaning)))
         }
         (meaning, refused, ours) => Some(format!(
             "has a meaning: {}, refused: {refused:?}, ours: {ours:?}",

@@ -43,18 +43,15 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let fault = json_fault(&error);
     // After two values kubectl knows the stream to be JSON. A number out of range is JSON,
     // too, and would be a string in YAML.
-    let is_json = count > 1
-        || error.classify() == Category::Data
-        || matches!(fault.1, Problem::NumberTooLarge);
+    let is_json =
+        count > 1 || error.classify() == Category::Data || matches!(fault.1, Problem::NumberTooLarge);
     if is_json {
         found(Err(vec![fault]));
         return;
     }
     // The line break behind a JSON value belongs to it.
     let blank = rest.len() - rest.trim_start().len();
-    let skipped = rest[..blank]
-        .find('\n')
-        .map_or(blank, |newline| newline + 1);
+    let skipped = rest[..blank].find('\n').map_or(blank, |newline| newline + 1);
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
     let mut json_fault = looks_like_json(rest).then_some(fault);
@@ -206,10 +203,7 @@ mod tests {
                 ],
             ),
             (" \n{\"a\": 1}", &["2: 1"]),
-            (
-                "{\"a\": 1}{\"a\": 2}\n\n{\"a\": 3}",
-                &["1: 1", "1: 2", "3: 3"],
-            ),
+            ("{\"a\": 1}{\"a\": 2}\n\n{\"a\": 3}", &["1: 1", "1: 2", "3: 3"]),
             (
                 "{\"a\": 1}\n---\n{\"a\": 0x10}\n---\na: 3",
                 &["1: 1", "3: 16", "5: 3"],
@@ -219,10 +213,7 @@ mod tests {
                 "{}{}\n---\n",
                 &["1: null", "1: null", "2! JSON syntax error: invalid number"],
             ),
-            (
-                "{\"a\": 1,\n\"b\" 2}",
-                &["2! JSON syntax error: expected `:`"],
-            ),
+            ("{\"a\": 1,\n\"b\" 2}", &["2! JSON syntax error: expected `:`"]),
             (
                 "{\"a\": 1,\n \"a\": 2}",
                 &["2! JSON syntax error: key \"a\" is set twice"],

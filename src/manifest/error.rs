@@ -197,12 +197,8 @@ impl Problem {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
             Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
-            Self::NoManifestFiles => {
-                "name the file itself, or add -R to look into its folders".to_owned()
-            }
-            Self::Pattern(_) => {
-                "name files with *, ? and [...], and folders of folders with -R".to_owned()
-            }
+            Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
+            Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
             Self::StandardInputTwice => "give -f - once".to_owned(),
             Self::Url => "fetch it first: curl -fsSL URL | kubectl applyset apply SET -f -".to_owned(),
             Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
@@ -231,14 +227,19 @@ impl Problem {
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
             Self::Missing("metadata.name") => "add a name under metadata".to_owned(),
             Self::Missing(field) => format!("add {field} to the object"),
-            Self::Type { wanted: "string", found, .. } if *found != "a list" && *found != "a mapping" => {
-                "quote it".to_owned()
-            }
+            Self::Type {
+                wanted: "string",
+                found,
+                ..
+            } if *found != "a list" && *found != "a mapping" => "quote it".to_owned(),
             Self::Type { wanted, .. } => format!("write a {wanted} there"),
             Self::GenerateName => "give it a fixed metadata.name".to_owned(),
-            Self::Name(_) => "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned(),
+            Self::Name(_) => {
+                "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned()
+            }
             Self::Namespace(_) => {
-                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit".to_owned()
+                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+                    .to_owned()
             }
             Self::ApiVersion(_) => "write v1 or apps/v1, for example".to_owned(),
             Self::Kind(_) => "a kind is letters and digits, such as Deployment".to_owned(),

@@ -132,11 +132,10 @@ impl Reading {
     }
 
     fn faults(&mut self, source: &Arc<Source>, faults: Vec<yaml::Fault>) {
-        self.errors
-            .extend(faults.into_iter().map(|(line, problem)| {
-                let source = Arc::clone(source);
-                let place = Place::Line(Position { source, line });
-                ManifestError { place, problem }
-            }));
+        self.errors.extend(faults.into_iter().map(|(line, problem)| {
+            let source = Arc::clone(source);
+            let place = Place::Line(Position { source, line });
+            ManifestError { place, problem }
+        }));
     }
 }

@@ -77,9 +77,8 @@ impl Node {
             Content::Scalar(_) => own,
             Content::Sequence(items) => own + items.iter().map(Self::weight).sum::<usize>(),
             Content::Mapping(entries) => {
-                let weight = |(key, entry): (&String, &Entry)| {
-                    size_of::<Entry>() + key.len() + entry.value.weight()
-                };
+                let weight =
+                    |(key, entry): (&String, &Entry)| size_of::<Entry>() + key.len() + entry.value.weight();
                 own + entries.iter().map(weight).sum::<usize>()
             }
         }
@@ -105,10 +104,7 @@ impl Scalar {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(value),
             Self::Integer(value) => Value::from(value),
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "Kubernetes has no wider integers"
-            )]
+            #[expect(clippy::cast_precision_loss, reason = "Kubernetes has no wider integers")]
             Self::Unsigned(value) => Value::Number(number(value as f64)),
             Self::Float(value) => Value::Number(number(value)),
             Self::String(text) => Value::String(text),

@@ -72,17 +72,15 @@ pub(super) fn resolve(tag: Option<&str>, style: Style, text: &str) -> Result<Sca
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .map(Scalar::String)
             .ok_or_else(mismatch),
-        Some(wanted @ ("bool" | "int" | "float" | "null")) => {
-            match (wanted, resolve_plain(text)?) {
-                ("bool", value @ Scalar::Bool(_))
-                | ("int", value @ (Scalar::Integer(_) | Scalar::Unsigned(_)))
-                | ("float", value @ Scalar::Float(_))
-                | ("null", value @ Scalar::Null) => Ok(value),
-                #[expect(clippy::cast_precision_loss, reason = "go-yaml converts likewise")]
-                ("float", Scalar::Integer(value)) => Ok(Scalar::Float(value as f64)),
-                _ => Err(mismatch()),
-            }
-        }
+        Some(wanted @ ("bool" | "int" | "float" | "null")) => match (wanted, resolve_plain(text)?) {
+            ("bool", value @ Scalar::Bool(_))
+            | ("int", value @ (Scalar::Integer(_) | Scalar::Unsigned(_)))
+            | ("float", value @ Scalar::Float(_))
+            | ("null", value @ Scalar::Null) => Ok(value),
+            #[expect(clippy::cast_precision_loss, reason = "go-yaml converts likewise")]
+            ("float", Scalar::Integer(value)) => Ok(Scalar::Float(value as f64)),
+            _ => Err(mismatch()),
+        },
         Some("timestamp") => Err(mismatch()),
         // `!!str`, and every unknown tag, `!` included, makes a string of what follows.
         _ => Ok(Scalar::String(text.to_owned())),
@@ -98,8 +96,8 @@ fn resolve_plain(text: &str) -> Result<Scalar, Problem> {
             Scalar::Bool(false)
         }
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF"
-        | "-.inf" | "-.Inf" | "-.INF" => return Err(Problem::NotANumber(text.to_owned())),
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf"
+        | "-.Inf" | "-.INF" => return Err(Problem::NotANumber(text.to_owned())),
         _ => match text.as_bytes()[0] {
             b'.' => resolve_fraction(text),
             b'0'..=b'9' | b'+' | b'-' => resolve_number(text),

@@ -154,8 +154,7 @@ fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
         if !remainder.is_empty() {
             return Err(Problem::NotUtf8);
         }
-        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>())
-            .map_err(|_| Problem::NotUtf8)
+        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>()).map_err(|_| Problem::NotUtf8)
     };
     match bytes.as_slice() {
         [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
@@ -200,10 +199,7 @@ mod tests {
 
     fn names(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
         let manifests = read.unwrap_or_else(|errors| panic!("{errors}"));
-        manifests
-            .into_iter()
-            .map(|manifest| manifest.name)
-            .collect()
+        manifests.into_iter().map(|manifest| manifest.name).collect()
     }
 
     fn problems(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
@@ -228,22 +224,17 @@ mod tests {
             "e/deep/x.yaml",
         ];
         let directory = Directory::new("walk", &files);
-        std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link"))
-            .expect("linked");
-        std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml"))
-            .expect("linked");
-        let read = |path: &str, recursion| {
-            names(read_with(&[directory.source(path)], recursion, io::empty()))
-        };
+        std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link")).expect("linked");
+        std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml")).expect("linked");
+        let read =
+            |path: &str, recursion| names(read_with(&[directory.source(path)], recursion, io::empty()));
         assert_eq!(
             read("", Recursion::Flat),
             [".yaml", "a.yml", "b.yaml", "c.json", "c.txt"]
         );
         assert_eq!(
             read("", Recursion::Recursive),
-            [
-                ".yaml", "a.yml", "z.yaml", "b.yaml", "c.json", "x.yaml", "c.txt"
-            ]
+            [".yaml", "a.yml", "z.yaml", "b.yaml", "c.json", "x.yaml", "c.txt"]
         );
         assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
         assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
@@ -284,13 +275,7 @@ mod tests {
 
     #[test]
     fn names_of_files_cannot_write_to_the_terminal() {
-        assert_eq!(
-            Source::from_argument("web/a b.yaml").to_string(),
-            "web/a b.yaml"
-        );
-        assert_eq!(
-            Source::from_argument("a\x1b[1m").to_string(),
-            "\"a\\u{1b}[1m\""
-        );
+        assert_eq!(Source::from_argument("web/a b.yaml").to_string(), "web/a b.yaml");
+        assert_eq!(Source::from_argument("a\x1b[1m").to_string(), "\"a\\u{1b}[1m\"");
     }
 }

@@ -252,11 +252,7 @@ impl<'text> Composer<'text> {
             let located = self.next()?;
             let value = self.node(located)?;
             let origin = Origin::Written;
-            let entry = Entry {
-                line,
-                origin,
-                value,
-            };
+            let entry = Entry { line, origin, value };
             self.insert(&mut entries, key, entry);
         }
     }
@@ -367,9 +363,7 @@ mod tests {
 
     #[test]
     fn depth_is_limited_in_every_style() {
-        let block: Vec<_> = (0..200)
-            .map(|depth| format!("{}a:", " ".repeat(depth)))
-            .collect();
+        let block: Vec<_> = (0..200).map(|depth| format!("{}a:", " ".repeat(depth))).collect();
         let block = block.join("\n");
         let flow = format!("a: {}{}", "[".repeat(200), "]".repeat(200));
         let dashes = format!("a:\n{}x", "- ".repeat(200));

@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::applyset::parent::Pairs;
 use crate::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::discovery::Resource;
-use crate::identity::ObjectKey;
+use crate::identity::{GroupKind, ObjectKey};
+use crate::ownership;
 
 /// One object of the cluster, as far as a plan needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +27,18 @@ pub struct Live {
     pub resource_version: String,
     /// Whether it is on its way out.
     pub presence: Presence,
+    /// What keeps a terminating object: finalizers, and for a namespace its conditions.
+    pub waits_for: Vec<String>,
     /// The value of the part-of label, if it has one.
     pub part_of: Option<String>,
     /// The value of the id label, which makes the object the parent of a set.
     pub parent_of: Option<String>,
     /// Field managers that own the part-of label, whatever operation they used.
     pub part_of_writers: Vec<String>,
+    /// The kind that it defines, for a CRD.
+    pub defines: Option<GroupKind>,
+    /// Whether client-side apply still owns fields, which would outlive their manifest.
+    pub client_side_apply: bool,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
     /// `metadata.annotations`, the long values of which are of no interest left out.
@@ -85,9 +92,12 @@ impl Live {
             uid: text("uid")?,
             resource_version: text("resourceVersion")?,
             presence: presence(metadata),
+            waits_for: waits_for(object),
             part_of: label(PART_OF_LABEL),
             parent_of: label(ID_LABEL),
             part_of_writers: part_of_writers(metadata),
+            defines: defines(object),
+            client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners.transpose().ok()?.unwrap_or_default(),
             annotations: annotations(metadata),
         })
@@ -99,6 +109,37 @@ fn presence(metadata: &Value) -> Presence {
         None | Some(Value::Null) => Presence::Present,
         Some(_) => Presence::Terminating,
     }
+}
+
+fn defines(object: &Value) -> Option<GroupKind> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/spec/names/kind")?;
+    text("/spec/scope")?;
+    Some(GroupKind::new(text("/spec/group")?, kind))
+}
+
+/// Finalizers, and the conditions in which the namespace controller tells what is left.
+fn waits_for(object: &Value) -> Vec<String> {
+    let metadata = &object["metadata"];
+    if presence(metadata) == Presence::Present {
+        return Vec::new();
+    }
+    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let finalizers = array(&metadata["finalizers"]);
+    let finalizers = finalizers
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|name| format!("finalizer {name}"));
+    let conditions = array(&object["status"]["conditions"]);
+    let is_namespace_deletion = |condition: &&Value| {
+        let kind = condition["type"].as_str().unwrap_or_default();
+        condition["status"] == "True" && kind.starts_with("Namespace")
+    };
+    let conditions = conditions.iter().filter(is_namespace_deletion);
+    let messages = conditions
+        .filter_map(|condition| condition["message"].as_str())
+        .map(str::to_owned);
+    finalizers.chain(messages).collect()
 }
 
 fn annotations(metadata: &Value) -> Pairs {

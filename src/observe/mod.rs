@@ -5,12 +5,14 @@
 //! `plan::places`, what the findings mean by `plan`. A list that could not be read
 //! to its end is an error, never a shorter list.
 
+mod contents;
 mod list;
 mod live;
 mod members;
 mod namespaces;
 mod parent;
 
+pub use contents::{Contents, contents};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};

@@ -66,6 +66,7 @@ pub async fn parent(
 
 /// Lists the parents among the objects of the given kinds: those with an id label.
 /// `namespace` limits that to one; kinds without namespaces are listed in any case.
+/// Whether they are what they claim to be is in their `reading`.
 pub async fn parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],

@@ -4,6 +4,10 @@
 //! `plan` is pure: no client, no clock, no output. Each rule has a file of its own and
 //! a table of cases. Carrying a plan out is the business of `execute`.
 
+mod contents;
+#[cfg(test)]
+pub(crate) mod fixtures;
+mod overlap;
 mod parent;
 mod places;
 mod prune;
@@ -12,17 +16,19 @@ mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use overlap::places_of_newcomers;
 pub use parent::{Confirmation, ParentPolicy, Standing, judge};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, judge as judge_candidate};
 pub use refusal::Refusal;
 pub use waves::Wave;
 
+use crate::applyset::parent::Pairs;
 use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Origin;
 use crate::identity::ObjectKey;
-use crate::observe::{Live, Presence};
+use crate::observe::{Contents, Live, Presence};
 
 /// What the user allows and wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +37,12 @@ pub struct Policy {
     pub pruning: Pruning,
     /// Whether a run without any manifest may prune everything.
     pub empty_manifests: EmptyManifests,
+    /// Whether objects of other sets are taken.
+    pub stealing: Stealing,
+    /// Whether what cannot be had back may be pruned.
+    pub data_loss: DataLoss,
+    /// The most objects that one run may prune.
+    pub max_prune: Option<usize>,
     /// Managers whose part-of labels make an object ours to prune.
     pub appliers: BTreeSet<String>,
 }
@@ -53,13 +65,40 @@ pub enum EmptyManifests {
     Allowed,
 }
 
+/// Whether objects of other sets are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stealing {
+    /// They stop the run.
+    Refused,
+    /// They become members of this set, and are members of the other no more.
+    Allowed,
+}
+
+/// Whether what cannot be had back may be pruned: storage, and containers with what
+/// others put into them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataLoss {
+    /// It stops the run.
+    Refused,
+    /// The user knows.
+    Allowed,
+}
+
 /// What is known of the cluster when a plan is made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observed {
     /// What the parent records; empty where there is no parent yet.
     pub recorded: Record,
     /// Objects that carry the set's part-of label.
     pub members: Vec<Live>,
+    /// Objects of the manifests' places that are members of other sets.
+    pub others: Vec<Live>,
+    /// The parents of those sets, by id, as far as they could be found.
+    pub other_parents: BTreeMap<String, ParentIdentity>,
+    /// What the namespaces and kinds hold that are to be pruned; see `containers`.
+    pub contents: BTreeMap<ObjectKey, Contents>,
+    /// The annotations of the parent as it stands; those of the convention excepted.
+    pub parent_annotations: Pairs,
 }
 
 /// The set that a plan is for.
@@ -106,12 +145,16 @@ pub struct Apply {
 pub enum MemberStanding {
     /// No member; whether the object exists all the same is not known.
     NotAMember,
+    /// A member of another set, to be taken over.
+    OfAnotherSet,
     /// A member, with this resourceVersion.
     Member {
         /// `metadata.uid`.
         uid: String,
         /// `metadata.resourceVersion`; the same after applying means unchanged.
         resource_version: String,
+        /// Whether client-side apply owns fields that have to be taken from it first.
+        client_side_apply: bool,
     },
     /// A member that is being deleted; applying it would be answered with success
     /// and be undone a moment later.
@@ -144,6 +187,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let parent_namespace = set.parent.namespace.as_deref();
     let members: BTreeMap<&ObjectKey, &Live> =
         observed.members.iter().map(|live| (&live.key, live)).collect();
+    let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let wanted = desired.record(&set.parent);
     let (prunes, skips) = candidates(set, desired, observed, policy);
 
@@ -157,7 +201,10 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     for (index, object) in desired.members.iter().enumerate() {
         let apply = Apply {
             index,
-            standing: standing(members.get(&object.key).copied()),
+            standing: match members.get(&object.key) {
+                None if others.contains(&object.key) => MemberStanding::OfAnotherSet,
+                live => standing(live.copied()),
+            },
         };
         if is_prerequisite(object, set) {
             prerequisites.push(apply);
@@ -165,15 +212,24 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
             applies[Wave::of(&object.key.group_kind) as usize].push(apply);
         }
     }
-    Plan {
+    let mut plan = Plan {
         record_during: observed.recorded.union(&wanted),
         record_after,
         prerequisites,
         waves: applies.into_iter().filter(|wave| !wave.is_empty()).collect(),
         prunes: in_reverse_waves(prunes),
         skips,
-        refusals: refusals(desired, policy),
-    }
+        refusals: Vec::new(),
+    };
+    plan.refusals = refusals(&plan, set, desired, observed, policy);
+    plan
+}
+
+/// The namespaces and definitions of kinds that a run would prune, and what else would
+/// go with them has to be looked up before it is planned.
+pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
+    let (prunes, _) = candidates(set, desired, observed, policy);
+    prunes.into_iter().filter(contents::is_container).collect()
 }
 
 fn standing(live: Option<&Live>) -> MemberStanding {
@@ -183,6 +239,7 @@ fn standing(live: Option<&Live>) -> MemberStanding {
         Some(live) => MemberStanding::Member {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
+            client_side_apply: live.client_side_apply,
         },
     }
 }
@@ -246,13 +303,31 @@ fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
     waves.into_iter().rev().filter(|wave| !wave.is_empty()).collect()
 }
 
-fn refusals(desired: &Desired, policy: &Policy) -> Vec<Refusal> {
+fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
     let is_empty = desired.members.is_empty() && desired.parent.is_none();
     if is_empty && policy.empty_manifests == EmptyManifests::Refused {
-        vec![Refusal::EmptyManifests]
-    } else {
-        Vec::new()
+        refusals.push(Refusal::EmptyManifests);
     }
+    if policy.stealing == Stealing::Refused {
+        refusals.extend(overlap::refusals(desired, observed));
+    }
+    refusals.extend(contents::refusals(plan, desired, observed, policy));
+    if let Some(limit) = policy.max_prune
+        && plan.deletions() > limit
+    {
+        refusals.push(Refusal::TooManyPrunes {
+            objects: plan
+                .prunes
+                .iter()
+                .flatten()
+                .map(|live| live.key.clone())
+                .collect(),
+            limit,
+        });
+    }
+    refusals.extend(parent::annotations_too_large(plan, set, observed));
+    refusals
 }
 
 /// Whether the server does not serve the kind of this object yet.

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Refusal, Set};
-use crate::applyset::Tooling;
+use super::{Observed, Plan, Refusal, Set};
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
+use crate::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION, Tooling,
+};
 use crate::identity::GroupKind;
 use crate::observe::{ParentObject, Presence};
 
@@ -82,5 +84,136 @@ pub fn judge(
                 fault: fault.clone(),
             })
             .collect()),
+    }
+}
+
+/// What the API server allows for all annotations of an object, keys and values
+/// (apimachinery, `TotalAnnotationSizeLimitB`).
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// The widest record that a run writes must fit beside the parent's other annotations.
+pub(super) fn annotations_too_large(plan: &Plan, set: &Set, observed: &Observed) -> Option<Refusal> {
+    let record = &plan.record_during;
+    let own = [
+        (TOOLING_ANNOTATION, set.tooling.to_string()),
+        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
+        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
+    ];
+    let own_size: usize = own.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let others = observed.parent_annotations.iter();
+    let others_size: usize = others
+        .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    let size = own_size + others_size;
+    (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {
+        parent: set.parent.clone(),
+        size,
+        limit: ANNOTATIONS_LIMIT,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::fixtures::{policy, set};
+    use super::super::{fixtures, plan};
+    use super::*;
+    use crate::applyset::parent::ParentFault;
+    use crate::desired::Desired;
+
+    fn found(reading: Reading) -> ParentObject {
+        ParentObject {
+            uid: "u".to_owned(),
+            resource_version: "1".to_owned(),
+            presence: Presence::Present,
+            reading,
+            annotations: BTreeMap::new(),
+            part_of: None,
+        }
+    }
+
+    fn recorded(tooling: &str) -> Reading {
+        Reading::Parent(Bookkeeping {
+            tooling: Tooling::parse(tooling).expect("a valid value"),
+            kinds: RecordedKinds::GroupKinds(BTreeSet::new()),
+            additional_namespaces: BTreeSet::new(),
+        })
+    }
+
+    fn judged(found: &ParentObject, take_over: Confirmation) -> Result<Standing, Vec<Refusal>> {
+        judge(&set(), Some(found), ParentPolicy { take_over })
+    }
+
+    #[test]
+    fn a_parent_that_is_not_there_is_new() {
+        let policy = ParentPolicy {
+            take_over: Confirmation::Missing,
+        };
+        assert_eq!(judge(&set(), None, policy), Ok(Standing::New));
+    }
+
+    #[test]
+    fn other_programs_sets_want_to_be_taken_over() {
+        let theirs = Tooling::parse("kubectl/v1.36.3").expect("a valid value");
+        for reading in [recorded("kubectl/v1.36.3"), Reading::Unfinished(theirs)] {
+            let parent = found(reading);
+            assert!(judged(&parent, Confirmation::Missing).is_err());
+            assert!(judged(&parent, Confirmation::Given).is_ok());
+        }
+        assert!(judged(&found(recorded("kubectl-applyset/v0.0.1")), Confirmation::Missing).is_ok());
+    }
+
+    #[test]
+    fn a_plain_object_wants_to_be_made_a_parent_and_a_custom_resource_is_one() {
+        let parent = found(Reading::NoBookkeeping);
+        assert!(judged(&parent, Confirmation::Missing).is_err());
+        assert_eq!(judged(&parent, Confirmation::Given), Ok(Standing::New));
+        let mut custom = set();
+        custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
+        let policy = ParentPolicy {
+            take_over: Confirmation::Missing,
+        };
+        assert_eq!(judge(&custom, Some(&parent), policy), Ok(Standing::New));
+    }
+
+    #[test]
+    fn our_own_unfinished_parent_goes_on() {
+        let parent = found(Reading::Unfinished(Tooling::ours()));
+        assert_eq!(judged(&parent, Confirmation::Missing), Ok(Standing::New));
+    }
+
+    #[test]
+    fn faults_and_deletion_are_refused_whatever_is_confirmed() {
+        let faulty = found(Reading::Faulty(vec![
+            ParentFault::IdMissing,
+            ParentFault::KindsMissing,
+        ]));
+        assert_eq!(
+            judged(&faulty, Confirmation::Given).map_err(|refusals| refusals.len()),
+            Err(2)
+        );
+        let mut terminating = found(recorded("kubectl-applyset/v0.1.0"));
+        terminating.presence = Presence::Terminating;
+        assert!(judged(&terminating, Confirmation::Given).is_err());
+    }
+
+    #[test]
+    fn a_record_that_does_not_fit_is_refused() {
+        let wanted = Desired {
+            members: vec![fixtures::desired("ConfigMap", Some("shop"), "a")],
+            ..Desired::default()
+        };
+        let with_note = |length: usize| Observed {
+            parent_annotations: BTreeMap::from([("note".to_owned(), "x".repeat(length))]),
+            ..Observed::default()
+        };
+        let refusals = |length| plan(&set(), &wanted, &with_note(length), &policy()).refusals;
+        assert_eq!(refusals(1000), []);
+        assert!(matches!(
+            refusals(ANNOTATIONS_LIMIT - 10)[..],
+            [Refusal::AnnotationsTooLarge { .. }]
+        ));
     }
 }

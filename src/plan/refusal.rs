@@ -1,8 +1,15 @@
 //! Why a run is refused before its first write, and which flag would lift that.
 
+use std::fmt;
+
 use crate::applyset::Tooling;
 use crate::applyset::parent::ParentFault;
 use crate::identity::ObjectKey;
+use crate::manifest::Position;
+use crate::wording::counted;
+
+/// How many objects a refusal names before it only counts them.
+const NAMED: usize = 10;
 
 /// One reason why nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +47,68 @@ pub enum Refusal {
     /// There is not a single manifest.
     #[error("the manifests hold no object, so everything in the set would be pruned")]
     EmptyManifests,
+    /// An object of the manifests is a member of another set.
+    #[error("{position}: {object} belongs to {}", other_set(.parent.as_ref(), .id))]
+    Overlap {
+        /// Where the object is written.
+        position: Position,
+        /// The object.
+        object: ObjectKey,
+        /// The id of the other set.
+        id: String,
+        /// The parent of the other set, where it could be found.
+        parent: Option<ObjectKey>,
+    },
+    /// A namespace or kind would be pruned that holds what is not pruned.
+    #[error("{container} left the manifests, and would take along {}", losses(.lost, .unknown))]
+    HoldsOthers {
+        /// The namespace, or the definition of the kind.
+        container: ObjectKey,
+        /// Objects that would be lost.
+        lost: Vec<ObjectKey>,
+        /// Resources that could not be listed.
+        unknown: Vec<String>,
+    },
+    /// A namespace or kind would be pruned that holds objects of the manifests.
+    #[error("{container} left the manifests, and these objects of the manifests are in it: {}", Named(.wanted))]
+    HoldsWanted {
+        /// The namespace, or the definition of the kind.
+        container: ObjectKey,
+        /// Objects of the manifests.
+        wanted: Vec<ObjectKey>,
+    },
+    /// A volume or a claim to one would be pruned.
+    #[error("{object} left the manifests, and its data would be lost with it")]
+    PrunesStorage {
+        /// The volume or claim.
+        object: ObjectKey,
+    },
+    /// The parent of another set would be pruned.
+    #[error(
+        "{object} left the manifests, and is the parent of a set, whose members nobody would find any more"
+    )]
+    PrunesParent {
+        /// The parent.
+        object: ObjectKey,
+    },
+    /// More would be pruned than the user allows.
+    #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), Named(.objects))]
+    TooManyPrunes {
+        /// What would be pruned.
+        objects: Vec<ObjectKey>,
+        /// The limit.
+        limit: usize,
+    },
+    /// The parent cannot carry the record.
+    #[error("the annotations of {parent} would take {size} bytes, and an object may have {limit}")]
+    AnnotationsTooLarge {
+        /// The parent.
+        parent: ObjectKey,
+        /// Bytes of all keys and values.
+        size: usize,
+        /// What the API server allows.
+        limit: usize,
+    },
 }
 
 impl Refusal {
@@ -47,18 +116,79 @@ impl Refusal {
     pub fn hint(&self) -> String {
         match self {
             Self::FaultyParent { .. } => {
-                "compare the parent with a backup; `kubectl get -o yaml` shows its labels and annotations"
-                    .to_owned()
+                "compare the parent with a backup; `kubectl get -o yaml` shows its labels and annotations".to_owned()
             }
             Self::OtherTooling { found, .. } => format!(
-                "go on with {}, or take the set over for good with --take-over",
+                "go on with {0}, keep the set operable by it with --tooling {found}, or take it over for good with --take-over --yes",
                 found.name
             ),
             Self::NotAParent { .. } => {
-                "choose another name for the set, or make this object its parent with --take-over".to_owned()
+                "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
             }
             Self::ParentTerminating { .. } => "wait until it is gone, and run again".to_owned(),
             Self::EmptyManifests => "check the paths given to -f; --allow-empty prunes everything".to_owned(),
+            Self::Overlap { .. } => {
+                "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
+            }
+            Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
+                "put them back into the manifests, keep them with the annotation helm.sh/resource-policy: keep, or lose them with --allow-data-loss".to_owned()
+            }
+            Self::HoldsWanted { .. } => {
+                "put it back into the manifests, or take these objects out of them, too".to_owned()
+            }
+            Self::TooManyPrunes { objects, .. } => {
+                format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
+            }
+            Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
         }
     }
+
+    /// Whether `--allow-data-loss` lifts it, or a person who has read what will be lost.
+    pub fn is_data_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. }
+        )
+    }
+
+    /// Whether `--take-over` lifts it, once a person has read whose set it is.
+    pub fn is_take_over(&self) -> bool {
+        matches!(self, Self::OtherTooling { .. } | Self::NotAParent { .. })
+    }
+}
+
+/// The first few names of many.
+struct Named<'a>(&'a [ObjectKey]);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.0.iter().take(NAMED).map(ToString::to_string).collect();
+        f.write_str(&names.join(", "))?;
+        match self.0.len().checked_sub(NAMED) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, " and {more} more"),
+        }
+    }
+}
+
+fn other_set(parent: Option<&ObjectKey>, id: &str) -> String {
+    match parent {
+        Some(parent) => format!("the set of {parent}"),
+        None => format!("another set, {id}, whose parent was not found"),
+    }
+}
+
+fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
+    let mut losses = Vec::new();
+    if !lost.is_empty() {
+        let objects = counted(lost.len(), "object");
+        losses.push(format!("{objects} that this run does not prune: {}", Named(lost)));
+    }
+    if !unknown.is_empty() {
+        losses.push(format!(
+            "whatever could not be looked at ({})",
+            unknown.join("; ")
+        ));
+    }
+    losses.join(", and ")
 }

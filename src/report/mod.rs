@@ -18,6 +18,7 @@ pub use sets::{ListDocument, SetListing, ViewDocument};
 use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Summary};
 use crate::execute::DryRun;
+use crate::plan::Refusal;
 use crate::wording::printable;
 use progress::Bars;
 
@@ -270,6 +271,19 @@ fn json<T: Serialize>(document: &T) -> String {
 
 fn yaml<T: Serialize>(document: &T) -> String {
     serde_saphyr::to_string(document).unwrap_or_else(|error| format!("error: {:?}", error.to_string()))
+}
+
+/// Shows at a terminal what would happen, and asks whether to go on. Anything but yes is no.
+pub fn confirm(refusals: &[Refusal]) -> bool {
+    for refusal in refusals {
+        print_message(human::Label::Warning, &refusal.to_string(), Colors::Off);
+    }
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "Go on all the same? (yes/no) ");
+    let _ = stderr.flush();
+    drop(stderr);
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).is_ok() && answer.trim() == "yes"
 }
 
 /// Tells that the wish to stop was heard.

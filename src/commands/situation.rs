@@ -1,0 +1,275 @@
+//! Everything that is read of the cluster before a plan is made, in the order in which
+//! one answer says where to look for the next.
+//!
+//! It puts `observe` and the pure parts of `plan` together; it decides nothing itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::opening::{self, Cluster, OpenedSet};
+use crate::apiserver::ApiServer;
+use crate::applyset::{PART_OF_LABEL, ParentIdentity};
+use crate::desired::Desired;
+use crate::error::{Error, MissingNamespace};
+use crate::identity::GroupKind;
+use crate::observe::{self, Live, ParentObject, Places, Selector};
+use crate::plan::{self, Observed, ParentPolicy, Policy, Standing};
+use crate::wording::counted;
+
+/// What the user allows, as far as it says what has to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) parent_policy: ParentPolicy,
+    /// Requests under way at once.
+    pub(super) concurrency: usize,
+}
+
+/// What the cluster has.
+pub(super) struct Situation {
+    pub(super) parent: Option<ParentObject>,
+    /// Under which rule the parent was found to be writable.
+    pub(super) parent_policy: ParentPolicy,
+    /// Where members were looked for.
+    pub(super) places: Places,
+    pub(super) observed: Observed,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads it. Refused where the parent may not be written.
+pub(super) async fn read(
+    cluster: &Cluster,
+    opened: &OpenedSet,
+    desired: &Desired,
+    rules: Rules<'_>,
+) -> Result<Situation, Error> {
+    let server = &cluster.server;
+    let parent = opening::read_parent(server, opened).await?;
+    let standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
+    check_custom_parent(opened, parent.as_ref(), desired)?;
+    let (standing, home) = match &parent {
+        Some(_) => (standing, Home::Exists),
+        None => read_home(server, opened, standing).await?,
+    };
+    let survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
+    let members = read_members(server, opened, &survey.places, rules.concurrency).await?;
+    check_namespaces(server, opened, home, desired, &members).await?;
+
+    let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
+    if parent.is_none() && !members.is_empty() {
+        warnings.push(format!(
+            "{} of this set found, whose parent {} is gone; the set goes on with them",
+            counted(members.len(), "object"),
+            opened.set.parent
+        ));
+    }
+    let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
+    let other_parents = find_parents(cluster, desired, &others, &mut warnings).await;
+    let mut observed = Observed {
+        recorded: survey.recorded,
+        members,
+        others,
+        other_parents,
+        contents: BTreeMap::new(),
+        parent_annotations: parent
+            .as_ref()
+            .map(|parent| parent.annotations.clone())
+            .unwrap_or_default(),
+    };
+    for container in plan::containers(&opened.set, desired, &observed, rules.policy) {
+        let contents = observe::contents(server, &cluster.discovery, &container, rules.concurrency).await;
+        observed.contents.insert(container.key, contents);
+    }
+    Ok(Situation {
+        parent,
+        parent_policy: rules.parent_policy,
+        places: survey.places,
+        observed,
+        warnings,
+    })
+}
+
+/// Finds objects of the manifests that are members of other sets. Nothing is asked where
+/// all of them are members of this one already.
+async fn read_others(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    desired: &Desired,
+    members: &[Live],
+    concurrency: usize,
+) -> Result<Vec<Live>, Error> {
+    let places = plan::places_of_newcomers(desired, members);
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", opened.set.id),
+        accept: observe::METADATA_LIST,
+    };
+    let others = observe::members(server, &places, &selector, concurrency, Live::of).await;
+    others.map_err(|(place, error)| Error::List { place, error })
+}
+
+/// The parents of the sets that hold objects of the manifests, for the refusal to name.
+async fn find_parents(
+    cluster: &Cluster,
+    desired: &Desired,
+    others: &[Live],
+    warnings: &mut Vec<String>,
+) -> BTreeMap<String, ParentIdentity> {
+    let wanted: BTreeSet<_> = desired.members.iter().map(|member| &member.key).collect();
+    let ids: BTreeSet<&str> = others
+        .iter()
+        .filter(|live| wanted.contains(&live.key))
+        .filter_map(|live| live.part_of.as_deref())
+        .collect();
+    if ids.is_empty() {
+        return BTreeMap::new();
+    }
+    let kinds = opening::parent_kinds(cluster, warnings).await;
+    match observe::parents(&cluster.server, &kinds, None).await {
+        Ok(parents) => parents
+            .into_iter()
+            .map(|(identity, _)| (crate::applyset::ApplySetId::of(&identity).to_string(), identity))
+            .filter(|(id, _)| ids.contains(id.as_str()))
+            .collect(),
+        // The refusal then names the set by its id.
+        Err(_) => BTreeMap::new(),
+    }
+}
+
+/// A custom resource cannot be made up: it must be there, or come with the manifests.
+fn check_custom_parent(
+    opened: &OpenedSet,
+    parent: Option<&ParentObject>,
+    desired: &Desired,
+) -> Result<(), Error> {
+    let is_plain = opened.resource.group.is_empty();
+    if is_plain || parent.is_some() || desired.parent.is_some() {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("the set's parent {} does not exist", opened.set.parent),
+        hint: format!(
+            "put the {} {} among the manifests, or create it first",
+            opened.resource.kind, opened.set.parent.name
+        ),
+    })
+}
+
+fn vanished(kind: &GroupKind) -> String {
+    format!("the server has no kind {kind} any more; it leaves the set's record")
+}
+
+async fn read_members(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    places: &Places,
+    concurrency: usize,
+) -> Result<Vec<Live>, Error> {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", opened.set.id),
+        accept: observe::WHOLE_OBJECTS,
+    };
+    let read = observe::members(
+        server,
+        places,
+        &selector,
+        concurrency,
+        |item, resource: &Arc<_>| Live::of(item, resource),
+    );
+    let mut members = read
+        .await
+        .map_err(|(place, error)| Error::List { place, error })?;
+    let is_in_scope = |live: &Live| {
+        live.key
+            .namespace
+            .as_ref()
+            .is_none_or(|namespace| places.namespaces.contains(namespace))
+    };
+    members.retain(is_in_scope);
+    Ok(members)
+}
+
+/// The namespace of a parent that is not there yet; `None` where the namespace is not
+/// there either.
+///
+/// An interrupted run may have made that namespace as a member of the set, and been
+/// stopped before it could record that. Then this run starts from there.
+async fn read_home(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    standing: Standing,
+) -> Result<(Standing, Home), Error> {
+    let Some(namespace) = opened.set.parent.namespace.as_deref() else {
+        return Ok((standing, Home::Exists));
+    };
+    let found = observe::namespaces(server, &BTreeSet::from([namespace])).await;
+    let found = found.map_err(|(place, error)| Error::List { place, error })?;
+    Ok(match found.get(namespace) {
+        None => (standing, Home::Missing),
+        Some(part_of) if part_of.as_deref() == Some(opened.set.id.as_str()) => {
+            (Standing::resumed(&opened.set), Home::Exists)
+        }
+        Some(_) => (standing, Home::Exists),
+    })
+}
+
+/// Whether the parent has a namespace to live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Exists,
+    Missing,
+}
+
+/// Refuses namespaces that neither exist nor come with the manifests. Those that hold
+/// the parent or a member are known to exist, so a settled set asks nothing here.
+async fn check_namespaces(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    home: Home,
+    desired: &Desired,
+    members: &[Live],
+) -> Result<(), Error> {
+    let parent_namespace = opened.set.parent.namespace.as_deref();
+    let mut known: BTreeSet<&str> = members
+        .iter()
+        .filter_map(|live| live.key.namespace.as_deref())
+        .collect();
+    known.extend(desired.namespaces());
+    let mut missing = Vec::new();
+    match (home, parent_namespace) {
+        (Home::Exists, Some(namespace)) => {
+            known.insert(namespace);
+        }
+        (Home::Missing, Some(namespace)) if !known.contains(namespace) => missing.push(MissingNamespace {
+            namespace: namespace.to_owned(),
+            wanted_by: None,
+        }),
+        (_, _) => {}
+    }
+    let mut wanted = BTreeMap::new();
+    for member in &desired.members {
+        if let Some(namespace) = member
+            .key
+            .namespace
+            .as_deref()
+            .filter(|namespace| !known.contains(namespace))
+        {
+            wanted.entry(namespace).or_insert(member);
+        }
+    }
+    let found = observe::namespaces(server, &wanted.keys().copied().collect()).await;
+    let found = found.map_err(|(place, error)| Error::List { place, error })?;
+    missing.extend(
+        wanted
+            .into_iter()
+            .filter(|(namespace, _)| !found.contains_key(*namespace))
+            .map(|(namespace, member)| MissingNamespace {
+                namespace: namespace.to_owned(),
+                wanted_by: Some((member.position.clone(), member.key.clone())),
+            }),
+    );
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::MissingNamespaces(missing))
+    }
+}

@@ -1,0 +1,47 @@
+//! Takes the fields of one object from client-side apply before they can outlive their
+//! manifest. What is moved is decided in `ownership`.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use super::Execution;
+use super::member::METADATA;
+use crate::apiserver::{ApiError, Call, query};
+use crate::desired::DesiredObject;
+use crate::ownership;
+
+/// How often an object that others write at the same time is read and tried again.
+const ATTEMPTS: u32 = 5;
+
+impl Execution<'_> {
+    /// Moves what client-side apply owns of a live object to our field manager.
+    pub(super) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let reply = self.server.get(&path, METADATA).await?;
+            let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let Some(moves) = ownership::migration(&live["metadata"], &self.writing.field_manager) else {
+                return Ok(());
+            };
+            let call = Call {
+                method: Method::PATCH,
+                path: format!(
+                    "{path}?{}",
+                    query(&[("fieldManager", &self.writing.field_manager)])
+                ),
+                accept: METADATA.to_owned(),
+                content_type: Some("application/json-patch+json"),
+                body: Bytes::from(moves.to_string()),
+            };
+            match self.server.send(call).await {
+                Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
+                reply => return reply.map(drop),
+            }
+        }
+    }
+}

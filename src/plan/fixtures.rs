@@ -1,0 +1,102 @@
+//! A set, its policy and its members, as the tables of the plan's tests need them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing};
+use crate::applyset::{ApplySetId, ParentIdentity, Tooling};
+use crate::desired::DesiredObject;
+use crate::discovery::{Origin, Resource, Scope};
+use crate::identity::{GroupKind, ObjectKey};
+use crate::manifest::{Position, Source};
+use crate::observe::{Live, Presence};
+
+/// The set of the Secret `web` in namespace `shop`.
+pub(crate) fn set() -> Set {
+    let parent = ParentIdentity {
+        group_kind: GroupKind::new("", "Secret"),
+        namespace: Some("shop".to_owned()),
+        name: "web".to_owned(),
+    };
+    Set {
+        id: ApplySetId::of(&parent),
+        parent,
+        tooling: Tooling::ours(),
+    }
+}
+
+/// What `apply` allows without flags.
+pub(crate) fn policy() -> Policy {
+    Policy {
+        pruning: Pruning::Enabled,
+        empty_manifests: EmptyManifests::Refused,
+        stealing: Stealing::Refused,
+        data_loss: DataLoss::Refused,
+        max_prune: None,
+        appliers: BTreeSet::from(["kubectl-applyset".to_owned()]),
+    }
+}
+
+/// A resource of the core group, or of the group behind the dot of `kind`.
+pub(crate) fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
+    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+    Arc::new(Resource {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        plural: format!("{}s", kind.to_lowercase()),
+        singular: kind.to_lowercase(),
+        short_names: Vec::new(),
+        scope,
+        verbs: ["list", "patch", "delete"].map(str::to_owned).to_vec(),
+        origin: Origin::Served,
+    })
+}
+
+fn key(resource: &Resource, namespace: Option<&str>, name: &str) -> ObjectKey {
+    ObjectKey {
+        group_kind: resource.group_kind(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    }
+}
+
+fn scope(namespace: Option<&str>) -> Scope {
+    namespace.map_or(Scope::Cluster, |_| Scope::Namespaced)
+}
+
+/// A member of [`set`] that this program applied.
+pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
+    let resource = resource(kind, scope(namespace));
+    Live {
+        key: key(&resource, namespace, name),
+        uid: format!("uid-of-{kind}-{}-{name}", namespace.unwrap_or_default()),
+        resource,
+        resource_version: "1".to_owned(),
+        presence: Presence::Present,
+        waits_for: Vec::new(),
+        part_of: Some(set().id.to_string()),
+        parent_of: None,
+        part_of_writers: vec!["kubectl-applyset".to_owned()],
+        defines: None,
+        client_side_apply: false,
+        owners: Vec::new(),
+        annotations: std::collections::BTreeMap::new(),
+    }
+}
+
+/// An object of the manifests.
+pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> DesiredObject {
+    let resource = resource(kind, scope(namespace));
+    DesiredObject {
+        key: key(&resource, namespace, name),
+        object: json!({"metadata": {"name": name}}),
+        resource,
+        position: Position {
+            source: Arc::new(Source::from_argument("manifests.yaml")),
+            line: 1,
+        },
+    }
+}

@@ -1,0 +1,111 @@
+//! Objects of the manifests that are live members of another set.
+//!
+//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): two sets
+//! that both apply it would each prune what the other one wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Observed, Refusal};
+use crate::desired::Desired;
+use crate::discovery::{Origin, Resource, Scope};
+use crate::identity::ObjectKey;
+use crate::observe::{Live, Places};
+
+/// The places of objects that are not members yet: another set may hold them.
+pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {
+    let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
+    let mut places = Places::default();
+    for member in &desired.members {
+        if member.resource.origin == Origin::Promised || known.contains(&member.key) {
+            continue;
+        }
+        resources
+            .entry(member.key.group_kind.clone())
+            .or_insert_with(|| Arc::clone(&member.resource));
+        if member.resource.scope == Scope::Namespaced {
+            places.namespaces.extend(member.key.namespace.clone());
+        }
+    }
+    places.resources = resources.into_values().collect();
+    places
+}
+
+/// One refusal for each object that another set holds.
+pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
+    let held: BTreeMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
+    desired
+        .members
+        .iter()
+        .filter_map(|member| {
+            let id = held.get(&member.key)?.part_of.clone()?;
+            Some(Refusal::Overlap {
+                position: member.position.clone(),
+                object: member.key.clone(),
+                parent: observed.other_parents.get(&id).cloned(),
+                id,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{desired, live, policy, set};
+    use super::super::{MemberStanding, Policy, Stealing, plan};
+    use super::*;
+
+    fn overlapping() -> (Desired, Observed) {
+        let wanted = Desired {
+            members: vec![
+                desired("ConfigMap", Some("shop"), "a"),
+                desired("ConfigMap", Some("shop"), "b"),
+            ],
+            ..Desired::default()
+        };
+        let mut other = live("ConfigMap", Some("shop"), "a");
+        other.part_of = Some("applyset-other-v1".to_owned());
+        let mut unwanted = live("ConfigMap", Some("shop"), "c");
+        unwanted.part_of = Some("applyset-other-v1".to_owned());
+        let observed = Observed {
+            others: vec![other, unwanted],
+            ..Observed::default()
+        };
+        (wanted, observed)
+    }
+
+    #[test]
+    fn an_object_of_another_set_is_refused_and_others_are_not() {
+        let (wanted, observed) = overlapping();
+        let refusals = plan(&set(), &wanted, &observed, &policy()).refusals;
+        assert_eq!(refusals.len(), 1);
+        assert!(matches!(&refusals[0], Refusal::Overlap { object, .. } if object.name == "a"));
+    }
+
+    #[test]
+    fn stealing_takes_it() {
+        let (wanted, observed) = overlapping();
+        let policy = Policy {
+            stealing: Stealing::Allowed,
+            ..policy()
+        };
+        let plan = plan(&set(), &wanted, &observed, &policy);
+        assert_eq!(plan.refusals, []);
+        assert_eq!(plan.waves[0][0].standing, MemberStanding::OfAnotherSet);
+        assert_eq!(plan.waves[0][1].standing, MemberStanding::NotAMember);
+    }
+
+    #[test]
+    fn only_places_of_newcomers_are_looked_at() {
+        let (wanted, _) = overlapping();
+        let members = [
+            live("ConfigMap", Some("shop"), "a"),
+            live("ConfigMap", Some("shop"), "b"),
+        ];
+        assert_eq!(places_of_newcomers(&wanted, &members), Places::default());
+        let places = places_of_newcomers(&wanted, &members[..1]);
+        assert_eq!(places.resources.len(), 1);
+        assert_eq!(places.namespaces, BTreeSet::from(["shop".to_owned()]));
+    }
+}
