@@ -112,13 +112,14 @@ impl ConnectionOptions {
     pub async fn connect(&self) -> Result<Connection, ConnectionError> {
         let config = self.config().await?;
         let namespace = config.default_namespace.clone();
+        let address = config.cluster_url.to_string();
         let client = ClientBuilder::try_from(config)?.build();
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
             .unwrap_or(REQUEST_TIMEOUT);
         Ok(Connection {
-            server: ApiServer::new(client, timeout),
+            server: ApiServer::new(client, address.trim_end_matches('/'), timeout),
             namespace,
         })
     }

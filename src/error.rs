@@ -198,7 +198,7 @@ fn request_hint(error: &ApiError) -> String {
             403 => "ask for the missing right; `kubectl auth can-i --list` shows those that you have".to_owned(),
             _ => "`kubectl version` shows whether the server answers at all".to_owned(),
         },
-        ApiErrorKind::Connection(_) | ApiErrorKind::Timeout(_) => {
+        ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => {
             "check that the server runs, and --server, --context or KUBECONFIG; `kubectl cluster-info` asks the same server"
                 .to_owned()
         }

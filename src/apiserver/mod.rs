@@ -28,6 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct ApiServer {
     client: kube::Client,
+    address: Arc<str>,
     requests: Arc<AtomicU64>,
     request_timeout: Duration,
 }
@@ -63,8 +64,13 @@ pub enum ApiErrorKind {
     #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
-    #[error("{0}")]
-    Connection(String),
+    #[error("no answer from {address}: {message}")]
+    Connection {
+        /// The API server.
+        address: String,
+        /// What the network or the credentials plugin said.
+        message: String,
+    },
     /// No answer came in time.
     #[error("no answer within {} seconds", .0.as_secs())]
     Timeout(Duration),
@@ -89,12 +95,14 @@ impl ApiError {
 }
 
 impl ApiServer {
-    /// Wraps a client; `request_timeout` limits each attempt of each request.
+    /// Wraps a client; `address` is for messages, `request_timeout` limits each attempt
+    /// of each request.
     ///
     /// The client must not repeat requests by itself, or the count is wrong.
-    pub fn new(client: kube::Client, request_timeout: Duration) -> Self {
+    pub fn new(client: kube::Client, address: &str, request_timeout: Duration) -> Self {
         Self {
             client,
+            address: Arc::from(address),
             requests: Arc::new(AtomicU64::new(0)),
             request_timeout,
         }
@@ -147,9 +155,10 @@ impl ApiServer {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = call.to_request()?;
         let exchange = async {
-            let response = self.client.send(request).await.map_err(Failure::connection)?;
+            let broken = |error: kube::Error| Failure::connection(&self.address, &error);
+            let response = self.client.send(request).await.map_err(broken)?;
             let (head, body) = response.into_parts();
-            let body = body.collect().await.map_err(Failure::connection)?;
+            let body = body.collect().await.map_err(broken)?;
             Ok((head, body.to_bytes()))
         };
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
@@ -209,13 +218,16 @@ struct Failure {
 }
 
 impl Failure {
-    fn connection(error: impl std::error::Error + 'static) -> Self {
-        let message = innermost_cause(&error);
+    fn connection(address: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        let message = innermost_cause(error);
         // A refused connection or an expired certificate will not heal within a second;
         // a connection that broke while it was in use is often the server's restart.
         let may_pass = !is_lasting(&message);
         Self {
-            kind: ApiErrorKind::Connection(message),
+            kind: ApiErrorKind::Connection {
+                address: address.to_owned(),
+                message,
+            },
             may_pass,
             retry_after: None,
         }

@@ -235,15 +235,14 @@ async fn check_namespaces(
         .collect();
     known.extend(desired.namespaces());
     let mut missing = Vec::new();
-    match (home, parent_namespace) {
-        (Home::Exists, Some(namespace)) => {
-            known.insert(namespace);
+    if let Some(namespace) = parent_namespace {
+        let is_known = !known.insert(namespace);
+        if home == Home::Missing && !is_known {
+            missing.push(MissingNamespace {
+                namespace: namespace.to_owned(),
+                wanted_by: None,
+            });
         }
-        (Home::Missing, Some(namespace)) if !known.contains(namespace) => missing.push(MissingNamespace {
-            namespace: namespace.to_owned(),
-            wanted_by: None,
-        }),
-        (_, _) => {}
     }
     let mut wanted = BTreeMap::new();
     for member in &desired.members {

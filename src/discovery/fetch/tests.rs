@@ -54,7 +54,7 @@ impl FakeServer {
         });
         let client = kube::Client::new(service, "default");
         Self {
-            server: ApiServer::new(client, Duration::from_mins(1)),
+            server: ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1)),
             asked,
         }
     }
@@ -216,7 +216,11 @@ async fn a_server_that_does_not_answer_is_unreachable() {
     let refusing = tower::service_fn(|_: Request<Body>| async {
         Err::<Response<Body>, _>(std::io::Error::other("connection refused"))
     });
-    let server = ApiServer::new(kube::Client::new(refusing, "default"), Duration::from_mins(1));
+    let server = ApiServer::new(
+        kube::Client::new(refusing, "default"),
+        "https://127.0.0.1:6443",
+        Duration::from_mins(1),
+    );
     let error = fetch(&server).await.expect_err("nobody answers");
     assert!(matches!(error, DiscoveryError::Unreachable(_)), "{error}");
 }
