@@ -6,6 +6,7 @@
 
 pub mod apiserver;
 pub mod applyset;
+pub mod changes;
 pub mod cli;
 pub mod commands;
 pub mod connection;

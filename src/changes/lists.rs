@@ -1,0 +1,196 @@
+//! Associative lists and sets: their items are found by key or value, and must
+//! stand in the order that the merge would give them.
+//!
+//! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly
+//! where the manifest's items are a subsequence of it and none is there twice.
+
+use std::cell::Cell;
+
+use serde_json::Value;
+
+use super::Reason;
+use super::shape::Shape;
+use super::walk::{Fields, Step, Walk};
+
+/// An item in the tree of our entry.
+struct Owned<'a, K> {
+    path: &'a str,
+    key: K,
+    node: &'a Fields,
+    found: Cell<bool>,
+}
+
+impl<'a> Walk<'a> {
+    /// Compares a list that our entry has item by item.
+    pub(super) fn items(
+        &mut self,
+        desired: &'a [Value],
+        owned: &'a Fields,
+        live: &'a [Value],
+        shape: Shape<'a>,
+    ) -> Step {
+        let keyed = owned.keys().any(|key| key.starts_with("k:"));
+        if keyed {
+            self.keyed_items(desired, owned, live, shape)
+        } else {
+            self.set_items(desired, owned, live)
+        }
+    }
+
+    fn keyed_items(
+        &mut self,
+        desired: &'a [Value],
+        owned: &'a Fields,
+        live: &'a [Value],
+        shape: Shape<'a>,
+    ) -> Step {
+        let entries: Vec<Owned<'a, Fields>> = self.parse(owned, "k:")?;
+        let names = key_names(&entries);
+        let mut next = 0;
+        for item in desired {
+            let Value::Object(item) = item else {
+                return Err(Reason::ValueDiffers(self.here()));
+            };
+            let entry = self.only(&entries, |entry| may_be(item, entry, &names))?;
+            let (path, node) = (entry.path, entry.node);
+            let position = only_position(live, |known| {
+                known
+                    .as_object()
+                    .is_some_and(|known| has_key(known, &entry.key, &names))
+            });
+            self.path.push(path);
+            let position = position.ok_or_else(|| Reason::ValueDiffers(self.here()))?;
+            if position < next {
+                return Err(Reason::OrderDiffers(self.here()));
+            }
+            next = position + 1;
+            if node.is_empty() {
+                self.atomic_item(item, &live[position], shape)?;
+            } else if !node.contains_key(".") {
+                return Err(Reason::Unreadable(self.here()));
+            } else if let Value::Object(known) = &live[position] {
+                self.fields(item, node, known, shape)?;
+            }
+            self.path.pop();
+        }
+        self.all_found(&entries)
+    }
+
+    /// Compares an item that is owned as one value. An item of a granular type
+    /// leaves such a tree too, where all its keys were defaulted.
+    fn atomic_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
+        if !shape.is_atomic_item() {
+            Err(Reason::UnknownShape(self.here()))
+        } else if live.as_object() == Some(desired) {
+            Ok(())
+        } else {
+            Err(Reason::ValueDiffers(self.here()))
+        }
+    }
+
+    fn set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
+        let entries: Vec<Owned<'a, Value>> = self.parse(owned, "v:")?;
+        let mut next = 0;
+        for item in desired {
+            let entry = self.only(&entries, |entry| entry.key == *item)?;
+            let (path, leaf) = (entry.path, entry.node.is_empty());
+            self.path.push(path);
+            if !leaf {
+                return Err(Reason::Unreadable(self.here()));
+            }
+            let position = only_position(live, |known| known == item)
+                .ok_or_else(|| Reason::ValueDiffers(self.here()))?;
+            if position < next {
+                return Err(Reason::OrderDiffers(self.here()));
+            }
+            next = position + 1;
+            self.path.pop();
+        }
+        self.all_found(&entries)
+    }
+
+    /// The items of the tree, all of one sort.
+    fn parse<K: serde::de::DeserializeOwned>(
+        &self,
+        owned: &'a Fields,
+        prefix: &str,
+    ) -> Result<Vec<Owned<'a, K>>, Reason> {
+        let unreadable = || Reason::Unreadable(self.here());
+        owned
+            .iter()
+            .filter(|(key, _)| *key != ".")
+            .map(|(path, node)| {
+                let text = path.strip_prefix(prefix).ok_or_else(unreadable)?;
+                Ok(Owned {
+                    path,
+                    key: serde_json::from_str(text).map_err(|_| unreadable())?,
+                    node: node.as_object().ok_or_else(unreadable)?,
+                    found: Cell::new(false),
+                })
+            })
+            .collect()
+    }
+
+    /// The one item of the tree that an item of the manifest can be.
+    fn only<'e, K>(
+        &self,
+        entries: &'e [Owned<'a, K>],
+        is_it: impl Fn(&Owned<'a, K>) -> bool,
+    ) -> Result<&'e Owned<'a, K>, Reason> {
+        let mut matching = entries.iter().filter(|entry| is_it(entry));
+        let Some(entry) = matching.next() else {
+            return Err(Reason::FieldAdded(format!("{}[]", self.here())));
+        };
+        if entry.found.get() || matching.next().is_some() {
+            return Err(Reason::Ambiguous(self.here()));
+        }
+        entry.found.set(true);
+        Ok(entry)
+    }
+
+    fn all_found<K>(&mut self, entries: &[Owned<'a, K>]) -> Step {
+        match entries.iter().find(|entry| !entry.found.get()) {
+            Some(entry) => {
+                self.path.push(entry.path);
+                Err(Reason::FieldDropped(self.here()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The fields that identify an item of this list, as far as the tree names them.
+fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
+    let mut names: Vec<&str> = Vec::with_capacity(4);
+    for name in entries.iter().flat_map(|entry| entry.key.keys()) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Whether an item of the manifest can be this item of the tree. A key that it
+/// lacks may be a defaulted one; the item's own tree then lacks it too.
+fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
+    names
+        .iter()
+        .all(|name| match (item.get(*name), owned.key.get(*name)) {
+            (Some(value), Some(known)) => value == known,
+            (Some(_), None) => false,
+            (None, Some(_)) => !owned.node.contains_key(&format!("f:{name}")),
+            (None, None) => true,
+        })
+}
+
+/// Whether a live item, where defaults are filled in, has this key.
+fn has_key(item: &Fields, key: &Fields, names: &[&str]) -> bool {
+    names.iter().all(|name| item.get(*name) == key.get(*name))
+}
+
+/// Where the one item is that fits; none where none or several do.
+fn only_position(items: &[Value], fits: impl Fn(&Value) -> bool) -> Option<usize> {
+    let mut positions = items.iter().enumerate().filter(|(_, item)| fits(item));
+    let (position, _) = positions.next()?;
+    positions.next().is_none().then_some(position)
+}

@@ -1,0 +1,184 @@
+//! Change detection: would the server's own server-side apply of a manifest
+//! leave the live object, its resourceVersion included, as it is? Decided from
+//! one LIST, so that what has not changed need not be sent.
+//!
+//! Pure: no requests, no clock. It never says how to change an object, and it
+//! does not look after fields that other managers left behind.
+//!
+//! # Why `Unchanged` can be trusted
+//!
+//! Server-side apply (structured-merge-diff v6, `merge/update.go`) does four
+//! things: it merges the manifest over the live object, replaces our entry in
+//! managedFields by the manifest's own field set, prunes what the old entry had
+//! and the new one has not, and takes from other managers what it changed. The
+//! object stays as it is when each of the four does nothing:
+//!
+//! - *Field set.* The tree of our entry and the manifest must cover each other:
+//!   a child for every field and none besides. A leaf `{}` says less than it
+//!   seems to: an atomic map or list leaves one, and so do `{}` and `null` where
+//!   the type is granular. A filled map or list above a leaf is therefore
+//!   accepted only where the type is known to be atomic ([`Definition`] for
+//!   custom resources, tables for the built-in kinds).
+//! - *Merge.* Each value of the manifest must be the live one. Items of an
+//!   associative list are found by their keys, once in the manifest, once in the
+//!   tree and once in the object; and they must stand in the object in the
+//!   manifest's order, since the merge imposes that order (items of others may
+//!   stand between them).
+//! - *Prune.* With equal field sets there is nothing to prune. The code converts
+//!   between the versions that the entries name, so an object with entries of
+//!   several versions is sent; an entry of a version that is no longer served
+//!   would also be dropped by any apply.
+//! - *Others.* An equal merge takes nothing from anybody.
+//!
+//! # Values that the server writes in another way
+//!
+//! In built-in kinds some values come back different: `1000m` as `1`, an empty
+//! string or list not at all, `fieldRef` with its default version, `stringData`
+//! as `data`. There the merge does change something, which conversion and
+//! defaulting undo before the store compares (`apiserver`,
+//! `handlers/fieldmanager/equality.go`). Two things survive the undoing: another
+//! manager that has the same path loses it, and our entry's new time may move it
+//! behind the `Apply` entry of another manager. Such a value is accepted only
+//! where no other entry has the path and no other manager has applied.
+//!
+//! # What no reader of an object can see
+//!
+//! A write also stores what was read in another way than it was stored: a new
+//! storage version, a new encryption key, a default that is younger than the
+//! object, an empty list or map in the metadata of a custom resource that
+//! another manager's apply has stored and that reading drops. Admission webhooks
+//! may change what they are shown. A type that went from atomic to granular since
+//! our last apply changes our entry, not the object. None of these is a change
+//! that a manifest asks for.
+
+mod defaults;
+mod entries;
+mod kinds;
+mod lists;
+mod path;
+mod quantity;
+mod shape;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::Value;
+
+pub use shape::Definition;
+
+/// What to do with an object of the manifests that is live already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Server-side apply would change nothing, the resourceVersion included.
+    Unchanged,
+    /// It would change something, or that cannot be excluded.
+    Send(Reason),
+}
+
+/// Why an object is sent. Paths are written as in a manifest:
+/// `spec.containers[name=web].image`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// No `Apply` entry of our field manager.
+    NotOwnedByUs,
+    /// Our entry, or that of another manager, is of another version of the API.
+    OtherVersion,
+    /// The object is being deleted.
+    Terminating,
+    /// managedFields, or the tree of our entry, is not as the server writes it.
+    Unreadable(String),
+    /// We own a field that the manifest does not have.
+    FieldDropped(String),
+    /// The manifest has a field that we do not own.
+    FieldAdded(String),
+    /// The live value is not the manifest's.
+    ValueDiffers(String),
+    /// The items of a list stand in another order.
+    OrderDiffers(String),
+    /// The manifest's list names an item twice, or it is unclear which live item
+    /// is meant.
+    Ambiguous(String),
+    /// It is not known whether the field is one value or many.
+    UnknownShape(String),
+    /// The value is the live one written in another way, and applying it would
+    /// disturb another manager's entry.
+    SharedField(String),
+    /// A default that reading fills in may not be stored yet; any write stores
+    /// it.
+    UnsavedDefault(String),
+    /// Nested more deeply than is looked at.
+    TooDeep(String),
+}
+
+impl Reason {
+    /// The name of the reason without the path, to count by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotOwnedByUs => "not applied by us",
+            Self::OtherVersion => "other version",
+            Self::Terminating => "terminating",
+            Self::Unreadable(_) => "unreadable managedFields",
+            Self::FieldDropped(_) => "field dropped",
+            Self::FieldAdded(_) => "field added",
+            Self::ValueDiffers(_) => "value differs",
+            Self::OrderDiffers(_) => "order differs",
+            Self::Ambiguous(_) => "ambiguous item",
+            Self::UnknownShape(_) => "unknown shape",
+            Self::SharedField(_) => "shared field written differently",
+            Self::UnsavedDefault(_) => "default not stored yet",
+            Self::TooDeep(_) => "too deep",
+        }
+    }
+
+    /// The field at fault, where there is one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::NotOwnedByUs | Self::OtherVersion | Self::Terminating => None,
+            Self::Unreadable(path)
+            | Self::FieldDropped(path)
+            | Self::FieldAdded(path)
+            | Self::ValueDiffers(path)
+            | Self::OrderDiffers(path)
+            | Self::Ambiguous(path)
+            | Self::UnknownShape(path)
+            | Self::SharedField(path)
+            | Self::UnsavedDefault(path)
+            | Self::TooDeep(path) => Some(path),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())?;
+        match self.path() {
+            Some(path) if !path.is_empty() => write!(formatter, ": {path}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Compares a manifest with the live object of the same kind, namespace and
+/// name.
+///
+/// - `desired`: exactly the body that would be sent, with apiVersion, kind and
+///   the part-of label.
+/// - `live`: the full object, managedFields included, read at the apiVersion of
+///   `desired`. The items of a LIST may lack apiVersion and kind.
+/// - `field_manager`: who would apply.
+/// - `definition`: for a custom resource what its definition says of this
+///   version. Without it, objects with atomic maps or lists are sent.
+pub fn compare(
+    desired: &Value,
+    live: &Value,
+    field_manager: &str,
+    definition: Option<&Definition<'_>>,
+) -> Verdict {
+    match walk::unchanged(desired, live, field_manager, definition) {
+        Ok(()) => Verdict::Unchanged,
+        Err(reason) => Verdict::Send(reason),
+    }
+}

@@ -1,0 +1,143 @@
+//! The text in which the server hands a quantity back
+//! (`apimachinery/pkg/api/resource`, `Quantity.CanonicalizeBytes`).
+
+const NANO: i128 = 1_000_000_000;
+
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/// The canonical text of a quantity; none where it is not one, is written with
+/// an exponent, or needs rounding.
+pub(super) fn canonical(text: &str) -> Option<String> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let end = text
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let binary = BINARY[1..].contains(&suffix);
+    let unit = if binary {
+        let power = BINARY.iter().position(|known| *known == suffix)?;
+        NANO.checked_mul(1024_i128.checked_pow(u32::try_from(power).ok()?)?)?
+    } else {
+        let power = DECIMAL.iter().position(|known| *known == suffix)?;
+        1000_i128.checked_pow(u32::try_from(power).ok()?)?
+    };
+    let nanos = scaled(number, unit)?;
+    // The server keeps values in 64 bits and caps what is larger.
+    if nanos / NANO > i128::from(i64::MAX) {
+        return None;
+    }
+    if binary && nanos % NANO != 0 {
+        return None;
+    }
+    let text = if binary && nanos >= 1024 * NANO {
+        binary_text(nanos / NANO)
+    } else {
+        decimal_text(nanos)
+    };
+    Some(if negative && nanos != 0 {
+        format!("-{text}")
+    } else {
+        text
+    })
+}
+
+/// A decimal number times a unit, where that comes out even.
+fn scaled(number: &str, unit: i128) -> Option<i128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return None;
+    }
+    if whole.len() > 18 || fraction.len() > 9 {
+        return None;
+    }
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let divisor = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
+    let product = digits.checked_mul(unit)?;
+    (product % divisor == 0).then_some(product / divisor)
+}
+
+fn binary_text(mut value: i128) -> String {
+    let mut power = 0;
+    while value % 1024 == 0 && power + 1 < BINARY.len() {
+        value /= 1024;
+        power += 1;
+    }
+    format!("{value}{}", BINARY[power])
+}
+
+fn decimal_text(nanos: i128) -> String {
+    if nanos == 0 {
+        return "0".to_owned();
+    }
+    let mut value = nanos;
+    let mut power = 0;
+    while value % 1000 == 0 && power + 1 < DECIMAL.len() {
+        value /= 1000;
+        power += 1;
+    }
+    format!("{value}{}", DECIMAL[power])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn quantities_become_canonical() {
+        let cases = [
+            ("1", "1"),
+            ("1.0", "1"),
+            ("0.5", "500m"),
+            ("1000m", "1"),
+            ("1500m", "1500m"),
+            ("0", "0"),
+            ("0Gi", "0"),
+            ("1024Mi", "1Gi"),
+            ("0.5Gi", "512Mi"),
+            ("1.5Gi", "1536Mi"),
+            ("1024", "1024"),
+            ("1024Ki", "1Mi"),
+            ("512", "512"),
+            ("1000k", "1M"),
+            ("1G", "1G"),
+            ("0.1k", "100"),
+            ("-1000m", "-1"),
+            ("+1", "1"),
+            (".5", "500m"),
+            ("1.", "1"),
+            ("1000000n", "1m"),
+            ("1000Mi", "1000Mi"),
+        ];
+        let mut wrong = String::new();
+        for (text, expected) in cases {
+            let found = canonical(text);
+            if found.as_deref() != Some(expected) {
+                let _ = writeln!(wrong, "{text}: {found:?}, not {expected}");
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong}");
+        for text in [
+            "",
+            ".",
+            "x",
+            "1e3",
+            "1E3",
+            "1 ",
+            "1mi",
+            "1.2.3",
+            "--1",
+            "0.1n",
+            "0.3Ki",
+            "1.0001Ki",
+            "99999999999999999999",
+        ] {
+            assert_eq!(canonical(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is known of a type: whether a map or list is one value (atomic) or many
+//! (granular), which the tree of a field set does not tell.
+
+use serde_json::{Map, Value};
+
+use super::kinds::{self, Place};
+
+/// Whether a map or list is owned as one value or field by field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Atomic,
+    Granular,
+    Unknown,
+}
+
+/// Whether a field is named by its type, or is a key of a map. An apply records
+/// the key itself (`.`), and not a declared field that has fields below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Membership {
+    Declared,
+    Key,
+    Unknown,
+}
+
+/// What a `CustomResourceDefinition` says of one version.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition<'a> {
+    schema: &'a Map<String, Value>,
+    status_subresource: bool,
+}
+
+impl<'a> Definition<'a> {
+    /// Reads the version (`v1alpha1`) of a `CustomResourceDefinition`
+    /// (`apiextensions.k8s.io/v1`) as the server has it. None where it has no
+    /// such version, or no schema that would say anything.
+    pub fn of(custom_resource_definition: &'a Value, version: &str) -> Option<Self> {
+        let spec = custom_resource_definition.get("spec")?;
+        if spec.get("preserveUnknownFields").and_then(Value::as_bool) == Some(true) {
+            return None;
+        }
+        let version = spec
+            .get("versions")?
+            .as_array()?
+            .iter()
+            .find(|known| known.get("name").and_then(Value::as_str) == Some(version))?;
+        Some(Self {
+            schema: version.pointer("/schema/openAPIV3Schema")?.as_object()?,
+            status_subresource: version.pointer("/subresources/status").is_some(),
+        })
+    }
+
+    pub(super) fn shape(&self) -> Shape<'a> {
+        Shape::below(self.schema, Unknown::Pruned)
+    }
+
+    /// Whether the status can only be written through its subresource.
+    pub(super) fn has_status_subresource(&self) -> bool {
+        self.status_subresource
+    }
+}
+
+/// What is known of the type at one place of an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shape<'a> {
+    /// A built-in kind, or the metadata of any kind.
+    BuiltIn,
+    /// A node of a custom resource's schema; whether unknown fields are kept
+    /// here.
+    Schema(&'a Map<String, Value>, Unknown),
+    /// Below unknown fields that are kept: maps are granular, lists atomic.
+    Deduced,
+    /// Nothing.
+    Unknown,
+}
+
+/// What a schema does with fields that it does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    Pruned,
+    Preserved,
+}
+
+impl<'a> Shape<'a> {
+    fn below(schema: &'a Map<String, Value>, around: Unknown) -> Self {
+        match schema.get("x-kubernetes-preserve-unknown-fields") {
+            Some(Value::Bool(true)) => Self::Schema(schema, Unknown::Preserved),
+            _ => Self::Schema(schema, around),
+        }
+    }
+
+    /// The type of a field, and how the field belongs to this type.
+    pub(super) fn field(self, name: &str) -> (Self, Membership) {
+        match self {
+            Self::BuiltIn => (Self::BuiltIn, Membership::Declared),
+            Self::Deduced => (Self::Deduced, Membership::Key),
+            Self::Unknown => (Self::Unknown, Membership::Unknown),
+            Self::Schema(schema, unknown) => {
+                // An embedded object has fields that its schema does not name.
+                if schema.contains_key("x-kubernetes-embedded-resource") {
+                    return (Self::Unknown, Membership::Unknown);
+                }
+                let properties = schema.get("properties").and_then(Value::as_object);
+                if let Some(Value::Object(field)) = properties.and_then(|known| known.get(name)) {
+                    return (Self::below(field, unknown), Membership::Declared);
+                }
+                match schema.get("additionalProperties") {
+                    Some(Value::Object(element)) => {
+                        (Self::below(element, unknown), Membership::Key)
+                    }
+                    Some(Value::Bool(true)) => (Self::Deduced, Membership::Key),
+                    None if unknown == Unknown::Preserved
+                        || properties.is_none_or(Map::is_empty) =>
+                    {
+                        (Self::Deduced, Membership::Key)
+                    }
+                    _ => (Self::Unknown, Membership::Unknown),
+                }
+            }
+        }
+    }
+
+    /// The type of a list's items.
+    pub(super) fn items(self) -> Self {
+        match self {
+            Self::BuiltIn | Self::Deduced | Self::Unknown => self,
+            Self::Schema(schema, unknown) => match schema.get("items") {
+                Some(Value::Object(items)) => Self::below(items, unknown),
+                _ => Self::Unknown,
+            },
+        }
+    }
+
+    /// Whether an item that is a leaf of the tree is an atomic map. No keyed list
+    /// of a built-in kind has defaults for all its keys.
+    pub(super) fn is_atomic_item(self) -> bool {
+        match self {
+            Self::BuiltIn => true,
+            Self::Deduced | Self::Unknown => false,
+            Self::Schema(schema, _) => {
+                schema.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic")
+            }
+        }
+    }
+
+    /// How the map called `name` is owned.
+    pub(super) fn map(self, name: &str, place: Place<'_>) -> Relation {
+        match self {
+            Self::BuiltIn => match name {
+                "scaleTargetRef" if place.api_version == "autoscaling/v1" => Relation::Atomic,
+                "scaleTargetRef" => Relation::Granular,
+                _ => kinds::map_named(name),
+            },
+            Self::Deduced => Relation::Granular,
+            Self::Unknown => Relation::Unknown,
+            Self::Schema(schema, _) => {
+                if !may_be(schema, "object") {
+                    return Relation::Unknown;
+                }
+                match schema.get("x-kubernetes-map-type").and_then(Value::as_str) {
+                    Some("atomic") => Relation::Atomic,
+                    Some("granular") | None => Relation::Granular,
+                    Some(_) => Relation::Unknown,
+                }
+            }
+        }
+    }
+
+    /// How the list called `name` is owned.
+    pub(super) fn list(self, name: &str, place: Place<'_>) -> Relation {
+        match self {
+            Self::BuiltIn => match name {
+                "imagePullSecrets" if place.kind == "ServiceAccount" => Relation::Atomic,
+                "imagePullSecrets" => Relation::Granular,
+                _ => kinds::list_named(name),
+            },
+            Self::Deduced => Relation::Atomic,
+            Self::Unknown => Relation::Unknown,
+            Self::Schema(schema, _) => {
+                if !may_be(schema, "array") {
+                    return Relation::Unknown;
+                }
+                match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+                    Some("atomic") | None => Relation::Atomic,
+                    Some("set" | "map") => Relation::Granular,
+                    Some(_) => Relation::Unknown,
+                }
+            }
+        }
+    }
+}
+
+/// Whether values of this JSON type are told apart by the schema's extensions:
+/// the node has the type, or it keeps whatever it is given.
+fn may_be(schema: &Map<String, Value>, json_type: &str) -> bool {
+    match schema.get("type") {
+        Some(known) => known.as_str() == Some(json_type),
+        None => schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)),
+    }
+}

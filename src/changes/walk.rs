@@ -1,0 +1,385 @@
+//! The walk over manifest, field set and live object together. It stops at the
+//! first reason to send.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value};
+
+use super::entries::Entries;
+use super::kinds::Place;
+use super::path::readable;
+use super::shape::{Membership, Relation, Shape};
+use super::{Definition, Reason, defaults};
+
+/// Deeper than any schema of the field, and shallow enough for any stack.
+const DEEPEST: usize = 100;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(super) type Step = Result<(), Reason>;
+pub(super) type Fields = Map<String, Value>;
+
+/// Ends with a reason at the first difference, or without one.
+pub(super) fn unchanged(
+    desired: &Value,
+    live: &Value,
+    field_manager: &str,
+    definition: Option<&Definition<'_>>,
+) -> Step {
+    let (Some(wanted), Some(existing)) = (desired.as_object(), live.as_object()) else {
+        return Err(Reason::ValueDiffers(String::new()));
+    };
+    let text = |name: &str| {
+        desired
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let place = Place {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+    };
+    for name in ["apiVersion", "kind"] {
+        if existing
+            .get(name)
+            .is_some_and(|known| Some(known) != wanted.get(name))
+        {
+            return Err(Reason::OtherVersion);
+        }
+    }
+    let metadata = existing.get("metadata").and_then(Value::as_object);
+    let meta = |name: &str| metadata.and_then(|known| known.get(name));
+    if meta("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        return Err(Reason::Terminating);
+    }
+    if defaults::is_status_unsaved(live, place) {
+        return Err(Reason::UnsavedDefault("status.phase".to_owned()));
+    }
+    // For this one manager the server rewrites the annotation of client-side
+    // apply (`managedfields/internal/lastappliedupdater.go`).
+    if field_manager == "kubectl"
+        && meta("annotations").is_some_and(|known| known.get(LAST_APPLIED).is_some())
+    {
+        let path = format!("metadata.annotations.{LAST_APPLIED}");
+        return Err(Reason::SharedField(path));
+    }
+    let entries = Entries::read(meta("managedFields"), place.api_version, field_manager)?;
+    let mut walk = Walk {
+        status_ignored: place.ignores_status()
+            || definition.is_some_and(Definition::has_status_subresource),
+        built_in: place.is_built_in(),
+        place,
+        path: Vec::with_capacity(16),
+        entries: &entries,
+    };
+    let shape = match definition {
+        _ if walk.built_in => Shape::BuiltIn,
+        Some(definition) => definition.shape(),
+        None => Shape::Unknown,
+    };
+    walk.fields(wanted, entries.ours, existing, shape)
+}
+
+pub(super) struct Walk<'a> {
+    pub(super) place: Place<'a>,
+    /// Whether values may be compared as the server writes them.
+    pub(super) built_in: bool,
+    status_ignored: bool,
+    /// The keys of the tree from its root to here.
+    pub(super) path: Vec<&'a str>,
+    entries: &'a Entries<'a>,
+}
+
+impl<'a> Walk<'a> {
+    /// Compares a granular map field by field.
+    pub(super) fn fields(
+        &mut self,
+        desired: &'a Fields,
+        owned: &'a Fields,
+        live: &'a Fields,
+        shape: Shape<'a>,
+    ) -> Step {
+        if self.path.len() > DEEPEST {
+            return Err(Reason::TooDeep(self.here()));
+        }
+        let mut covered = 0;
+        for (key, node) in owned {
+            if key == "." {
+                continue;
+            }
+            self.path.push(key);
+            let (Some(name), Value::Object(node)) = (key.strip_prefix("f:"), node) else {
+                return Err(Reason::Unreadable(self.here()));
+            };
+            let Some(wanted) = desired.get(name) else {
+                return Err(Reason::FieldDropped(self.here()));
+            };
+            match (wanted, live.get("data")) {
+                (Value::Object(wanted), Some(Value::Object(data)))
+                    if self.path == ["f:stringData"] && self.is_secret() && !node.is_empty() =>
+                {
+                    self.string_data(wanted, node, data)?;
+                }
+                _ => self.field(name, wanted, node, live.get(name), shape)?,
+            }
+            self.path.pop();
+            covered += 1;
+        }
+        if covered == desired.len() {
+            return Ok(());
+        }
+        let mut key = String::from("f:");
+        for (name, wanted) in desired {
+            key.truncate(2);
+            key.push_str(name);
+            if !owned.contains_key(&key) {
+                self.untracked(name, wanted, live.get(name), shape)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a field that our entry has.
+    fn field(
+        &mut self,
+        name: &'a str,
+        desired: &'a Value,
+        owned: &'a Fields,
+        live: Option<&'a Value>,
+        shape: Shape<'a>,
+    ) -> Step {
+        let (mut shape, mut membership) = shape.field(name);
+        if self.path == ["f:metadata"] {
+            (shape, membership) = (Shape::BuiltIn, Membership::Declared);
+        }
+        if owned.is_empty() {
+            return self.leaf(name, desired, live, shape);
+        }
+        // Entries that were edited or merged by hand have keys that an apply
+        // does not write; it would take them out.
+        let self_owned = owned.contains_key(".");
+        let odd = match membership {
+            Membership::Declared => self_owned,
+            Membership::Key => !self_owned,
+            Membership::Unknown => false,
+        };
+        if odd {
+            return Err(Reason::Unreadable(self.here()));
+        }
+        match (desired, live) {
+            (Value::Object(desired), Some(Value::Object(live))) => {
+                self.fields(desired, owned, live, shape)
+            }
+            (Value::Array(desired), Some(Value::Array(live))) => {
+                self.items(desired, owned, live, shape.items())
+            }
+            (Value::Object(_) | Value::Array(_), _) => Err(Reason::ValueDiffers(self.here())),
+            _ => Err(Reason::FieldDropped(self.here())),
+        }
+    }
+
+    /// Compares a field that our entry has as one value.
+    fn leaf(
+        &mut self,
+        name: &str,
+        desired: &Value,
+        live: Option<&Value>,
+        shape: Shape<'a>,
+    ) -> Step {
+        let relation = match desired {
+            // `{}` is recorded as a leaf whatever the type.
+            Value::Object(fields) if fields.is_empty() => Relation::Atomic,
+            Value::Object(_) => shape.map(name, self.place),
+            Value::Array(_) => shape.list(name, self.place),
+            _ => Relation::Atomic,
+        };
+        match relation {
+            Relation::Granular => return Err(Reason::FieldAdded(self.here())),
+            Relation::Unknown => return Err(Reason::UnknownShape(self.here())),
+            Relation::Atomic => {}
+        }
+        if live == Some(desired) || self.leaves_as_it_is(name, desired, live, shape) {
+            return Ok(());
+        }
+        let written_differently = self.built_in
+            && match live {
+                Some(live) => {
+                    defaults::same(desired, live, name, self.container(), self.place.kind)
+                }
+                None => defaults::vanishes(desired, name, self.container(), self.place.kind),
+            };
+        if written_differently {
+            self.undisturbed(None)
+        } else {
+            Err(Reason::ValueDiffers(self.here()))
+        }
+    }
+
+    /// Whether merging `{}` or `null` into what is there keeps it all.
+    fn leaves_as_it_is(
+        &self,
+        name: &str,
+        desired: &Value,
+        live: Option<&Value>,
+        shape: Shape<'a>,
+    ) -> bool {
+        let relation = match (desired, live) {
+            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => {
+                shape.map(name, self.place)
+            }
+            (Value::Object(desired), Some(Value::Object(live)))
+                if desired.is_empty() && !live.is_empty() =>
+            {
+                shape.map(name, self.place)
+            }
+            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => {
+                shape.list(name, self.place)
+            }
+            _ => Relation::Unknown,
+        };
+        relation == Relation::Granular
+    }
+
+    /// Judges a field of the manifest that our entry does not have.
+    fn untracked(
+        &mut self,
+        name: &str,
+        desired: &'a Value,
+        live: Option<&'a Value>,
+        shape: Shape<'a>,
+    ) -> Step {
+        match (self.path.as_slice(), name) {
+            ([], "apiVersion" | "kind") => Ok(()),
+            ([], "metadata") => Err(Reason::NotOwnedByUs),
+            ([], "status") if self.ignorable_status(desired, live) => self.alone(name),
+            // Never recorded (`managedfields/internal/stripmeta.go`).
+            (
+                ["f:metadata"],
+                "name" | "namespace" | "creationTimestamp" | "selfLink" | "uid" | "generation"
+                | "resourceVersion",
+            ) => match live {
+                Some(live) if live == desired => Ok(()),
+                Some(_) if name == "creationTimestamp" && desired.is_null() => {
+                    self.undisturbed(Some("f:creationTimestamp"))
+                }
+                _ => Err(Reason::ValueDiffers(self.below(name))),
+            },
+            // An empty associative list is nothing to own.
+            _ if desired.as_array().is_some_and(Vec::is_empty)
+                && shape.field(name).1 == Membership::Declared
+                && shape.field(name).0.list(name, self.place) == Relation::Granular =>
+            {
+                match live {
+                    Some(Value::Array(_)) => Ok(()),
+                    None if self.built_in
+                        && defaults::vanishes(
+                            desired,
+                            name,
+                            self.innermost(self.path.len()),
+                            self.place.kind,
+                        ) =>
+                    {
+                        let key = format!("f:{name}");
+                        self.undisturbed(Some(&key))
+                    }
+                    _ => Err(Reason::ValueDiffers(self.below(name))),
+                }
+            }
+            _ => Err(Reason::FieldAdded(self.below(name))),
+        }
+    }
+
+    /// Whether the server puts the live status in the place of this one.
+    fn ignorable_status(&self, desired: &Value, live: Option<&Value>) -> bool {
+        if self.status_ignored {
+            return defaults::is_blank_status(desired, self.place);
+        }
+        let empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+        empty(desired)
+            && live.is_some_and(|live| live.is_object() && !empty(live))
+            && self.entries.status_is_a_subresource()
+    }
+
+    /// `stringData` is written only; it is read as `data`, where nobody owns what
+    /// it became.
+    fn string_data(&mut self, desired: &'a Fields, owned: &'a Fields, data: &'a Fields) -> Step {
+        for (key, node) in owned {
+            self.path.push(key);
+            let (Some(name), true) = (key.strip_prefix("f:"), is_leaf(node)) else {
+                return Err(Reason::Unreadable(self.here()));
+            };
+            let text = match desired.get(name) {
+                None => return Err(Reason::FieldDropped(self.here())),
+                Some(value) => value.as_str(),
+            };
+            let stored = data.get(name).and_then(Value::as_str);
+            if text.is_none() || text.map(|text| BASE64.encode(text)).as_deref() != stored {
+                return Err(Reason::ValueDiffers(self.here()));
+            }
+            self.undisturbed(None)?;
+            self.path.pop();
+        }
+        match desired
+            .keys()
+            .find(|name| !owned.contains_key(&format!("f:{name}")))
+        {
+            Some(name) => Err(Reason::FieldAdded(self.below(name))),
+            None => Ok(()),
+        }
+    }
+
+    fn is_secret(&self) -> bool {
+        self.place.api_version == "v1" && self.place.kind == "Secret"
+    }
+
+    /// Accepts a value that the server writes in another way, where no other
+    /// manager's entry would change.
+    fn undisturbed(&self, key: Option<&str>) -> Step {
+        let path = self.path.iter().copied().chain(key);
+        if self.entries.sole_applier() && !self.entries.others_have(&path) {
+            Ok(())
+        } else {
+            Err(Reason::SharedField(readable(path)))
+        }
+    }
+
+    /// As [`undisturbed`](Self::undisturbed), for what is in no entry.
+    fn alone(&self, name: &str) -> Step {
+        if self.entries.sole_applier() {
+            Ok(())
+        } else {
+            Err(Reason::SharedField(self.below(name)))
+        }
+    }
+
+    /// The name of the field that the current field is in.
+    fn container(&self) -> &'a str {
+        self.innermost(self.path.len().saturating_sub(1))
+    }
+
+    /// The name of the last field among the first keys of the path.
+    fn innermost(&self, keys: usize) -> &'a str {
+        self.path[..keys]
+            .iter()
+            .rev()
+            .find_map(|key| key.strip_prefix("f:"))
+            .unwrap_or_default()
+    }
+
+    pub(super) fn here(&self) -> String {
+        readable(self.path.iter().copied())
+    }
+
+    fn below(&self, name: &str) -> String {
+        let here = self.here();
+        if here.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{here}.{name}")
+        }
+    }
+}
+
+fn is_leaf(node: &Value) -> bool {
+    node.as_object().is_some_and(Map::is_empty)
+}

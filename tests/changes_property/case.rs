@@ -1,0 +1,415 @@
+//! One object: its history, what change detection says of it, and who is right.
+
+use std::time::Duration;
+
+use http::Method;
+use kubectl_applyset::changes::{Verdict, compare};
+use serde_json::{Value, json};
+
+use crate::generate::{Random, expand, mutate, thin};
+use crate::server::{Answer, Place, place};
+use crate::{Tally, US, World};
+
+const ROUNDS: usize = 5;
+
+pub(crate) struct Case<'w> {
+    world: &'w World,
+    random: Random,
+    number: u64,
+    template: Value,
+    place: Place,
+    name: String,
+    manifest: Value,
+    earlier: Vec<Value>,
+    tally: Tally,
+    story: Vec<String>,
+}
+
+impl<'w> Case<'w> {
+    pub(crate) fn new(world: &'w World, number: u64) -> Self {
+        let mut random = Random::new(world.seed, number);
+        let templates = world.templates["kinds"].as_array().unwrap();
+        let mut template = random.pick(templates);
+        if template["kind"] == "CustomResourceDefinition" && random.percent(70) {
+            template = templates
+                .iter()
+                .find(|known| known["kind"] == "Deployment")
+                .unwrap();
+        }
+        let name = if template["kind"] == "CustomResourceDefinition" {
+            format!("s{}c{number}s.generated.example.com", world.seed)
+        } else {
+            format!("s{}-{number}", world.seed)
+        };
+        let mut this = Self {
+            world,
+            number,
+            template: template.clone(),
+            place: Place {
+                collection: String::new(),
+                object: String::new(),
+            },
+            name,
+            manifest: Value::Null,
+            earlier: Vec::new(),
+            tally: Tally::default(),
+            story: Vec::new(),
+            random,
+        };
+        this.manifest = this.variant();
+        this.place = place(&this.manifest, &world.namespace);
+        this
+    }
+
+    /// Another manifest from the same template, for the same object.
+    fn variant(&mut self) -> Value {
+        let mut manifest = expand(&mut self.random, &self.template);
+        if manifest["kind"] == "CustomResourceDefinition" {
+            let stem = self.name.split('s').nth(1).unwrap_or_default().to_owned();
+            let plural = self.name.split('.').next().unwrap();
+            let text = manifest.to_string();
+            let text = text
+                .replace("$kind", &format!("K{stem}"))
+                .replace("$plural", plural)
+                .replace("$singular", plural.trim_end_matches('s'))
+                .replace("$list", &format!("K{stem}List"));
+            manifest = serde_json::from_str(&text).unwrap();
+        }
+        manifest["metadata"]["name"] = json!(self.name);
+        let labels = &mut manifest["metadata"]["labels"];
+        if !labels.is_object() {
+            *labels = json!({});
+        }
+        labels["applyset.kubernetes.io/part-of"] = json!("applyset-x-v1");
+        manifest
+    }
+
+    pub(crate) async fn run(mut self) -> Tally {
+        self.begin().await;
+        for _ in 0..ROUNDS {
+            for _ in 0..self.random.below(3) {
+                self.happen().await;
+            }
+            self.revise().await;
+            if self.random.percent(65) {
+                // A no-op within the same second cannot show what a new time does.
+                tokio::time::sleep(Duration::from_millis(1050)).await;
+            }
+            if !self.check().await {
+                break;
+            }
+        }
+        // What is in the namespace goes with it.
+        if !self.place.collection.contains("/namespaces/") {
+            let release = json!({"metadata": {"finalizers": null}});
+            self.world
+                .server
+                .merge(&self.place.object, "editor", &release)
+                .await;
+            self.delete().await;
+        }
+        self.tally
+    }
+
+    async fn begin(&mut self) {
+        let server = self.world.server.clone();
+        match self.random.below(6) {
+            0 => {
+                let path = format!(
+                    "{}?fieldManager=kubectl-client-side-apply",
+                    self.place.collection
+                );
+                let body = self.manifest.clone();
+                let answer = server
+                    .send(Method::POST, &path, "application/json", &body)
+                    .await;
+                self.note("created by an update", &answer);
+            }
+            1 => {
+                let variant = self.variant();
+                let variant = thin(&mut self.random, &variant);
+                let answer = server
+                    .apply(&self.place.object, "other", true, &variant)
+                    .await;
+                self.note(&format!("other applies {variant}"), &answer);
+            }
+            _ => {}
+        }
+        for _ in 0..4 {
+            let manifest = self.manifest.clone();
+            let answer = server.apply(&self.place.object, US, true, &manifest).await;
+            self.note(&format!("we apply {manifest}"), &answer);
+            if answer.succeeded() {
+                self.earlier.push(manifest);
+                break;
+            }
+            self.manifest = self.variant();
+        }
+    }
+
+    /// Something that somebody else does, or we did before.
+    async fn happen(&mut self) {
+        let server = self.world.server.clone();
+        let there = self.place.object.clone();
+        match self.random.below(10) {
+            0..=2 => {
+                let mut body = if self.random.percent(50) {
+                    self.manifest.clone()
+                } else {
+                    self.variant()
+                };
+                body = thin(&mut self.random, &body);
+                let manager = *self.random.pick(&["other", "zz-other"]);
+                let force = self.random.percent(60);
+                let answer = server.apply(&there, manager, force, &body).await;
+                self.note(
+                    &format!("{manager} applies (force={force}) {body}"),
+                    &answer,
+                );
+            }
+            3 | 4 => {
+                let variant = self.variant();
+                let body = thin(&mut self.random, &variant);
+                let answer = server.merge(&there, "editor", &body).await;
+                self.note(&format!("editor merges {body}"), &answer);
+            }
+            5 => {
+                let body = json!({"metadata": {"annotations": {"controller/revision": "1"}},
+                    "status": {"replicas": 3, "phase": "Running", "loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}});
+                let answer = server
+                    .merge(&format!("{there}/status"), "controller", &body)
+                    .await;
+                self.note("controller writes status", &answer);
+            }
+            6 => {
+                let patch = if self.random.percent(50) {
+                    json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": null}}})
+                } else {
+                    json!({"metadata": {"labels": {"x": "y"}, "annotations": {"note": "text"}}})
+                };
+                let answer = server.merge(&there, "editor", &patch).await;
+                self.note(&format!("editor merges {patch}"), &answer);
+            }
+            7 => {
+                let body = json!({"spec": {"replicas": 4}});
+                let answer = server
+                    .merge(&format!("{there}/scale"), "scaler", &body)
+                    .await;
+                self.note("scaled", &answer);
+            }
+            8 => self.edit_managed_fields().await,
+            _ => {
+                if !self.earlier.is_empty() {
+                    let body = self.random.pick(&self.earlier).clone();
+                    let answer = server.apply(&there, US, true, &body).await;
+                    self.note(&format!("we apply {body}"), &answer);
+                }
+            }
+        }
+        if self.random.percent(2) {
+            self.delete().await;
+        }
+    }
+
+    /// What migrations of field ownership do: our entry takes over another's.
+    async fn edit_managed_fields(&mut self) {
+        let server = self.world.server.clone();
+        let Some(mut live) = self.list().await else {
+            return;
+        };
+        let Some(entries) = live["metadata"]["managedFields"].as_array_mut() else {
+            return;
+        };
+        let additional = entries
+            .iter()
+            .find(|entry| entry["manager"] != US && entry.get("subresource").is_none())
+            .map(|entry| entry["fieldsV1"].clone());
+        for entry in entries.iter_mut().filter(|entry| entry["manager"] == US) {
+            match &additional {
+                Some(additional) if self.random.percent(60) => {
+                    unite(&mut entry["fieldsV1"], additional);
+                }
+                _ => entry["fieldsV1"]["f:metadata"]["f:labels"]["."] = json!({}),
+            }
+        }
+        let patch = json!({"metadata": {"managedFields": entries,
+            "resourceVersion": live["metadata"]["resourceVersion"]}});
+        let answer = server.merge(&self.place.object, "migration", &patch).await;
+        self.note("managedFields edited", &answer);
+    }
+
+    async fn delete(&mut self) {
+        let server = self.world.server.clone();
+        let answer = server
+            .send(
+                Method::DELETE,
+                &self.place.object,
+                "application/json",
+                &Value::Null,
+            )
+            .await;
+        self.note("deleted", &answer);
+    }
+
+    /// The next manifest: the same as before, an earlier one, or a changed one.
+    async fn revise(&mut self) {
+        match self.random.below(20) {
+            0..=8 => {}
+            9 if !self.earlier.is_empty() => {
+                self.manifest = self.random.pick(&self.earlier).clone();
+            }
+            10 => self.manifest = self.variant(),
+            _ => {
+                let live = self.list().await.unwrap_or(Value::Null);
+                let variant = self.variant();
+                let mut changed = self.manifest.clone();
+                for _ in 0..=self.random.below(2) {
+                    mutate(&mut self.random, &mut changed, &variant, &live);
+                }
+                self.manifest = changed;
+            }
+        }
+    }
+
+    /// The live object as a LIST has it.
+    async fn list(&self) -> Option<Value> {
+        let path = format!(
+            "{}?fieldSelector=metadata.name={}",
+            self.place.collection, self.name
+        );
+        let mut body = self.world.server.get(&path).await.body;
+        body["items"].get_mut(0).map(Value::take)
+    }
+
+    /// Compares, sends, and sees who was right. False where the case cannot go on.
+    async fn check(&mut self) -> bool {
+        let Some(live) = self.list().await else {
+            return false;
+        };
+        let definition = self.world.definition(&self.manifest);
+        let verdict = compare(&self.manifest, &live, US, definition.as_ref());
+        let blind = compare(&self.manifest, &live, US, None);
+        let force = !self.random.percent(25);
+        let answer = self
+            .world
+            .server
+            .apply(&self.place.object, US, force, &self.manifest)
+            .await;
+        let kept = answer.succeeded()
+            && answer.body["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"];
+        let kind = self.manifest["kind"].as_str().unwrap().to_owned();
+        for (verdict, label) in [(&verdict, ""), (&blind, " (no definition)")] {
+            if definition.is_none() && !label.is_empty() {
+                continue;
+            }
+            match verdict {
+                Verdict::Unchanged if kept => self.tally.unchanged_said += 1,
+                // Reading a custom resource drops empty lists and maps of the
+                // metadata that another manager's apply has stored, and the next
+                // write drops them there.
+                Verdict::Unchanged if definition.is_some() && same_but_stored(&live, &answer) => {
+                    self.tally.rewritten += 1;
+                }
+                Verdict::Unchanged => {
+                    if self.repeats_false(&kind).await {
+                        self.fail(label, &live, &answer);
+                    }
+                }
+                Verdict::Send(reason) if kept => {
+                    let entry = self
+                        .tally
+                        .needless
+                        .entry(format!("{}{label}", reason.name()))
+                        .or_insert_with(|| {
+                            (
+                                0,
+                                format!(
+                                    "case {} {kind} {}",
+                                    self.number,
+                                    reason.path().unwrap_or("")
+                                ),
+                            )
+                        });
+                    entry.0 += 1;
+                    if std::env::var_os("CHANGES_VERBOSE").is_some() && label.is_empty() {
+                        eprintln!("NEEDLESS {kind} {reason}");
+                    }
+                }
+                Verdict::Send(_) if live["metadata"].get("deletionTimestamp").is_some() => {
+                    self.tally.terminating += 1;
+                }
+                Verdict::Send(_) if answer.succeeded() => self.tally.changed += 1,
+                Verdict::Send(_) => self.tally.refused += 1,
+            }
+        }
+        self.note(
+            &format!("we apply (force={force}) {}", self.manifest),
+            &answer,
+        );
+        if answer.succeeded() {
+            self.earlier.push(self.manifest.clone());
+        } else if let Some(last) = self.earlier.last() {
+            self.manifest = last.clone();
+        }
+        true
+    }
+
+    /// Controllers of the server write the status of definitions meanwhile: there
+    /// only a second false verdict counts.
+    async fn repeats_false(&self, kind: &str) -> bool {
+        if kind != "CustomResourceDefinition" {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let Some(live) = self.list().await else {
+            return true;
+        };
+        if compare(&self.manifest, &live, US, None) != Verdict::Unchanged {
+            return false;
+        }
+        let answer = self
+            .world
+            .server
+            .apply(&self.place.object, US, true, &self.manifest)
+            .await;
+        answer.body["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]
+    }
+
+    fn fail(&mut self, label: &str, live: &Value, answer: &Answer) {
+        let failure = format!(
+            "CHANGES_CASE={}{label}\nmanifest {}\nlive {}\nanswer {} {}\nstory:\n  {}",
+            self.number,
+            self.manifest,
+            live,
+            answer.status,
+            answer.body,
+            self.story.join("\n  ")
+        );
+        self.tally.failures.push(failure);
+    }
+
+    fn note(&mut self, what: &str, answer: &Answer) {
+        self.story.push(format!("{} {what}", answer.status));
+    }
+}
+
+/// Whether nothing differs but the resourceVersion.
+fn same_but_stored(live: &Value, answer: &Answer) -> bool {
+    let (mut before, mut after) = (live.clone(), answer.body.clone());
+    for object in [&mut before, &mut after] {
+        for place in ["apiVersion", "kind"] {
+            object.as_object_mut().unwrap().remove(place);
+        }
+        object["metadata"]["resourceVersion"] = Value::Null;
+    }
+    answer.succeeded() && before == after
+}
+
+/// The union of two field sets.
+fn unite(into: &mut Value, from: &Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        for (key, below) in from {
+            unite(into.entry(key.clone()).or_insert_with(|| json!({})), below);
+        }
+    }
+}
