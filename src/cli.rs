@@ -190,6 +190,9 @@ pub struct Apply {
     /// Prune volumes, and namespaces and kinds with what others put into them
     #[arg(long)]
     pub allow_data_loss: bool,
+    /// Send members that are unchanged, too
+    #[arg(long)]
+    pub no_skip: bool,
     /// Take fields that other field managers own
     #[arg(long)]
     pub force_conflicts: bool,

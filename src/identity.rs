@@ -156,10 +156,7 @@ mod tests {
     fn api_version_is_read_and_written_back() {
         for (api_version, group, version) in [("v1", "", "v1"), ("apps/v1", "apps", "v1")] {
             let read = GroupVersionKind::from_api_version(api_version, "X");
-            assert_eq!(
-                (read.group.as_str(), read.version.as_str()),
-                (group, version)
-            );
+            assert_eq!((read.group.as_str(), read.version.as_str()), (group, version));
             assert_eq!(read.api_version(), api_version);
         }
     }

@@ -14,7 +14,7 @@ use crate::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Writing};
 use crate::manifest::{Recursion, Source};
-use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing};
+use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.
@@ -93,6 +93,11 @@ impl ApplyOptions {
                     EmptyManifests::Allowed
                 } else {
                     EmptyManifests::Refused
+                },
+                unchanged: if apply.no_skip {
+                    UnchangedMembers::Sent
+                } else {
+                    UnchangedMembers::LeftAlone
                 },
                 stealing: if apply.steal {
                     Stealing::Allowed

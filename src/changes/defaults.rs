@@ -16,9 +16,7 @@ pub(super) fn same(desired: &Value, live: &Value, name: &str, container: &str, k
     match (desired, live) {
         // A schema is data here, and in data an absent value is not a zero.
         _ if kind == "CustomResourceDefinition" => desired == live,
-        (Value::Object(desired), Value::Object(live)) => {
-            same_fields(desired, live, name, container, kind)
-        }
+        (Value::Object(desired), Value::Object(live)) => same_fields(desired, live, name, container, kind),
         (Value::Array(desired), Value::Array(live)) => {
             desired.len() == live.len()
                 && desired
@@ -156,11 +154,9 @@ pub(super) fn is_blank_status(status: &Value, place: Place<'_>) -> bool {
         .iter()
         .all(|(name, value)| match (place.kind, name.as_str(), value) {
             ("Service" | "Ingress", "loadBalancer", Value::Object(inner)) => inner.is_empty(),
-            ("CustomResourceDefinition", "acceptedNames", Value::Object(names)) => {
-                names.iter().all(|(name, value)| {
-                    matches!(name.as_str(), "kind" | "plural") && empty_text(value)
-                })
-            }
+            ("CustomResourceDefinition", "acceptedNames", Value::Object(names)) => names
+                .iter()
+                .all(|(name, value)| matches!(name.as_str(), "kind" | "plural") && empty_text(value)),
             ("CustomResourceDefinition", "conditions" | "storedVersions", Value::Array(items)) => {
                 items.is_empty()
             }

@@ -17,9 +17,7 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// Whether the tables below were made for this kind.
     pub(super) fn is_built_in(self) -> bool {
-        BUILT_IN
-            .binary_search(&(self.api_version, self.kind))
-            .is_ok()
+        BUILT_IN.binary_search(&(self.api_version, self.kind)).is_ok()
     }
 
     /// Whether a main-resource write of this built-in kind ignores the status.
@@ -50,14 +48,8 @@ fn named(name: &str, atomic: &[&str], granular: &[&str]) -> Relation {
 
 /// The kinds whose fields the tables of names are right for, sorted.
 const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "admissionregistration.k8s.io/v1",
-        "MutatingWebhookConfiguration",
-    ),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingAdmissionPolicy",
-    ),
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicyBinding",
@@ -300,10 +292,6 @@ mod tests {
     #[test]
     fn no_name_is_both_atomic_and_granular() {
         assert!(ATOMIC_MAPS.iter().all(|name| !GRANULAR_MAPS.contains(name)));
-        assert!(
-            ATOMIC_LISTS
-                .iter()
-                .all(|name| !GRANULAR_LISTS.contains(name))
-        );
+        assert!(ATOMIC_LISTS.iter().all(|name| !GRANULAR_LISTS.contains(name)));
     }
 }

@@ -104,13 +104,9 @@ impl<'a> Shape<'a> {
                     return (Self::below(field, unknown), Membership::Declared);
                 }
                 match schema.get("additionalProperties") {
-                    Some(Value::Object(element)) => {
-                        (Self::below(element, unknown), Membership::Key)
-                    }
+                    Some(Value::Object(element)) => (Self::below(element, unknown), Membership::Key),
                     Some(Value::Bool(true)) => (Self::Deduced, Membership::Key),
-                    None if unknown == Unknown::Preserved
-                        || properties.is_none_or(Map::is_empty) =>
-                    {
+                    None if unknown == Unknown::Preserved || properties.is_none_or(Map::is_empty) => {
                         (Self::Deduced, Membership::Key)
                     }
                     _ => (Self::Unknown, Membership::Unknown),

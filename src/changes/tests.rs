@@ -188,20 +188,14 @@ fn order_counts_among_our_items_only() {
             json!([a, b, a]),
             "value differs: spec.template.spec.containers[name=a]",
         ),
-        (
-            json!([a]),
-            "value differs: spec.template.spec.containers[name=b]",
-        ),
+        (json!([a]), "value differs: spec.template.spec.containers[name=b]"),
     ];
     for (live, expected) in cases {
         let example = Example::deployment(&in_pod(&json!([a, b])), &tree, &in_pod(&live));
         assert_eq!(example.reason(), expected, "{live}");
     }
     let twice = Example::deployment(&in_pod(&json!([a, a])), &tree, &in_pod(&json!([a, b])));
-    assert_eq!(
-        twice.reason(),
-        "ambiguous item: spec.template.spec.containers"
-    );
+    assert_eq!(twice.reason(), "ambiguous item: spec.template.spec.containers");
 }
 
 #[test]
@@ -211,8 +205,7 @@ fn finalizers_are_a_set() {
         let mut example = Example::deployment(&json!({}), &json!({}), &json!({}));
         example.desired["metadata"]["finalizers"] = desired;
         example.live["metadata"]["finalizers"] = live;
-        example.live["metadata"]["managedFields"][0]["fieldsV1"] =
-            json!({"f:metadata": tree, "f:spec": {}});
+        example.live["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:metadata": tree, "f:spec": {}});
         example.reason()
     };
     assert_eq!(
@@ -277,10 +270,7 @@ fn values_written_differently_are_recognised() {
             &json!({"f:metadata": {"f:labels": {}}}),
         );
         let shared = container(&desired, &tree, &live).with(applied).reason();
-        assert!(
-            shared.starts_with("shared field written differently"),
-            "{shared}"
-        );
+        assert!(shared.starts_with("shared field written differently"), "{shared}");
     }
 }
 
@@ -329,10 +319,7 @@ fn keys_that_people_chose_are_never_zero_values() {
         &tree,
         &spec(json!({"disk": "ssd"})),
     );
-    assert_eq!(
-        example.reason(),
-        "value differs: spec.template.spec.nodeSelector"
-    );
+    assert_eq!(example.reason(), "value differs: spec.template.spec.nodeSelector");
 }
 
 #[test]
@@ -341,8 +328,7 @@ fn string_data_is_compared_with_data() {
         let mut example = Example::of("v1", "Secret", &json!({}), &json!({}), &json!({}));
         example.desired["stringData"] = json!({"k": "x"});
         example.live["data"] = json!({"k": stored});
-        example.live["metadata"]["managedFields"][0]["fieldsV1"]["f:stringData"] =
-            json!({"f:k": {}});
+        example.live["metadata"]["managedFields"][0]["fieldsV1"]["f:stringData"] = json!({"f:k": {}});
         example.reason()
     };
     assert_eq!(example("eA=="), "unchanged");

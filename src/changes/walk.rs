@@ -29,12 +29,7 @@ pub(super) fn unchanged(
     let (Some(wanted), Some(existing)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
-    let text = |name: &str| {
-        desired
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let text = |name: &str| desired.get(name).and_then(Value::as_str).unwrap_or_default();
     let place = Place {
         api_version: text("apiVersion"),
         kind: text("kind"),
@@ -65,8 +60,7 @@ pub(super) fn unchanged(
     }
     let entries = Entries::read(meta("managedFields"), place.api_version, field_manager)?;
     let mut walk = Walk {
-        status_ignored: place.ignores_status()
-            || definition.is_some_and(Definition::has_status_subresource),
+        status_ignored: place.ignores_status() || definition.is_some_and(Definition::has_status_subresource),
         built_in: place.is_built_in(),
         place,
         path: Vec::with_capacity(16),
@@ -167,9 +161,7 @@ impl<'a> Walk<'a> {
             return Err(Reason::Unreadable(self.here()));
         }
         match (desired, live) {
-            (Value::Object(desired), Some(Value::Object(live))) => {
-                self.fields(desired, owned, live, shape)
-            }
+            (Value::Object(desired), Some(Value::Object(live))) => self.fields(desired, owned, live, shape),
             (Value::Array(desired), Some(Value::Array(live))) => {
                 self.items(desired, owned, live, shape.items())
             }
@@ -179,13 +171,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Compares a field that our entry has as one value.
-    fn leaf(
-        &mut self,
-        name: &str,
-        desired: &Value,
-        live: Option<&Value>,
-        shape: Shape<'a>,
-    ) -> Step {
+    fn leaf(&mut self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> Step {
         let relation = match desired {
             // `{}` is recorded as a leaf whatever the type.
             Value::Object(fields) if fields.is_empty() => Relation::Atomic,
@@ -203,9 +189,7 @@ impl<'a> Walk<'a> {
         }
         let written_differently = self.built_in
             && match live {
-                Some(live) => {
-                    defaults::same(desired, live, name, self.container(), self.place.kind)
-                }
+                Some(live) => defaults::same(desired, live, name, self.container(), self.place.kind),
                 None => defaults::vanishes(desired, name, self.container(), self.place.kind),
             };
         if written_differently {
@@ -216,25 +200,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether merging `{}` or `null` into what is there keeps it all.
-    fn leaves_as_it_is(
-        &self,
-        name: &str,
-        desired: &Value,
-        live: Option<&Value>,
-        shape: Shape<'a>,
-    ) -> bool {
+    fn leaves_as_it_is(&self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> bool {
         let relation = match (desired, live) {
-            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => {
+            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => shape.map(name, self.place),
+            (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
                 shape.map(name, self.place)
             }
-            (Value::Object(desired), Some(Value::Object(live)))
-                if desired.is_empty() && !live.is_empty() =>
-            {
-                shape.map(name, self.place)
-            }
-            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => {
-                shape.list(name, self.place)
-            }
+            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => shape.list(name, self.place),
             _ => Relation::Unknown,
         };
         relation == Relation::Granular

@@ -119,6 +119,7 @@ impl Run {
         let rules = Rules {
             policy: &options.policy,
             parent_policy: ParentPolicy { take_over },
+            field_manager: &options.writing.field_manager,
             concurrency: options.writing.concurrency,
         };
         situation::read(cluster, opened, desired, rules).await

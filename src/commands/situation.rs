@@ -3,15 +3,19 @@
 //!
 //! It puts `observe` and the pure parts of `plan` together; it decides nothing itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
 use crate::apiserver::ApiServer;
 use crate::applyset::{PART_OF_LABEL, ParentIdentity};
-use crate::desired::Desired;
+use crate::changes::{self, Reason, Verdict};
+use crate::desired::{Desired, DesiredObject};
+use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
-use crate::identity::GroupKind;
+use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{self, Live, ParentObject, Places, Selector};
 use crate::plan::{self, Observed, ParentPolicy, Policy, Standing};
 use crate::wording::counted;
@@ -21,6 +25,8 @@ use crate::wording::counted;
 pub(super) struct Rules<'a> {
     pub(super) policy: &'a Policy,
     pub(super) parent_policy: ParentPolicy,
+    /// As whom members are applied.
+    pub(super) field_manager: &'a str,
     /// Requests under way at once.
     pub(super) concurrency: usize,
 }
@@ -52,7 +58,7 @@ pub(super) async fn read(
         None => read_home(server, opened, standing).await?,
     };
     let survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
-    let members = read_members(server, opened, &survey.places, rules.concurrency).await?;
+    let (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
     check_namespaces(server, opened, home, desired, &members).await?;
 
     let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
@@ -70,6 +76,7 @@ pub(super) async fn read(
         members,
         others,
         other_parents,
+        comparisons,
         contents: BTreeMap::new(),
         parent_annotations: parent
             .as_ref()
@@ -158,34 +165,49 @@ fn vanished(kind: &GroupKind) -> String {
     format!("the server has no kind {kind} any more; it leaves the set's record")
 }
 
+/// Lists the members, and compares each with its manifest while its page is at hand.
 async fn read_members(
     server: &ApiServer,
     opened: &OpenedSet,
+    desired: &Desired,
     places: &Places,
-    concurrency: usize,
-) -> Result<Vec<Live>, Error> {
+    rules: Rules<'_>,
+) -> Result<(Vec<Live>, BTreeMap<ObjectKey, Verdict>), Error> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", opened.set.id),
         accept: observe::WHOLE_OBJECTS,
     };
-    let read = observe::members(
-        server,
-        places,
-        &selector,
-        concurrency,
-        |item, resource: &Arc<_>| Live::of(item, resource),
-    );
-    let mut members = read
-        .await
-        .map_err(|(place, error)| Error::List { place, error })?;
-    let is_in_scope = |live: &Live| {
-        live.key
-            .namespace
-            .as_ref()
-            .is_none_or(|namespace| places.namespaces.contains(namespace))
+    let wanted: HashMap<&ObjectKey, &DesiredObject> = desired
+        .members
+        .iter()
+        .map(|member| (&member.key, member))
+        .collect();
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(item, resource)?;
+        let verdict = wanted.get(&live.key).map(|member| {
+            if member.resource.version == resource.version {
+                changes::compare(&member.object, item, rules.field_manager, None)
+            } else {
+                Verdict::Send(Reason::OtherVersion)
+            }
+        });
+        Some((live, verdict))
     };
-    members.retain(is_in_scope);
-    Ok(members)
+    let listed = observe::members(server, places, &selector, rules.concurrency, reduce).await;
+    let listed = listed.map_err(|(place, error)| Error::List { place, error })?;
+    let mut members = Vec::new();
+    let mut comparisons = BTreeMap::new();
+    for (live, verdict) in listed {
+        let namespace = live.key.namespace.as_ref();
+        if namespace.is_some_and(|namespace| !places.namespaces.contains(namespace)) {
+            continue;
+        }
+        if let Some(verdict) = verdict {
+            comparisons.insert(live.key.clone(), verdict);
+        }
+        members.push(live);
+    }
+    Ok((members, comparisons))
 }
 
 /// The namespace of a parent that is not there yet; `None` where the namespace is not

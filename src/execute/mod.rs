@@ -141,6 +141,7 @@ impl Execution<'_> {
                 return Ok(Ending::Incomplete);
             }
         }
+        self.tell_unchanged(&mut applied, sink);
         let mut record = self.widen(sink).await?;
         if self.parent.is_some() {
             self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
@@ -186,6 +187,7 @@ impl Execution<'_> {
             total: self.plan.applies(),
         });
         let mut applied = Applied::default();
+        self.tell_unchanged(&mut applied, sink);
         self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
             .await;
         for wave in &self.plan.waves {
@@ -243,6 +245,18 @@ impl Execution<'_> {
             }
         }
         pruned
+    }
+
+    fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
+        for live in &self.plan.unchanged {
+            applied.uids.insert(live.uid.clone());
+            sink(Event::Object(ObjectOutcome {
+                subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
+                action: Action::Unchanged,
+                reason: String::new(),
+                error: None,
+            }));
+        }
     }
 
     fn tell_skips(&self, sink: &mut Sink<'_>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing};
+use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing, UnchangedMembers};
 use crate::applyset::{ApplySetId, ParentIdentity, Tooling};
 use crate::desired::DesiredObject;
 use crate::discovery::{Origin, Resource, Scope};
@@ -32,6 +32,7 @@ pub(crate) fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
         empty_manifests: EmptyManifests::Refused,
+        unchanged: UnchangedMembers::LeftAlone,
         stealing: Stealing::Refused,
         data_loss: DataLoss::Refused,
         max_prune: None,

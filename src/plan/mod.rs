@@ -25,6 +25,7 @@ pub use waves::Wave;
 
 use crate::applyset::parent::Pairs;
 use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
+use crate::changes::Verdict;
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Origin;
 use crate::identity::ObjectKey;
@@ -37,6 +38,8 @@ pub struct Policy {
     pub pruning: Pruning,
     /// Whether a run without any manifest may prune everything.
     pub empty_manifests: EmptyManifests,
+    /// Whether members that are as the manifests have them are applied all the same.
+    pub unchanged: UnchangedMembers,
     /// Whether objects of other sets are taken.
     pub stealing: Stealing,
     /// Whether what cannot be had back may be pruned.
@@ -63,6 +66,15 @@ pub enum EmptyManifests {
     Refused,
     /// Everything is to be pruned.
     Allowed,
+}
+
+/// What becomes of members that are as the manifests have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnchangedMembers {
+    /// Nothing is sent for them.
+    LeftAlone,
+    /// They are sent like the others, and the server finds that nothing changes.
+    Sent,
 }
 
 /// Whether objects of other sets are taken.
@@ -95,6 +107,8 @@ pub struct Observed {
     pub others: Vec<Live>,
     /// The parents of those sets, by id, as far as they could be found.
     pub other_parents: BTreeMap<String, ParentIdentity>,
+    /// What the live members that the manifests ask for are in comparison with them.
+    pub comparisons: BTreeMap<ObjectKey, Verdict>,
     /// What the namespaces and kinds hold that are to be pruned; see `containers`.
     pub contents: BTreeMap<ObjectKey, Contents>,
     /// The annotations of the parent as it stands; those of the convention excepted.
@@ -123,6 +137,8 @@ pub struct Plan {
     pub prerequisites: Vec<Apply>,
     /// The other members, one wave after the other.
     pub waves: Vec<Vec<Apply>>,
+    /// Members that are as the manifests have them, in the order of the manifests.
+    pub unchanged: Vec<Live>,
     /// What is deleted, one wave after the other.
     pub prunes: Vec<Vec<Live>>,
     /// What left the manifests and is not deleted.
@@ -198,7 +214,14 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     }
     let mut applies = vec![Vec::new(); Wave::ALL.len()];
     let mut prerequisites = Vec::new();
+    let mut unchanged = Vec::new();
     for (index, object) in desired.members.iter().enumerate() {
+        if let Some(live) = members.get(&object.key)
+            && is_unchanged(live, observed, policy)
+        {
+            unchanged.push((*live).clone());
+            continue;
+        }
         let apply = Apply {
             index,
             standing: match members.get(&object.key) {
@@ -217,6 +240,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after,
         prerequisites,
         waves: applies.into_iter().filter(|wave| !wave.is_empty()).collect(),
+        unchanged,
         prunes: in_reverse_waves(prunes),
         skips,
         refusals: Vec::new(),
@@ -230,6 +254,15 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
 pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
     let (prunes, _) = candidates(set, desired, observed, policy);
     prunes.into_iter().filter(contents::is_container).collect()
+}
+
+/// Client-side apply may own fields that the manifest has lost since, and would keep
+/// them: such an object is sent in any case.
+fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
+    policy.unchanged == UnchangedMembers::LeftAlone
+        && live.presence == Presence::Present
+        && !live.client_side_apply
+        && observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged)
 }
 
 fn standing(live: Option<&Live>) -> MemberStanding {

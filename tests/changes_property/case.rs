@@ -115,22 +115,15 @@ impl<'w> Case<'w> {
         let server = self.world.server.clone();
         match self.random.below(6) {
             0 => {
-                let path = format!(
-                    "{}?fieldManager=kubectl-client-side-apply",
-                    self.place.collection
-                );
+                let path = format!("{}?fieldManager=kubectl-client-side-apply", self.place.collection);
                 let body = self.manifest.clone();
-                let answer = server
-                    .send(Method::POST, &path, "application/json", &body)
-                    .await;
+                let answer = server.send(Method::POST, &path, "application/json", &body).await;
                 self.note("created by an update", &answer);
             }
             1 => {
                 let variant = self.variant();
                 let variant = thin(&mut self.random, &variant);
-                let answer = server
-                    .apply(&self.place.object, "other", true, &variant)
-                    .await;
+                let answer = server.apply(&self.place.object, "other", true, &variant).await;
                 self.note(&format!("other applies {variant}"), &answer);
             }
             _ => {}
@@ -162,10 +155,7 @@ impl<'w> Case<'w> {
                 let manager = *self.random.pick(&["other", "zz-other"]);
                 let force = self.random.percent(60);
                 let answer = server.apply(&there, manager, force, &body).await;
-                self.note(
-                    &format!("{manager} applies (force={force}) {body}"),
-                    &answer,
-                );
+                self.note(&format!("{manager} applies (force={force}) {body}"), &answer);
             }
             3 | 4 => {
                 let variant = self.variant();
@@ -192,9 +182,7 @@ impl<'w> Case<'w> {
             }
             7 => {
                 let body = json!({"spec": {"replicas": 4}});
-                let answer = server
-                    .merge(&format!("{there}/scale"), "scaler", &body)
-                    .await;
+                let answer = server.merge(&format!("{there}/scale"), "scaler", &body).await;
                 self.note("scaled", &answer);
             }
             8 => self.edit_managed_fields().await,
@@ -323,11 +311,7 @@ impl<'w> Case<'w> {
                         .or_insert_with(|| {
                             (
                                 0,
-                                format!(
-                                    "case {} {kind} {}",
-                                    self.number,
-                                    reason.path().unwrap_or("")
-                                ),
+                                format!("case {} {kind} {}", self.number, reason.path().unwrap_or("")),
                             )
                         });
                     entry.0 += 1;
@@ -342,10 +326,7 @@ impl<'w> Case<'w> {
                 Verdict::Send(_) => self.tally.refused += 1,
             }
         }
-        self.note(
-            &format!("we apply (force={force}) {}", self.manifest),
-            &answer,
-        );
+        self.note(&format!("we apply (force={force}) {}", self.manifest), &answer);
         if answer.succeeded() {
             self.earlier.push(self.manifest.clone());
         } else if let Some(last) = self.earlier.last() {

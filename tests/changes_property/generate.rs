@@ -47,11 +47,7 @@ pub(crate) fn expand(random: &mut Random, template: &Value) -> Value {
                 return expand(random, &chosen);
             }
             if let Some(Value::Array(choices)) = fields.get("$some") {
-                let mut items: Vec<Value> = choices
-                    .iter()
-                    .filter(|_| random.percent(60))
-                    .cloned()
-                    .collect();
+                let mut items: Vec<Value> = choices.iter().filter(|_| random.percent(60)).cloned().collect();
                 if items.is_empty() {
                     items.push(choices[0].clone());
                 }

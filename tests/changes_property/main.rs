@@ -111,14 +111,12 @@ impl World {
         let templates: Value = serde_saphyr::from_str(include_str!("templates.yaml")).unwrap();
         let server = Server::connect().await;
         let namespace = format!("changes-{}-{}", seed, std::process::id());
-        let made =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let answer = server
             .apply(&format!("/api/v1/namespaces/{namespace}"), US, true, &made)
             .await;
         assert!(answer.succeeded(), "{}", answer.body);
-        let account =
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let answer = server
             .apply(&place(&account, &namespace).object, US, true, &account)
             .await;

@@ -24,27 +24,18 @@ impl Answer {
 impl Server {
     /// The server of the kubeconfig that `CHANGES_KUBECONFIG` names.
     pub(crate) async fn connect() -> Self {
-        let path =
-            std::env::var("CHANGES_KUBECONFIG").expect("CHANGES_KUBECONFIG names a kubeconfig");
+        let path = std::env::var("CHANGES_KUBECONFIG").expect("CHANGES_KUBECONFIG names a kubeconfig");
         let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(
-            kubeconfig,
-            &kube::config::KubeConfigOptions::default(),
-        )
-        .await
-        .unwrap();
+        let config =
+            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
+                .await
+                .unwrap();
         Self {
             client: kube::Client::try_from(config).unwrap(),
         }
     }
 
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        content: &str,
-        body: &Value,
-    ) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, content: &str, body: &Value) -> Answer {
         let body = match body {
             Value::Null => Vec::new(),
             body => serde_json::to_vec(body).unwrap(),
@@ -74,21 +65,10 @@ impl Server {
         panic!("no answer to {method} {path}");
     }
 
-    pub(crate) async fn apply(
-        &self,
-        path: &str,
-        manager: &str,
-        force: bool,
-        manifest: &Value,
-    ) -> Answer {
+    pub(crate) async fn apply(&self, path: &str, manager: &str, force: bool, manifest: &Value) -> Answer {
         let path = format!("{path}?fieldManager={manager}&force={force}&fieldValidation=Ignore");
-        self.send(
-            Method::PATCH,
-            &path,
-            "application/apply-patch+yaml",
-            manifest,
-        )
-        .await
+        self.send(Method::PATCH, &path, "application/apply-patch+yaml", manifest)
+            .await
     }
 
     pub(crate) async fn merge(&self, path: &str, manager: &str, body: &Value) -> Answer {
