@@ -1,0 +1,31 @@
+# What people type most; `just --list` shows all. The steps of the gate are in .ci/run.
+
+# Build the program and the crate of the control plane
+build:
+    cargo build
+
+# Run all tests, against a real API server where they need one
+test *arguments:
+    cargo test {{ arguments }}
+
+# Check layout, lints and dependencies
+lint:
+    .ci/run fmt clippy deny
+
+# Everything that has to be right before a change is taken
+ci:
+    .ci/run
+
+# Ask whether a dependency has a known vulnerability; fetches the RustSec database
+advisories:
+    cargo deny check advisories
+
+# Show the main job against a throw-away control plane
+quickstart:
+    cargo run --example quickstart
+
+# Write the completion scripts anew
+completions: build
+    target/debug/kubectl-applyset completion bash > completions/kubectl-applyset.bash
+    target/debug/kubectl-applyset completion zsh > completions/_kubectl-applyset
+    target/debug/kubectl-applyset completion fish > completions/kubectl-applyset.fish
