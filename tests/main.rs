@@ -1,0 +1,8 @@
+//! Tests of the real program against a real API server, all in one binary that shares
+//! one throw-away control plane.
+//!
+//! A test belongs here where only a server can tell: they assert on the state of the
+//! cluster and on exit codes. Rules of single stages are tested beside their code.
+
+mod suite;
+mod support;

@@ -1,0 +1,5 @@
+//! A module for each capability.
+
+mod interruption;
+mod pruning;
+mod record;

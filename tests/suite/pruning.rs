@@ -1,0 +1,129 @@
+//! What left the manifests leaves the cluster, of every kind and in every namespace.
+
+use serde_json::json;
+
+use crate::support::{
+    NAMESPACES, Set, cluster, cluster_role, config_map, eventually, fresh, identities, named, namespace,
+    namespace_object, secret, service, with,
+};
+
+#[test]
+fn a_kind_that_left_the_manifests_is_pruned() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let kept = config_map(&shop, "kept", "1");
+    let budget = with(
+        named("policy/v1", "PodDisruptionBudget", Some(&shop), "web"),
+        &json!({"spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}),
+    );
+    set.apply(&[kept.clone(), budget.clone()]);
+    set.assert_holds(&[kept.clone(), budget.clone()]);
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.results("pruned"), identities([&budget]));
+    assert_eq!(cluster().live(&budget), None);
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn a_namespace_that_left_the_manifests_is_emptied_and_leaves_the_record() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let in_a = config_map(&a, "one", "1");
+    let in_b = [config_map(&b, "two", "2"), service(&b, "web", 80)];
+    let both = [in_a.clone(), in_b[0].clone(), in_b[1].clone()];
+    set.apply(&both);
+    set.assert_holds(&both);
+    assert_eq!(set.annotation(NAMESPACES), Some(b));
+
+    let run = set.apply(std::slice::from_ref(&in_a));
+
+    assert_eq!(run.results("pruned"), identities(&in_b));
+    set.assert_holds(&[in_a]);
+    assert_eq!(set.annotation(NAMESPACES).as_deref(), Some(""));
+}
+
+#[test]
+fn objects_that_are_no_members_are_left_alone() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let neighbour = Set::secret(&shop, "neighbour");
+    let stranger = config_map(&shop, "stranger", "1");
+    cluster().create(&stranger);
+    neighbour.apply(&[config_map(&shop, "theirs", "1")]);
+    set.apply(&[config_map(&shop, "first", "1")]);
+
+    set.apply(&[config_map(&shop, "second", "1")]);
+
+    set.assert_holds(&[config_map(&shop, "second", "1")]);
+    neighbour.assert_holds(&[config_map(&shop, "theirs", "1")]);
+    assert!(cluster().live(&stranger).is_some());
+}
+
+#[test]
+fn everything_is_pruned_where_an_empty_set_is_allowed() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    set.apply(&[
+        config_map(&a, "one", "1"),
+        secret(&b, "two"),
+        cluster_role(&fresh("role")),
+    ]);
+
+    set.apply_with(&[], &["--allow-empty"]).expect(0);
+
+    set.assert_holds(&[]);
+}
+
+#[test]
+fn a_namespace_among_the_members_is_pruned_with_its_contents() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let objects = [
+        kept.clone(),
+        config_map(&away, "inside", "1"),
+        namespace_object(&away),
+    ];
+    set.apply(&objects);
+    set.assert_holds(&objects);
+
+    set.apply(std::slice::from_ref(&kept));
+
+    set.assert_holds(&[kept]);
+    eventually("the namespace is gone", || {
+        cluster().live(&namespace_object(&away)).is_none().then_some(())
+    });
+}
+
+#[test]
+fn an_object_of_the_same_name_that_was_made_anew_by_others_is_not_pruned() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let dropped = config_map(&shop, "dropped", "1");
+    set.apply(&[dropped.clone(), config_map(&shop, "kept", "1")]);
+    cluster().delete(&dropped);
+    cluster().create(&dropped);
+
+    let run = set.apply(&[config_map(&shop, "kept", "1")]);
+
+    assert_eq!(run.results("pruned"), Vec::<String>::new());
+    assert!(cluster().live(&dropped).is_some());
+}
+
+#[test]
+fn without_pruning_what_left_stays_and_stays_recorded() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let both = [config_map(&a, "kept", "1"), service(&b, "dropped", 80)];
+    set.apply(&both);
+
+    set.apply_with(&both[..1], &["--prune=false"]).expect(0);
+    set.assert_holds(&both);
+
+    let run = set.apply(&both[..1]);
+    assert_eq!(run.results("pruned"), identities(&both[1..]));
+    set.assert_holds(&both[..1]);
+}

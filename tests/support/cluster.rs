@@ -1,0 +1,303 @@
+//! The cluster as the tests see it: plain requests with an administrator's rights,
+//! past the program and past its library.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use controlplane::ControlPlane;
+use futures_util::future::join_all;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::client::{Body, ClientBuilder};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{PART_OF, PATIENCE, PAUSE, runtime};
+
+/// Asks for the discovery of all groups in one document.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The shared control plane.
+pub(crate) struct Cluster {
+    client: kube::Client,
+}
+
+/// One object that carries a part-of label, wherever it was found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Member {
+    /// `Kind.group`, a core kind bare.
+    pub(crate) group_kind: String,
+    /// Namespace; `None` for a cluster-scoped object.
+    pub(crate) namespace: Option<String>,
+    /// Name.
+    pub(crate) name: String,
+    /// Whether it has a deletion timestamp.
+    pub(crate) is_terminating: bool,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.namespace.as_deref().unwrap_or("-");
+        write!(f, "{} {namespace}/{}", self.group_kind, self.name)
+    }
+}
+
+/// Every object of some namespaces with its resourceVersion.
+pub(crate) type State = BTreeMap<String, String>;
+
+struct Collection {
+    group_kind: String,
+    /// `/api/v1` or `/apis/GROUP/VERSION`.
+    root: String,
+    plural: String,
+    is_namespaced: bool,
+}
+
+/// The shared control plane; started by the first call.
+pub(crate) fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| Cluster {
+        client: client(ControlPlane::shared().admin_kubeconfig()),
+    })
+}
+
+/// A client that sends each request once.
+pub(super) fn client(kubeconfig: &Path) -> kube::Client {
+    runtime().block_on(async {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("the kubeconfig of the control plane");
+        let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .expect("a configuration");
+        config.default_retry = false;
+        ClientBuilder::try_from(config).expect("a client").build()
+    })
+}
+
+/// A new namespace.
+pub(crate) fn namespace(prefix: &str) -> String {
+    let name = super::fresh(prefix);
+    cluster().create(&super::namespace_object(&name));
+    name
+}
+
+impl Cluster {
+    /// The object or list at a path; `None` where there is none.
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        let (status, body) = runtime().block_on(self.send(Method::GET, path, "application/json", None));
+        match status {
+            StatusCode::NOT_FOUND => None,
+            status => {
+                assert!(status.is_success(), "GET {path}: {body}");
+                Some(body)
+            }
+        }
+    }
+
+    /// The live object that this manifest is of.
+    pub(crate) fn live(&self, object: &Value) -> Option<Value> {
+        self.get(&super::path_of(object))
+    }
+
+    /// Creates an object as the field manager `tests`.
+    pub(crate) fn create(&self, object: &Value) -> Value {
+        let path = super::path_of(object);
+        let (collection, _) = path.rsplit_once('/').expect("a path");
+        self.write(
+            Method::POST,
+            &format!("{collection}?fieldManager=tests"),
+            "application/json",
+            Some(object),
+        )
+    }
+
+    /// Merges a patch into the object as the field manager `tests`.
+    pub(crate) fn patch(&self, object: &Value, patch: &Value) -> Value {
+        let path = format!("{}?fieldManager=tests", super::path_of(object));
+        self.write(Method::PATCH, &path, "application/merge-patch+json", Some(patch))
+    }
+
+    /// Server-side apply under another field manager.
+    pub(crate) fn apply_as(&self, manager: &str, object: &Value) -> Value {
+        let path = format!("{}?fieldManager={manager}&force=true", super::path_of(object));
+        self.write(Method::PATCH, &path, "application/apply-patch+yaml", Some(object))
+    }
+
+    /// Asks for the deletion of the object.
+    pub(crate) fn delete(&self, object: &Value) {
+        self.write(Method::DELETE, &super::path_of(object), "application/json", None);
+    }
+
+    /// Every object of any kind in any place that carries this part-of label. Knows
+    /// nothing of what a parent records, so nothing can hide from it.
+    pub(crate) fn members(&self, id: &str) -> Vec<Member> {
+        runtime().block_on(async {
+            let collections = self.collections().await;
+            let lists = collections.iter().map(|collection| async move {
+                let path = format!(
+                    "{}/{}?labelSelector={PART_OF}%3D{id}",
+                    collection.root, collection.plural
+                );
+                let items = self.items(&path).await;
+                items
+                    .iter()
+                    .map(|item| member(item, &collection.group_kind))
+                    .collect::<Vec<_>>()
+            });
+            let mut members: Vec<Member> = join_all(lists).await.into_iter().flatten().collect();
+            members.sort();
+            members
+        })
+    }
+
+    /// Everything in these namespaces and the namespaces themselves, with
+    /// resourceVersions: equal before and after where nothing was written.
+    pub(crate) fn state(&self, namespaces: &[&str]) -> State {
+        runtime().block_on(async {
+            let collections = self.collections().await;
+            let paths = namespaces.iter().flat_map(|namespace| {
+                collections
+                    .iter()
+                    .filter(|collection| collection.is_namespaced)
+                    .map(move |collection| {
+                        format!("{}/namespaces/{namespace}/{}", collection.root, collection.plural)
+                    })
+            });
+            let paths =
+                paths.chain(namespaces.iter().map(|namespace| {
+                    format!("/api/v1/namespaces?fieldSelector=metadata.name%3D{namespace}")
+                }));
+            let lists = paths.map(|path| async move {
+                let items = self.items(&path).await;
+                items
+                    .iter()
+                    .map(|item| {
+                        let metadata = &item["metadata"];
+                        (
+                            format!("{path} {}", metadata["name"]),
+                            metadata["resourceVersion"].to_string(),
+                        )
+                    })
+                    .collect::<Vec<_>>()
+            });
+            join_all(lists).await.into_iter().flatten().collect()
+        })
+    }
+
+    /// The items of a list; none where the kind has gone, as other tests' kinds do.
+    async fn items(&self, path: &str) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let (status, body) = self.send(Method::GET, path, "application/json", None).await;
+            match status {
+                StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => return Vec::new(),
+                // A kind that was defined a moment ago cannot be listed yet.
+                StatusCode::TOO_MANY_REQUESTS if Instant::now() < deadline => sleep(PAUSE).await,
+                _ => {
+                    assert!(status.is_success(), "GET {path}: {body}");
+                    return body["items"].as_array().cloned().unwrap_or_default();
+                }
+            }
+        }
+    }
+
+    async fn collections(&self) -> Vec<Collection> {
+        let mut collections = Vec::new();
+        for root in ["/api", "/apis"] {
+            let (status, groups) = self.send(Method::GET, root, AGGREGATED, None).await;
+            assert!(status.is_success(), "GET {root}: {groups}");
+            for group in array(&groups["items"]) {
+                collections.extend(collections_of(root, group));
+            }
+        }
+        collections
+    }
+
+    fn write(&self, method: Method, path: &str, content_type: &str, body: Option<&Value>) -> Value {
+        let (status, answer) = runtime().block_on(self.send(method.clone(), path, content_type, body));
+        assert!(status.is_success(), "{method} {path}: {answer}");
+        answer
+    }
+
+    /// `media_type` is what is sent, or where there is no body what is asked for.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        media_type: &str,
+        body: Option<&Value>,
+    ) -> (StatusCode, Value) {
+        let header = if body.is_some() {
+            header::CONTENT_TYPE
+        } else {
+            header::ACCEPT
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header, media_type)
+            .body(Body::from(
+                body.map(|body| body.to_string().into_bytes()).unwrap_or_default(),
+            ))
+            .expect("a request");
+        let response = self
+            .client
+            .send(request)
+            .await
+            .expect("an answer of the API server");
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.expect("a whole answer").to_bytes();
+        let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
+        (
+            head.status,
+            serde_json::from_slice(&body).unwrap_or_else(|_| text()),
+        )
+    }
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The collections of a group, each in the version that the server prefers.
+fn collections_of(root: &str, group: &Value) -> Vec<Collection> {
+    let name = group["metadata"]["name"].as_str().unwrap_or_default();
+    let mut collections: Vec<Collection> = Vec::new();
+    for version in array(&group["versions"]) {
+        let version_name = version["version"].as_str().unwrap_or_default();
+        for resource in array(&version["resources"]) {
+            let plural = resource["resource"].as_str().unwrap_or_default();
+            let is_listable = array(&resource["verbs"]).iter().any(|verb| verb == "list");
+            let is_known = collections.iter().any(|known| known.plural == plural);
+            if !is_listable || is_known {
+                continue;
+            }
+            let kind = resource["responseKind"]["kind"].as_str().unwrap_or_default();
+            let (group_kind, root) = if name.is_empty() {
+                (kind.to_owned(), format!("{root}/{version_name}"))
+            } else {
+                (format!("{kind}.{name}"), format!("{root}/{name}/{version_name}"))
+            };
+            collections.push(Collection {
+                group_kind,
+                root,
+                plural: plural.to_owned(),
+                is_namespaced: resource["scope"] == "Namespaced",
+            });
+        }
+    }
+    collections
+}
+
+fn member(item: &Value, group_kind: &str) -> Member {
+    let metadata = &item["metadata"];
+    Member {
+        group_kind: group_kind.to_owned(),
+        namespace: metadata["namespace"].as_str().map(str::to_owned),
+        name: metadata["name"].as_str().unwrap_or_default().to_owned(),
+        is_terminating: !metadata["deletionTimestamp"].is_null(),
+    }
+}

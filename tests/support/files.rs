@@ -1,0 +1,39 @@
+//! A directory of manifests, gone when it is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Files under a temporary directory.
+pub(crate) struct Files {
+    directory: TempDir,
+}
+
+impl Files {
+    /// An empty directory.
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    /// Adds a file; its directories are made.
+    pub(crate) fn with(self, name: &str, text: &str) -> Self {
+        let path = self.path(name);
+        let parent = path.parent().expect("a directory");
+        fs::create_dir_all(parent).expect("directories of a file");
+        fs::write(path, text).expect("a file");
+        self
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}

@@ -1,0 +1,63 @@
+//! What all tests stand on: the control plane, the program, sets and objects.
+//!
+//! Every test takes fresh namespaces and fresh names, so all can run at once. Nothing
+//! here knows what a test is about.
+
+mod cluster;
+mod files;
+mod objects;
+mod program;
+mod proxy;
+mod set;
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use controlplane::ControlPlane;
+use tokio::runtime::Runtime;
+
+pub(crate) use cluster::{Member, cluster, namespace};
+pub(crate) use files::Files;
+pub(crate) use objects::{
+    cluster_role, config_map, custom_resource, definition, identities, named, namespace_object, path_of,
+    secret, service, with,
+};
+pub(crate) use program::{Fate, Program, Run};
+pub(crate) use proxy::{Proxy, Sent, Verdict};
+pub(crate) use set::{Set, objects_file};
+
+/// How long anything that the cluster does by itself is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The names of the convention, spelled out: what the program writes is compared with
+/// these and not with its own constants.
+pub(crate) const PART_OF: &str = "applyset.kubernetes.io/part-of";
+pub(crate) const ID: &str = "applyset.kubernetes.io/id";
+pub(crate) const TOOLING: &str = "applyset.kubernetes.io/tooling";
+pub(crate) const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kinds";
+pub(crate) const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
+pub(crate) const IS_PARENT_TYPE: &str = "applyset.kubernetes.io/is-parent-type";
+
+/// A name that no other call has returned.
+pub(crate) fn fresh(prefix: &str) -> String {
+    ControlPlane::shared().fresh_namespace_name(prefix)
+}
+
+/// Looks until there is something, and fails when patience is over.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().expect("a runtime for the tests' own requests"))
+}

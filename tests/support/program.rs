@@ -1,0 +1,173 @@
+//! Runs the program as a person or a script does: the built binary, a kubeconfig,
+//! arguments and standard input.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use controlplane::ControlPlane;
+use serde_json::Value;
+
+use super::{PATIENCE, Proxy};
+
+/// One run that is to be started.
+pub(crate) struct Program {
+    command: Command,
+    input: String,
+}
+
+/// One run that has ended.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// How a run ended that a proxy may hold up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// By itself, with exit code 0.
+    Finished,
+    /// It was killed.
+    Killed,
+}
+
+impl Program {
+    /// The program with an administrator's kubeconfig.
+    pub(crate) fn new() -> Self {
+        Self::with_kubeconfig(ControlPlane::shared().admin_kubeconfig())
+    }
+
+    /// The program with this kubeconfig.
+    pub(crate) fn with_kubeconfig(kubeconfig: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
+        command
+            .env_remove("KUBECTL_APPLYSET")
+            .env("KUBECONFIG", kubeconfig);
+        Self {
+            command,
+            input: String::new(),
+        }
+    }
+
+    /// More arguments.
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// What it reads from standard input.
+    pub(crate) fn input(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.input);
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(mut self) -> Run {
+        let mut child = self
+            .command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // A program that ends without reading its input breaks the pipe.
+        let _ = child
+            .stdin
+            .take()
+            .map(|mut pipe| pipe.write_all(self.input.as_bytes()));
+        Run::of(&child.wait_with_output().expect("the program ends"))
+    }
+
+    /// Runs it until it ends, or kills it when the proxy holds one of its writes.
+    pub(crate) fn run_until_held(mut self, proxy: &Proxy) -> Fate {
+        let mut child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let deadline = Instant::now() + PATIENCE;
+        while !has_ended(&mut child) {
+            if proxy.holds() {
+                child.kill().expect("a child can be killed");
+                child.wait().expect("a killed child ends");
+                return Fate::Killed;
+            }
+            assert!(Instant::now() < deadline, "the program does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Run::of(&child.wait_with_output().expect("the program ended")).expect(0);
+        Fate::Finished
+    }
+}
+
+fn has_ended(child: &mut Child) -> bool {
+    child.try_wait().expect("a child can be waited for").is_some()
+}
+
+impl Run {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// The same, where it ended with this exit code.
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(
+            self.code, code,
+            "exit code\n--- stdout\n{}\n--- stderr\n{}",
+            self.stdout, self.stderr
+        );
+        self
+    }
+
+    /// The one JSON document on standard output.
+    pub(crate) fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!(
+                "{error}\n--- stdout\n{}\n--- stderr\n{}",
+                self.stdout, self.stderr
+            )
+        })
+    }
+
+    /// `Kind.group namespace/name` of the results with this action, sorted.
+    pub(crate) fn results(&self, action: &str) -> Vec<String> {
+        let document = self.document();
+        let results = document["results"].as_array().expect("results");
+        let mut names: Vec<String> = results
+            .iter()
+            .filter(|result| result["action"] == action)
+            .map(|result| {
+                let text = |field: &str| result[field].as_str().unwrap_or("-").to_owned();
+                let group = text("group");
+                let dot = if group.is_empty() { "" } else { "." };
+                format!(
+                    "{}{dot}{group} {}/{}",
+                    text("kind"),
+                    text("namespace"),
+                    text("name")
+                )
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The lines of standard error that report an error.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.stderr
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect()
+    }
+}
