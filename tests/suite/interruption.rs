@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fate, Files, Program, Proxy, Set, Verdict, cluster, cluster_role, config_map, custom_resource,
-    definition, fresh, named, namespace, namespace_object, objects_file, secret, service,
+    definition, fresh, namespace, namespace_object, objects_file, secret, service,
 };
 
 /// A set and three states of its manifests.
@@ -167,11 +167,7 @@ fn a_run_that_brings_its_custom_parent_and_the_definition_can_be_killed() {
     for writes in 0.. {
         let group = format!("{}.example.com", fresh("g"));
         let [a, b] = [namespace("a"), namespace("b")];
-        let set = Set::of(
-            named(&format!("{group}/v1"), "Widget", None, "web"),
-            &a,
-            &format!("widgets.{group}/web"),
-        );
+        let set = Set::custom(&group, None, &a);
         let definition = definition(&group, "Cluster");
         let parent = custom_resource(&group, None, "web");
         let members = [

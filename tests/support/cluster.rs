@@ -114,6 +114,17 @@ impl Cluster {
         )
     }
 
+    /// Creates a CRD as `definition` makes them, and returns when its kind is served.
+    pub(crate) fn define(&self, definition: &Value) {
+        self.create(definition);
+        let group = definition["spec"]["group"].as_str().expect("a group");
+        let path = format!("/apis/{group}/v1/widgets");
+        super::eventually("the kind is served", || {
+            let (status, _) = runtime().block_on(self.send(Method::GET, &path, "application/json", None));
+            status.is_success().then_some(())
+        });
+    }
+
     /// Merges a patch into the object as the field manager `tests`.
     pub(crate) fn patch(&self, object: &Value, patch: &Value) -> Value {
         let path = format!("{}?fieldManager=tests", super::path_of(object));

@@ -37,8 +37,21 @@ impl Set {
         Self::of(named("v1", "Secret", Some(namespace), name), namespace, name)
     }
 
+    /// The set of the ConfigMap of this name.
+    pub(crate) fn config_map(namespace: &str, name: &str) -> Self {
+        let parent = named("v1", "ConfigMap", Some(namespace), name);
+        Self::of(parent, namespace, &format!("configmap/{name}"))
+    }
+
+    /// The set of the custom resource `web` of a kind that `definition` defines, run in
+    /// the namespace `home`; `namespace` is the parent's own.
+    pub(crate) fn custom(group: &str, namespace: Option<&str>, home: &str) -> Self {
+        let parent = named(&format!("{group}/v1"), "Widget", namespace, "web");
+        Self::of(parent, home, &format!("widgets.{group}/web"))
+    }
+
     /// The set of any parent; `reference` is how the command line names it.
-    pub(crate) fn of(parent: Value, namespace: &str, reference: &str) -> Self {
+    fn of(parent: Value, namespace: &str, reference: &str) -> Self {
         let field = |pointer: &str| parent.pointer(pointer).and_then(Value::as_str);
         let group = field("/apiVersion")
             .and_then(|version| version.split_once('/'))
