@@ -176,7 +176,7 @@ _kubectl__applyset() {
             return 0
             ;;
         kubectl__subcmd__applyset__subcmd__apply)
-            opts="-f -R -y -n -o -v -q -s -h --applyset --filename --recursive --prune --dry-run --allow-empty --max-prune --allow-data-loss --force-conflicts --steal --take-over --yes --field-manager --tooling --server-side --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
+            opts="-f -R -y -n -o -v -q -s -h --applyset --filename --recursive --prune --dry-run --allow-empty --max-prune --allow-data-loss --no-skip --force-conflicts --steal --take-over --yes --field-manager --tooling --server-side --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

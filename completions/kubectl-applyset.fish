@@ -92,6 +92,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s R -l recursive -d 'Look into directories of directories, too'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l allow-empty -d 'Let a run without any manifest prune everything'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l allow-data-loss -d 'Prune volumes, and namespaces and kinds with what others put into them'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l no-skip -d 'Send members that are unchanged, too'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l force-conflicts -d 'Take fields that other field managers own'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l steal -d 'Take objects of the manifests that belong to another set'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l take-over -d 'Take over a set that another tool manages, or an object that is no parent yet'

@@ -4,5 +4,7 @@
 //! A test belongs here where only a server can tell: they assert on the state of the
 //! cluster and on exit codes. Rules of single stages are tested beside their code.
 
+mod changes_property;
+mod packaging;
 mod suite;
 mod support;

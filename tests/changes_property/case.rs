@@ -6,9 +6,9 @@ use http::Method;
 use kubectl_applyset::changes::{Verdict, compare};
 use serde_json::{Value, json};
 
-use crate::generate::{Random, expand, mutate, thin};
-use crate::server::{Answer, Place, place};
-use crate::{Tally, US, World};
+use super::generate::{Random, expand, mutate, thin};
+use super::server::{Answer, Place, place};
+use super::{Tally, US, World};
 
 const ROUNDS: usize = 5;
 

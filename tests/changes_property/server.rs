@@ -1,5 +1,6 @@
 //! A running API server, as far as this test needs one.
 
+use controlplane::ControlPlane;
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -22,9 +23,9 @@ impl Answer {
 }
 
 impl Server {
-    /// The server of the kubeconfig that `CHANGES_KUBECONFIG` names.
+    /// The throw-away control plane that all tests share.
     pub(crate) async fn connect() -> Self {
-        let path = std::env::var("CHANGES_KUBECONFIG").expect("CHANGES_KUBECONFIG names a kubeconfig");
+        let path = ControlPlane::shared().admin_kubeconfig();
         let kubeconfig = kube::config::Kubeconfig::read_from(path).unwrap();
         let config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())

@@ -6,8 +6,6 @@
 //! seed, `CHANGES_CASE` one of them alone. What is sent without need is counted
 //! and printed, and is no failure.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
-
 mod case;
 mod generate;
 mod server;
