@@ -534,4 +534,9 @@ fn a_definition_tells_atomic_from_granular() {
         &spec,
     );
     assert_eq!(blind.reason(), "unknown shape: spec.selector");
+    // What uniting our entry with one of client-side apply leaves.
+    let spec = json!({"granular": {"a": "b"}});
+    let tree = json!({"f:granular": {".": {}, "f:a": {}}});
+    let united = Example::of("example.com/v1", "Thing", &spec, &tree, &spec);
+    assert_eq!(united.reason(), "unknown shape: spec.granular");
 }

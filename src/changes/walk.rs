@@ -155,6 +155,8 @@ impl<'a> Walk<'a> {
         let odd = match membership {
             Membership::Declared => self_owned,
             Membership::Key => !self_owned,
+            // A key of a map, or a declared field after such an edit.
+            Membership::Unknown if self_owned => return Err(Reason::UnknownShape(self.here())),
             Membership::Unknown => false,
         };
         if odd {

@@ -77,7 +77,7 @@ struct World {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unchanged_is_never_false() {
     let seed = number("CHANGES_SEED").unwrap_or(1);
-    let cases = number("CHANGES_CASES").unwrap_or(500);
+    let cases = number("CHANGES_CASES").unwrap_or(200);
     let world = Arc::new(World::prepare(seed).await);
     let selected: Vec<u64> = match number("CHANGES_CASE") {
         Some(case) => vec![case],
@@ -109,12 +109,15 @@ impl World {
         let templates: Value = serde_saphyr::from_str(include_str!("templates.yaml")).unwrap();
         let server = Server::connect().await;
         let namespace = format!("changes-{}-{}", seed, std::process::id());
-        let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        let answer = server
-            .apply(&format!("/api/v1/namespaces/{namespace}"), US, true, &made)
-            .await;
-        assert!(answer.succeeded(), "{}", answer.body);
-        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        for name in [namespace.clone(), format!("{namespace}-limits")] {
+            let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let answer = server
+                .apply(&place(&made, "").object, US, true, &made)
+                .await;
+            assert!(answer.succeeded(), "{}", answer.body);
+        }
+        let account =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let answer = server
             .apply(&place(&account, &namespace).object, US, true, &account)
             .await;
@@ -149,10 +152,12 @@ impl World {
     }
 
     async fn remove(&self) {
-        let path = format!("/api/v1/namespaces/{}", self.namespace);
-        self.server
-            .send(Method::DELETE, &path, "application/json", &Value::Null)
-            .await;
+        for suffix in ["", "-limits"] {
+            let path = format!("/api/v1/namespaces/{}{suffix}", self.namespace);
+            self.server
+                .send(Method::DELETE, &path, "application/json", &Value::Null)
+                .await;
+        }
     }
 
     fn definition(&self, manifest: &Value) -> Option<Definition<'_>> {

@@ -117,10 +117,16 @@ pub(crate) fn place(manifest: &Value, namespace: &str) -> Place {
         None if singular.ends_with('s') => format!("{singular}es"),
         None => format!("{singular}s"),
     };
+    // What limits other objects would have the server refuse them.
+    let limits = if matches!(kind, "LimitRange" | "ResourceQuota") {
+        "-limits"
+    } else {
+        ""
+    };
     let collection = if CLUSTER_SCOPED.contains(&kind) {
         format!("/{root}/{version}/{plural}")
     } else {
-        format!("/{root}/{version}/namespaces/{namespace}/{plural}")
+        format!("/{root}/{version}/namespaces/{namespace}{limits}/{plural}")
     };
     let name = manifest["metadata"]["name"].as_str().unwrap();
     Place {
