@@ -45,8 +45,7 @@
 //!
 //! A write also stores what was read in another way than it was stored: a new
 //! storage version, a new encryption key, a default that is younger than the
-//! object, an empty list or map in the metadata of a custom resource that
-//! another manager's apply has stored and that reading drops. Admission webhooks
+//! object. Admission webhooks
 //! may change what they are shown. A type that went from atomic to granular since
 //! our last apply changes our entry, not the object. None of these is a change
 //! that a manifest asks for.

@@ -59,6 +59,12 @@ pub(super) fn unchanged(
         return Err(Reason::SharedField(path));
     }
     let entries = Entries::read(meta("managedFields"), place.api_version, field_manager)?;
+    // The store keeps an empty list of a custom resource's metadata that another manager
+    // has applied (`finalizers: []`), reading drops it, and so does the next write. Nothing
+    // that can be read tells of it.
+    if !place.is_built_in() && !entries.sole_applier() {
+        return Err(Reason::SharedField("metadata".to_owned()));
+    }
     let mut walk = Walk {
         status_ignored: place.ignores_status() || definition.is_some_and(Definition::has_status_subresource),
         built_in: place.is_built_in(),
