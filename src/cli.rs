@@ -77,8 +77,8 @@ pub struct Shared {
     /// Draw no progress bars
     #[arg(long, global = true)]
     pub no_progress: bool,
-    /// Requests under way at once
-    #[arg(long, global = true, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// The most requests under way at once; it begins with 16 and heeds the server
+    #[arg(long, global = true, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
     /// How to reach the cluster.
     #[command(flatten, next_help_heading = "Connection")]

@@ -30,6 +30,7 @@ pub struct ApiServer {
     client: kube::Client,
     address: Arc<str>,
     requests: Arc<AtomicU64>,
+    pushbacks: Arc<AtomicU64>,
     request_timeout: Duration,
 }
 
@@ -104,6 +105,7 @@ impl ApiServer {
             client,
             address: Arc::from(address),
             requests: Arc::new(AtomicU64::new(0)),
+            pushbacks: Arc::new(AtomicU64::new(0)),
             request_timeout,
         }
     }
@@ -111,6 +113,11 @@ impl ApiServer {
     /// How many HTTP requests were sent so far, repeated ones included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// How often the server said so far that it has too much to do.
+    pub fn pushbacks(&self) -> u64 {
+        self.pushbacks.load(Ordering::Relaxed)
     }
 
     /// GET of a path with its query, asking for `accept`.
@@ -171,6 +178,9 @@ impl ApiServer {
                 body,
                 warnings,
             });
+        }
+        if head.status == StatusCode::TOO_MANY_REQUESTS {
+            self.pushbacks.fetch_add(1, Ordering::Relaxed);
         }
         Err(Failure::status(head.status, &head.headers, &body))
     }

@@ -8,17 +8,18 @@ mod establish;
 mod interrupt;
 mod member;
 mod migrate;
+mod pace;
 mod parent;
 mod prune;
 mod rehearse;
+mod wave;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
-
 pub use interrupt::Interrupt;
+use member::MemberReply;
+use pace::Pace;
 pub use parent::ParentWriteError;
 
 use crate::apiserver::ApiServer;
@@ -38,7 +39,7 @@ pub struct Writing {
     pub conflicts: Conflicts,
     /// Whether anything is written at all.
     pub dry_run: DryRun,
-    /// Requests under way at once.
+    /// The most requests under way at once.
     pub concurrency: usize,
 }
 
@@ -98,6 +99,21 @@ struct Applied {
     failed: usize,
 }
 
+/// What a run has come to so far.
+struct Progress {
+    applied: Applied,
+    pace: Pace,
+}
+
+impl Progress {
+    fn new(concurrency: usize) -> Self {
+        Self {
+            applied: Applied::default(),
+            pace: Pace::new(concurrency),
+        }
+    }
+}
+
 /// What became of the objects that were to be pruned.
 #[derive(Debug, Default)]
 struct Pruned {
@@ -129,45 +145,45 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut applied = Applied::default();
+        let mut progress = Progress::new(self.writing.concurrency);
         if self.parent.is_none() {
             // What the parent itself lives in has to be there before it.
-            self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
                 .await;
             if self.interrupt.is_requested() {
                 return Ok(Ending::Interrupted);
             }
-            if applied.failed > 0 {
+            if progress.applied.failed > 0 {
                 return Ok(Ending::Incomplete);
             }
         }
-        self.tell_unchanged(&mut applied, sink);
+        self.tell_unchanged(&mut progress.applied, sink);
         let mut record = self.widen(sink).await?;
         if self.parent.is_some() {
-            self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
                 .await;
         }
         if let Err(error) = self.apply_parent_manifest(&mut record, sink).await {
-            applied.failed += 1;
+            progress.applied.failed += 1;
             sink(Event::Warning(error.to_string()));
         }
         for wave in &self.plan.waves {
-            self.apply_wave(wave, &mut applied, sink).await;
+            self.apply_wave(wave, &mut progress, sink).await;
         }
         self.tell_skips(sink);
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        if applied.failed > 0 {
+        if progress.applied.failed > 0 {
             if self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
-                    counted(applied.failed, "object")
+                    counted(progress.applied.failed, "object")
                 )));
             }
             return Ok(Ending::Incomplete);
         }
-        let pruned = self.prune_all(&applied.uids, sink).await;
+        let pruned = self.prune_all(&mut progress, sink).await;
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
@@ -186,30 +202,28 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut applied = Applied::default();
-        self.tell_unchanged(&mut applied, sink);
-        self.apply_wave(&self.plan.prerequisites, &mut applied, sink)
+        let mut progress = Progress::new(self.writing.concurrency);
+        self.tell_unchanged(&mut progress.applied, sink);
+        self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
             .await;
         for wave in &self.plan.waves {
-            self.apply_wave(wave, &mut applied, sink).await;
+            self.apply_wave(wave, &mut progress, sink).await;
         }
         self.tell_skips(sink);
-        if applied.failed > 0 {
+        if progress.applied.failed > 0 {
             return Ending::Incomplete;
         }
-        match self.prune_all(&applied.uids, sink).await {
+        match self.prune_all(&mut progress, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,
             Pruned { failed: 0, .. } => Ending::Done,
             Pruned { .. } => Ending::Incomplete,
         }
     }
 
-    async fn apply_wave(&self, wave: &[Apply], applied: &mut Applied, sink: &mut Sink<'_>) {
-        let mut replies = stream::iter(wave)
-            .take_while(|_| std::future::ready(!self.interrupt.is_requested()))
-            .map(|apply| self.apply_member(apply))
-            .buffer_unordered(self.writing.concurrency);
-        while let Some(reply) = replies.next().await {
+    async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
+        let Progress { applied, pace } = progress;
+        let write = async |apply| self.apply_member(apply).await;
+        let answered = |reply: MemberReply| {
             for warning in reply.warnings {
                 sink(Event::Warning(warning));
             }
@@ -218,10 +232,11 @@ impl Execution<'_> {
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
             sink(Event::Object(reply.outcome));
-        }
+        };
+        self.each(wave, write, pace, answered).await;
     }
 
-    async fn prune_all(&self, applied: &BTreeSet<String>, sink: &mut Sink<'_>) -> Pruned {
+    async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
         let mut pruned = Pruned::default();
         if self.plan.deletions() == 0 {
             return pruned;
@@ -230,19 +245,18 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: self.plan.deletions(),
         });
+        let Progress { applied, pace } = progress;
         for wave in &self.plan.prunes {
-            let mut replies = stream::iter(wave)
-                .take_while(|_| std::future::ready(!self.interrupt.is_requested()))
-                // Two groups can serve one object: what was just applied under one name
-                // is not deleted under the other.
-                .filter(|live| std::future::ready(!applied.contains(&live.uid)))
-                .map(|live| self.prune(live))
-                .buffer_unordered(self.writing.concurrency);
-            while let Some(outcome) = replies.next().await {
+            // Two groups can serve one object: what was just applied under one name is not
+            // deleted under the other.
+            let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
+            let write = async |live| self.prune(live).await;
+            let answered = |outcome: ObjectOutcome| {
                 pruned.failed += usize::from(outcome.action == Action::Failed);
                 pruned.kept += usize::from(outcome.action == Action::Skipped);
                 sink(Event::Object(outcome));
-            }
+            };
+            self.each(unwanted, write, pace, answered).await;
         }
         pruned
     }
