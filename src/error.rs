@@ -14,6 +14,7 @@ use crate::identity::ObjectKey;
 use crate::manifest::{ManifestErrors, Position};
 use crate::observe::{ListError, Place};
 use crate::plan::{Refusal, SurveyError};
+use crate::rights::Right;
 use crate::wording::counted;
 
 /// How a run ended, as scripts see it.
@@ -95,6 +96,9 @@ pub enum Error {
         /// What the server said.
         error: ListError,
     },
+    /// The user may not do what the run is about to do; nothing was written.
+    #[error("{}", missing_rights(.0))]
+    MissingRights(Vec<Right>),
     /// The parent could not be written.
     #[error(transparent)]
     ParentWrite(#[from] ParentWriteError),
@@ -148,7 +152,8 @@ impl Error {
             | Self::Discovery(_)
             | Self::KindUnknowable(_)
             | Self::Read { .. }
-            | Self::List { .. } => Exit::Cluster,
+            | Self::List { .. }
+            | Self::MissingRights(_) => Exit::Cluster,
         }
     }
 
@@ -169,6 +174,9 @@ impl Error {
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
             ],
             Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
+            Self::MissingRights(_) => vec![
+                "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
+            ],
             Self::List { .. } | Self::ParentWrite(_) => vec!["run the same command again".to_owned()],
         };
         let mut seen = BTreeSet::new();
@@ -208,6 +216,14 @@ fn request_hint(error: &ApiError) -> String {
 
 fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
+}
+
+fn missing_rights(missing: &[Right]) -> String {
+    let lines: Vec<String> = missing
+        .iter()
+        .map(|right| format!("you may not {right}"))
+        .collect();
+    lines.join("\n")
 }
 
 fn missing_namespaces(missing: &[MissingNamespace]) -> String {

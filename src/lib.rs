@@ -23,4 +23,5 @@ pub mod options;
 pub mod ownership;
 pub mod plan;
 pub mod report;
+pub mod rights;
 pub mod wording;

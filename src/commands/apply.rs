@@ -9,11 +9,13 @@ use crate::connection::Connection;
 use crate::desired::{self, Desired, Target};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event};
-use crate::execute::{Execution, Interrupt};
+use crate::execute::{DryRun, Execution, Interrupt};
 use crate::manifest::{self, Manifest, Source};
+use crate::observe;
 use crate::options::{self, ApplyOptions, TakeOver};
-use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Refusal};
+use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Refusal};
 use crate::report::{self, Reporter, SetDocument};
+use crate::rights;
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
@@ -91,6 +93,7 @@ impl Run {
             policy.data_loss = DataLoss::Allowed;
             plan = plan::plan(&opened.set, &desired, &situation.observed, &policy);
         }
+        check_rights(&cluster, &opened, &situation, &desired, &plan, options).await?;
         let execution = Execution {
             server: &cluster.server,
             set: &opened.set,
@@ -146,13 +149,36 @@ fn confirm(refusals: &[Refusal]) -> Result<(), Error> {
 }
 
 impl OpenedSet {
-    fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
+    pub(super) fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
         Target {
             discovery: &cluster.discovery,
             parent: &self.set.parent,
             id: &self.set.id,
             namespace: &cluster.namespace,
         }
+    }
+}
+
+/// Refuses to begin what the user may not finish. A client-side dry run writes nothing
+/// and asks nothing.
+async fn check_rights(
+    cluster: &Cluster,
+    opened: &OpenedSet,
+    situation: &Situation,
+    desired: &Desired,
+    plan: &Plan,
+    options: &ApplyOptions,
+) -> Result<(), Error> {
+    if options.writing.dry_run == DryRun::Client {
+        return Ok(());
+    }
+    let parent = situation.parent.as_ref();
+    let needed = rights::needed_now(&opened.set, &opened.resource, parent, desired, plan);
+    let missing = observe::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::MissingRights(missing))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Reads from the cluster what a plan needs to know: the parent, the members, and
-//! which namespaces exist.
+//! Reads from the cluster what a plan needs to know: the parent, the members, which
+//! namespaces exist, and whether the user may write what was planned.
 //!
 //! It reads and remembers; it judges nothing. Where to look is told by
 //! `plan::places`, what the findings mean by `plan`. A list that could not be read
@@ -11,6 +11,7 @@ mod live;
 mod members;
 mod namespaces;
 mod parent;
+mod rights;
 
 pub use contents::{Contents, contents};
 pub use list::{ListError, Selector};
@@ -19,3 +20,4 @@ pub use live::{Live, OwnerReference, Presence};
 pub use members::{Place, Places, Reach, members};
 pub use namespaces::namespaces;
 pub use parent::{ParentObject, custom_parent_kinds, is_parent_type, parent, parents};
+pub use rights::missing_rights;

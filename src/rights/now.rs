@@ -1,0 +1,144 @@
+//! The rights that a run needs for what its plan is about to write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Right, Verb};
+use crate::applyset::parent::{Reading, annotations};
+use crate::desired::{Desired, DesiredObject};
+use crate::discovery::Resource;
+use crate::identity::GroupKind;
+use crate::observe::{Live, ParentObject};
+use crate::plan::{Apply, MemberStanding, Plan, Set, is_promised};
+
+/// What one run needs. Rights that only the run itself may bring about are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// The rights, each on one object, as the server asks for them.
+    pub rights: BTreeSet<Right>,
+    /// Rights that are needed only where no object has this path: `create` of an
+    /// object that may exist without being a member.
+    pub unless_present: BTreeMap<Right, String>,
+    /// Namespaces that the run brings, unless they are there already. Whoever makes a
+    /// namespace may be given rights in it at that moment, so what is missing there
+    /// says nothing before.
+    pub brought_namespaces: BTreeSet<String>,
+}
+
+/// Finds the rights for everything that carrying out `plan` writes; none where it
+/// writes nothing. `parent` is the parent as it was read.
+///
+/// Rights to `escalate` and `bind` are not among them: the server does without them
+/// where the user has what a role gives, which cannot be told cheaply.
+pub fn needed_now(
+    set: &Set,
+    parent_resource: &Resource,
+    parent: Option<&ParentObject>,
+    desired: &Desired,
+    plan: &Plan,
+) -> Needed {
+    let mut needed = Needed::default();
+    let applies: Vec<(&Apply, &DesiredObject)> = plan
+        .prerequisites
+        .iter()
+        .chain(plan.waves.iter().flatten())
+        .map(|apply| (apply, &desired.members[apply.index]))
+        .collect();
+    let grants_rights = applies.iter().any(|(_, object)| grants_rights(object));
+    for (apply, object) in applies {
+        if brings_namespace(apply, object) {
+            needed.brought_namespaces.insert(object.key.name.clone());
+        }
+        // Roles among the manifests may well give the rights on a kind that comes with
+        // them, as aggregated ones do.
+        if !(grants_rights && is_promised(object)) {
+            needed.apply(apply, object);
+        }
+    }
+    for live in plan.prunes.iter().flatten() {
+        needed.prune(live);
+    }
+    for verb in verbs_on_parent(set, parent, desired, plan) {
+        let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
+        // A bare parent is created by POST, which names no object.
+        let is_posted = verb == Verb::Create && desired.parent.is_none();
+        needed.rights.insert(if is_posted {
+            right
+        } else {
+            right.named(&set.parent.name)
+        });
+    }
+    needed
+}
+
+impl Needed {
+    fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
+        let key = &object.key;
+        let right = |verb| Right::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
+        match apply.standing {
+            MemberStanding::Terminating => {}
+            MemberStanding::OfAnotherSet => {
+                self.rights.insert(right(Verb::Patch));
+            }
+            MemberStanding::Member {
+                client_side_apply, ..
+            } => {
+                self.rights.insert(right(Verb::Patch));
+                if client_side_apply {
+                    self.rights.insert(right(Verb::Get));
+                }
+            }
+            MemberStanding::NotAMember => {
+                self.rights.insert(right(Verb::Patch));
+                self.rights.insert(right(Verb::Create));
+                if !is_promised(object) {
+                    let path = object.resource.path(key.namespace.as_deref(), Some(&key.name));
+                    self.unless_present.insert(right(Verb::Create), path);
+                }
+            }
+        }
+    }
+
+    /// An object that changed since it was listed is read again before it is deleted.
+    fn prune(&mut self, live: &Live) {
+        let key = &live.key;
+        for verb in [Verb::Get, Verb::Delete] {
+            let right = Right::on(verb, &live.resource, key.namespace.as_deref());
+            self.rights.insert(right.named(&key.name));
+        }
+    }
+}
+
+/// What `execute` sends to the parent. That it may be read was seen before.
+fn verbs_on_parent(
+    set: &Set,
+    parent: Option<&ParentObject>,
+    desired: &Desired,
+    plan: &Plan,
+) -> BTreeSet<Verb> {
+    let narrows = plan.record_during != plan.record_after;
+    let mut verbs = BTreeSet::new();
+    if parent.is_none() {
+        verbs.insert(Verb::Create);
+    }
+    if desired.parent.is_some() || narrows || parent.is_some_and(|parent| widens(set, parent, plan)) {
+        verbs.insert(Verb::Patch);
+    }
+    verbs
+}
+
+fn widens(set: &Set, parent: &ParentObject, plan: &Plan) -> bool {
+    let target = annotations(&set.tooling, &plan.record_during);
+    let has = |(key, value): (&String, &serde_json::Value)| {
+        parent.annotations.get(key).map(String::as_str) == value.as_str()
+    };
+    !matches!(parent.reading, Reading::Parent(_))
+        || !target.as_object().is_some_and(|pairs| pairs.iter().all(has))
+}
+
+fn brings_namespace(apply: &Apply, object: &DesiredObject) -> bool {
+    apply.standing == MemberStanding::NotAMember && object.key.group_kind == GroupKind::new("", "Namespace")
+}
+
+fn grants_rights(object: &DesiredObject) -> bool {
+    object.key.group_kind.group == "rbac.authorization.k8s.io"
+}
