@@ -54,6 +54,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -s V -l 
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "apply" -d 'Apply manifests, and prune what left them since the last run'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "list" -d 'List the sets of a namespace or of the cluster'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "view" -d 'Show one set: its parent, its record, its members'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "rbac" -d 'Print the least rights with which a set can be applied from its manifests'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "completion" -d 'Print the completion script of a shell'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "version" -d 'Print the version of this program'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l applyset -d 'The same as SET, written as kubectl writes it' -r
@@ -156,6 +157,36 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" 
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l insecure-skip-tls-verify -d 'Believe any server'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l applyset -d 'The same as SET, written as kubectl writes it' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s f -l filename -d 'File or directory of manifests, - for standard input; may be repeated' -r -F
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l subject -d 'Who gets the rights: `User:NAME`, `Group:NAME`, `ServiceAccount:[NAMESPACE:]NAME`, or the NAME of a service account in the set\'s namespace; by default the user of --as, else the service account named like the set' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s n -l namespace -d 'Namespace of the parent, and of manifests that name none' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s o -l output -d 'Print a document or names instead of lines for people' -r -f -a "json\t'One document'
+yaml\t'One document'
+name\t'Names alone, a line each'"
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
+always\t'Always'
+never\t'Never'"
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l context -d 'Context of the kubeconfig to use' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l cluster -d 'Cluster of the kubeconfig to use' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l user -d 'User of the kubeconfig to use' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l as -d 'User to impersonate' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l as-group -d 'Group to impersonate; may be repeated' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s s -l server -d 'Address of the API server' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l token -d 'Bearer token' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l certificate-authority -d 'File of the certificate authority' -r -F
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l client-certificate -d 'File of the client certificate' -r -F
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l client-key -d 'File of the client certificate\'s key' -r -F
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s R -l recursive -d 'Look into directories of directories, too'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s q -l quiet -d 'Tell only errors'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l no-progress -d 'Draw no progress bars'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l insecure-skip-tls-verify -d 'Believe any server'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -s n -l namespace -d 'Namespace of the parent, and of manifests that name none' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -s o -l output -d 'Print a document or names instead of lines for people' -r -f -a "json\t'One document'
 yaml\t'One document'

@@ -36,6 +36,9 @@ pub enum Command {
     List(List),
     /// Show one set: its parent, its record, its members
     View(View),
+    /// Print the least rights with which a set can be applied from its manifests
+    #[command(after_help = RBAC_EXAMPLES)]
+    Rbac(Rbac),
     /// Print the completion script of a shell
     Completion {
         /// The shell
@@ -55,6 +58,14 @@ Examples:
 
   # The same with a ConfigMap as parent, from standard input
   kustomize build . | kubectl applyset apply configmap/web -n shop -f -";
+
+const RBAC_EXAMPLES: &str = "\
+Examples:
+  # Let the ServiceAccount web in namespace shop apply the set \"web\"
+  kubectl applyset rbac web -n shop -f manifests/ | kubectl apply -f -
+
+  # The same for a user
+  kubectl applyset rbac web -n shop -f manifests/ --subject User:jane";
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]
@@ -230,6 +241,22 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+}
+
+/// `rbac`
+#[derive(Debug, Args)]
+pub struct Rbac {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// Who gets the rights: `User:NAME`, `Group:NAME`, `ServiceAccount:[NAMESPACE:]NAME`, or the
+    /// NAME of a service account in the set's namespace; by default the user of --as, else the
+    /// service account named like the set
+    #[arg(long, value_name = "[KIND:]NAME")]
+    pub subject: Option<String>,
 }
 
 /// `--dry-run`

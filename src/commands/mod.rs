@@ -5,6 +5,7 @@
 mod apply;
 mod list;
 mod opening;
+mod rbac;
 mod situation;
 mod view;
 
@@ -32,6 +33,7 @@ pub fn run(cli: &Cli) -> Exit {
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
+        Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
     };
     outcome.unwrap_or_else(|error| {

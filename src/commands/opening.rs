@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::apiserver::ApiServer;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
-use crate::connection::Connection;
+use crate::connection::{Connection, ConnectionOptions};
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
 use crate::identity::GroupKind;
@@ -35,7 +35,21 @@ pub(super) struct OpenedSet {
 
 /// Sets the connection up; nothing is sent yet.
 pub(super) async fn connect(shared: &Shared) -> Result<Connection, Error> {
-    let mut connection = options::connection(&shared.connection)?.connect().await?;
+    connect_with(options::connection(&shared.connection)?, shared).await
+}
+
+/// The same as the user of the kubeconfig, whoever else `--as` names.
+pub(super) async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Error> {
+    let options = ConnectionOptions {
+        impersonate: None,
+        impersonate_groups: Vec::new(),
+        ..options::connection(&shared.connection)?
+    };
+    connect_with(options, shared).await
+}
+
+async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Connection, Error> {
+    let mut connection = options.connect().await?;
     if let Some(namespace) = &shared.namespace {
         if !crate::applyset::record::is_dns_label(namespace) {
             return Err(Error::Usage {

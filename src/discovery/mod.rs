@@ -101,6 +101,12 @@ impl Discovery {
         Self::indexed(resources, failures)
     }
 
+    /// A server that serves exactly these resources, in this order.
+    #[cfg(test)]
+    pub(crate) fn of(resources: Vec<Resource>) -> Self {
+        Self::indexed(resources, Vec::new())
+    }
+
     fn indexed(resources: Vec<Resource>, failures: Vec<FailedVersion>) -> Self {
         let mut by_kind: Vec<usize> = (0..resources.len()).collect();
         by_kind.sort_by_key(|&position| (resources[position].kind.as_str(), position));

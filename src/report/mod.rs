@@ -11,6 +11,7 @@ mod sets;
 use std::io::{self, Write as _};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub use document::{Report, SetDocument};
 pub use sets::{ListDocument, SetListing, ViewDocument};
@@ -18,6 +19,7 @@ pub use sets::{ListDocument, SetListing, ViewDocument};
 use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Summary};
 use crate::execute::DryRun;
+use crate::identity::GroupVersionKind;
 use crate::plan::Refusal;
 use crate::wording::printable;
 use progress::Bars;
@@ -234,6 +236,31 @@ pub fn data<T: Serialize>(
         Format::Json => print(&json(document)),
         Format::Yaml => print(&yaml(document)),
     }
+}
+
+/// Prints objects of the API for `kubectl apply`: YAML documents, or one JSON List.
+pub fn objects(objects: &[Value], style: Style) {
+    match style.format {
+        Format::Lines | Format::Yaml => {
+            for object in objects {
+                print("---");
+                print(&yaml(object));
+            }
+        }
+        Format::Json => print(&json(
+            &json!({"apiVersion": "v1", "kind": "List", "items": objects}),
+        )),
+        Format::Names => objects
+            .iter()
+            .filter_map(object_name)
+            .for_each(|name| print(&name)),
+    }
+}
+
+fn object_name(object: &Value) -> Option<String> {
+    let text = |pointer| object.pointer(pointer)?.as_str();
+    let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
+    Some(gvk.group_kind().object_name(text("/metadata/name")?))
 }
 
 /// Prints a text, such as a completion script, as it is.

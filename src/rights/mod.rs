@@ -1,15 +1,20 @@
 //! Rights on the API server as values: which a run needs for what it is about to
-//! write.
+//! write, which a set needs for all its life, and the RBAC objects that grant them.
 //!
 //! Pure. Whether the user has them is asked in `observe::rights`; what is written was
 //! decided in `plan`.
 
+mod beyond;
+mod ever;
 mod now;
+mod roles;
 mod rules;
 
 use std::fmt;
 
+pub use ever::{Past, needed_ever};
 pub use now::{Needed, needed_now};
+pub use roles::{Subject, name, objects};
 pub use rules::{Rule, Rules};
 
 use crate::discovery::Resource;
@@ -27,6 +32,12 @@ pub enum Verb {
     Patch,
     /// Delete one object.
     Delete,
+    /// Refer to a role in a binding without having the rights that it gives.
+    Bind,
+    /// Write into a role rights that one does not have.
+    Escalate,
+    /// Vouch for a signer in a `ClusterTrustBundle`.
+    Attest,
 }
 
 impl Verb {
@@ -38,6 +49,9 @@ impl Verb {
             Self::Create => "create",
             Self::Patch => "patch",
             Self::Delete => "delete",
+            Self::Bind => "bind",
+            Self::Escalate => "escalate",
+            Self::Attest => "attest",
         }
     }
 }

@@ -1,0 +1,106 @@
+//! `rbac`: the least rights with which a set can be applied from its manifests, as
+//! RBAC objects to look through and to apply.
+
+use std::collections::BTreeSet;
+
+use super::opening::{self, Cluster, OpenedSet};
+use crate::applyset::Tooling;
+use crate::cli::{Rbac, Shared};
+use crate::desired::{self, Desired};
+use crate::error::{Error, Exit};
+use crate::inspect::{self, FoundSet};
+use crate::options::{self, RbacOptions};
+use crate::rights::{self, Past, Right, Verb};
+use crate::wording::counted;
+use crate::{manifest, report};
+
+/// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
+/// rights, and need not have any yet.
+pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
+    let style = options::style(shared);
+    let options = RbacOptions::new(arguments, shared)?;
+    let manifests = manifest::read(&options.sources, options.recursion)?;
+    let cluster = opening::discover(opening::connect_as_oneself(shared).await?, &manifests).await?;
+    let opened = opening::open(&cluster, &options.set, Tooling::ours(), &manifests).await?;
+    let desired = desired::resolve(manifests, opened.target(&cluster))?;
+    let mut notes = Vec::new();
+    let past = match read_past(&cluster, &opened, usize::from(shared.concurrency)).await {
+        Err(error) if is_forbidden(&error) => {
+            notes.push(format!("{error}; the rights are those for the manifests alone"));
+            Past::default()
+        }
+        past => past?,
+    };
+    let rights = rights::needed_ever(&opened.set, &opened.resource, &desired, &past, &cluster.discovery);
+    notes.extend(remarks(&rights, &desired));
+    for note in &notes {
+        report::note(note, style);
+    }
+    let name = rights::name(&opened.set.parent);
+    let namespace = opened
+        .set
+        .parent
+        .namespace
+        .as_deref()
+        .unwrap_or(&cluster.namespace);
+    let objects = rights::objects(&name, &rights, &options.subject, namespace);
+    report::objects(&objects, style);
+    Ok(Exit::Done)
+}
+
+async fn read_past(cluster: &Cluster, opened: &OpenedSet, concurrency: usize) -> Result<Past, Error> {
+    let Some(parent) = opening::read_parent(&cluster.server, opened).await? else {
+        return Ok(Past::default());
+    };
+    let mut sets = [FoundSet::new(opened.set.parent.clone(), &parent)];
+    let places = inspect::places(&sets, &cluster.discovery);
+    opening::find_members(cluster, &mut sets, concurrency).await?;
+    let [set] = sets;
+    Ok(Past {
+        places,
+        members: set.members,
+    })
+}
+
+fn is_forbidden(error: &Error) -> bool {
+    match error {
+        Error::Read { error, .. } => error.is(http::StatusCode::FORBIDDEN),
+        Error::List { error, .. } => error.is_forbidden(),
+        _ => false,
+    }
+}
+
+/// What people should know before they grant this.
+fn remarks(rights: &BTreeSet<Right>, desired: &Desired) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let used: BTreeSet<&str> = rights
+        .iter()
+        .filter_map(|right| right.namespace.as_deref())
+        .collect();
+    let brought: Vec<&str> = desired.namespaces().filter(|name| used.contains(name)).collect();
+    if !brought.is_empty() {
+        remarks.push(format!(
+            "a Role needs its namespace: unless they exist, create first what the manifests bring: {}",
+            brought.join(", ")
+        ));
+    }
+    if desired.namespaces().next().is_some() {
+        remarks.push(
+            "to prune a namespace will need --allow-data-loss: what else is in it can only be told by one who may list everything"
+                .to_owned(),
+        );
+    }
+    let powerful: Vec<String> = rights
+        .iter()
+        .filter(|right| matches!(right.verb, Verb::Bind | Verb::Escalate))
+        .map(ToString::to_string)
+        .collect();
+    if !powerful.is_empty() {
+        remarks.push(format!(
+            "{} let the subject give away rights that it does not have: {}; whoever has the rights of these roles can do without",
+            counted(powerful.len(), "grant"),
+            powerful.join(", ")
+        ));
+    }
+    remarks
+}
