@@ -6,4 +6,5 @@ mod parents;
 mod places;
 mod pruning;
 mod record;
+mod rights;
 mod sources;
