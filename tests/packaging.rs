@@ -85,3 +85,18 @@ fn the_plugin_manifest_is_of_this_version() {
         assert!(archive.contains(&path), "{archive}");
     }
 }
+
+/// Loads the script that people load and presses Tab behind `apply --pru`.
+#[test]
+#[cfg(unix)]
+fn bash_completes_the_flags_of_a_command() {
+    let press_tab = r#"
+        source completions/kubectl-applyset.bash
+        COMP_WORDS=(kubectl-applyset apply --pru) COMP_CWORD=2
+        "$(complete -p kubectl-applyset | sed 's/.*-F \([^ ]*\).*/\1/')" kubectl-applyset --pru apply
+        echo "${COMPREPLY[*]}"
+    "#;
+    let mut bash = Command::new("bash");
+    let answer = succeed(bash.args(["--norc", "-ec", press_tab]).current_dir(CHECKOUT));
+    assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "--prune");
+}
