@@ -12,9 +12,8 @@ use clap_complete::Shell;
 #[command(
     name = "kubectl-applyset",
     bin_name = "kubectl applyset",
-    version,
+    version = concat!("v", env!("CARGO_PKG_VERSION")),
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub struct Cli {
@@ -76,7 +75,7 @@ pub struct Shared {
     /// Print a document or names instead of lines for people
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub output: Option<OutputFormat>,
-    /// Tell more of what happens; twice tells every request
+    /// Tell more: the phases of the run, and why each member is sent
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
     /// Tell only errors

@@ -2,6 +2,8 @@
 //!
 //! What is said over the connection is the business of `apiserver`.
 
+#![expect(clippy::disallowed_types, reason = "clients are made here")]
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,6 +75,14 @@ pub enum ConnectionError {
     /// The kubeconfig cannot be used.
     #[error("the kubeconfig cannot be used: {0}")]
     Kubeconfig(#[from] KubeconfigError),
+    /// A file named by flag or environment cannot be read.
+    #[error("the kubeconfig {} cannot be read: {error}", path.display())]
+    UnreadableKubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// Neither a kubeconfig nor the environment of a Pod.
     #[error("there is no kubeconfig, and this is not a Pod of a cluster")]
     NoConfiguration,
@@ -99,6 +109,7 @@ impl ConnectionError {
             Self::Kubeconfig(_) => {
                 "`kubectl config get-contexts` shows the contexts that there are".to_owned()
             }
+            Self::UnreadableKubeconfig { .. } => "check --kubeconfig".to_owned(),
             Self::NoConfiguration => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
             Self::Client(_) => "`kubectl cluster-info` uses the same kubeconfig".to_owned(),
@@ -146,7 +157,13 @@ impl ConnectionOptions {
 
     fn kubeconfig(&self) -> Result<Option<Kubeconfig>, ConnectionError> {
         if let Some(path) = &self.kubeconfig {
-            return Ok(Some(Kubeconfig::read_from(path)?));
+            return match Kubeconfig::read_from(path) {
+                Ok(kubeconfig) => Ok(Some(kubeconfig)),
+                Err(KubeconfigError::ReadConfig(error, path)) => {
+                    Err(ConnectionError::UnreadableKubeconfig { path, error })
+                }
+                Err(error) => Err(error.into()),
+            };
         }
         match Kubeconfig::read() {
             Ok(kubeconfig) => Ok(Some(kubeconfig)),

@@ -200,10 +200,10 @@ fn request(error: &ApiError) -> String {
 }
 
 fn request_hint(error: &ApiError) -> String {
-    match &error.kind {
+    match &*error.kind {
         ApiErrorKind::Status(status) => match status.code {
             401 => "log in again, or check --token and the user of the kubeconfig's context".to_owned(),
-            403 => "ask for the missing right; `kubectl auth can-i --list` shows those that you have".to_owned(),
+            403 => "`kubectl applyset rbac SET -f …` prints the rights that a set needs".to_owned(),
             _ => "`kubectl version` shows whether the server answers at all".to_owned(),
         },
         ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => {

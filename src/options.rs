@@ -318,24 +318,42 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     })
 }
 
-/// A duration as Go writes it, in seconds, minutes and hours; a bare number is seconds.
+/// A duration as Go writes it (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
 fn duration(text: &str) -> Result<Duration, Error> {
     let invalid = || Error::Usage {
         message: format!("--request-timeout {text:?} is no duration"),
         hint: "write 30s, 2m or 1h".to_owned(),
     };
-    let (number, unit) = match text.find(|character: char| !character.is_ascii_digit()) {
-        Some(end) => text.split_at(end),
-        None => (text, "s"),
-    };
-    let factor = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(invalid()),
-    };
-    let number: u32 = number.parse().map_err(|_| invalid())?;
-    Ok(Duration::from_secs(u64::from(number) * factor))
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(u64::from(seconds)));
+    }
+    let mut total = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end_of_number = rest
+            .find(|character: char| character.is_ascii_alphabetic())
+            .ok_or_else(invalid)?;
+        let (number, behind) = rest.split_at(end_of_number);
+        let end_of_unit = behind
+            .find(|character: char| !character.is_ascii_alphabetic())
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end_of_unit);
+        let seconds = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(invalid()),
+        };
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(invalid)?;
+        total += number * seconds;
+        rest = behind;
+    }
+    Duration::try_from_secs_f64(total)
+        .ok()
+        .filter(|_| !text.is_empty())
+        .ok_or_else(invalid)
 }
 
 /// Reads the flags that say how results are shown.

@@ -4,6 +4,8 @@
 //! It knows HTTP and Kubernetes' Status, and nothing of ApplySets. How the
 //! connection is made (kubeconfig, credentials) is the business of `connection`.
 
+#![expect(clippy::disallowed_types, reason = "the one door to the API server")]
+
 mod status;
 
 use std::sync::Arc;
@@ -55,7 +57,7 @@ pub struct ApiError {
     pub path: String,
     /// What went wrong.
     #[source]
-    pub kind: ApiErrorKind,
+    pub kind: Box<ApiErrorKind>,
 }
 
 /// Why a request did not succeed.
@@ -83,7 +85,7 @@ pub enum ApiErrorKind {
 impl ApiError {
     /// The HTTP status, where the server answered at all.
     pub fn status(&self) -> Option<&Status> {
-        match &self.kind {
+        match &*self.kind {
             ApiErrorKind::Status(status) => Some(status),
             _ => None,
         }
@@ -149,7 +151,7 @@ impl ApiServer {
                 return Err(ApiError {
                     method: call.method,
                     path: call.path,
-                    kind: failure.kind,
+                    kind: Box::new(failure.kind),
                 });
             }
             tokio::time::sleep(failure.retry_after.unwrap_or(pause).min(LONGEST_PAUSE)).await;

@@ -26,6 +26,12 @@ impl Place<'_> {
     }
 }
 
+/// Whether objects of this kind are compared by the tables below rather than by the
+/// definition of a custom resource.
+pub fn is_built_in(api_version: &str, kind: &str) -> bool {
+    Place { api_version, kind }.is_built_in()
+}
+
 /// How maps of this name are owned.
 pub(super) fn map_named(name: &str) -> Relation {
     named(name, ATOMIC_MAPS, GRANULAR_MAPS)

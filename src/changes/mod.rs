@@ -66,6 +66,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use kinds::is_built_in;
 pub use shape::Definition;
 
 /// What to do with an object of the manifests that is live already.

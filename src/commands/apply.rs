@@ -10,7 +10,7 @@ use crate::desired::{self, Desired, Target};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event};
 use crate::execute::{DryRun, Execution, Interrupt};
-use crate::manifest::{self, Manifest, Source};
+use crate::manifest::Source;
 use crate::observe;
 use crate::options::{self, ApplyOptions, TakeOver};
 use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Refusal};
@@ -21,7 +21,6 @@ use crate::rights;
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
     let started = Instant::now();
     let options = ApplyOptions::new(arguments, shared)?;
-    let manifests = manifest::read(&options.sources, options.recursion)?;
     let connection = opening::connect(shared).await?;
     let server = connection.server.clone();
     let mut run = Run {
@@ -30,7 +29,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
         interrupt: listen(),
         is_interactive: options.is_interactive && !options.sources.contains(&Source::StandardInput),
     };
-    let outcome = run.apply(connection, manifests, &options).await;
+    let outcome = run.apply(connection, &options).await;
     let seconds = started.elapsed().as_secs_f64();
     let error = outcome.as_ref().err();
     if error.is_none_or(|error| error.exit() != Exit::Usage) {
@@ -53,13 +52,9 @@ struct Run {
 }
 
 impl Run {
-    async fn apply(
-        &mut self,
-        connection: Connection,
-        manifests: Vec<Manifest>,
-        options: &ApplyOptions,
-    ) -> Result<Ending, Error> {
-        let cluster = opening::discover(connection, &manifests).await?;
+    async fn apply(&mut self, connection: Connection, options: &ApplyOptions) -> Result<Ending, Error> {
+        let (cluster, manifests) =
+            opening::discover_with(connection, options.sources.clone(), options.recursion).await?;
         let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;
         self.set = SetDocument::from(&opened.set);
         let desired = desired::resolve(manifests, opened.target(&cluster))?;

@@ -11,7 +11,7 @@ use crate::report::{self, ListDocument, SetListing};
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
     let style = options::style(shared);
-    let cluster = opening::discover(opening::connect(shared).await?, &[]).await?;
+    let cluster = opening::discover(opening::connect(shared).await?).await?;
     let mut warnings = Vec::new();
     let kinds = opening::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then_some(cluster.namespace.as_str());

@@ -17,6 +17,14 @@ use crate::{options, report};
 
 /// Runs what was typed, prints what there is to print, and says how it ended.
 pub fn run(cli: &Cli) -> Exit {
+    let exit = run_command(cli);
+    if exit == Exit::Done && report::has_lost_output() {
+        return Exit::Failed;
+    }
+    exit
+}
+
+fn run_command(cli: &Cli) -> Exit {
     let outcome = match &cli.command {
         Command::Version => {
             report::text(concat!(
@@ -46,7 +54,9 @@ pub fn run(cli: &Cli) -> Exit {
 pub fn completion(shell: clap_complete::Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    // clap_complete 4.6 writes the labels of subcommands in two spellings where the name of
+    // the program and that of the command differ, and then completes nothing behind them.
+    String::from_utf8_lossy(&script).replace("kubectl__subcmd__applyset", "kubectl__applyset")
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use serde_json::Value;
 
 use crate::apiserver::ApiServer;
@@ -13,7 +14,7 @@ use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::inspect::{self, FoundSet};
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::observe::{self, Live, ParentObject, Selector};
 use crate::options::{self, SetReference};
 use crate::plan::Set;
@@ -62,22 +63,37 @@ async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Con
     Ok(connection)
 }
 
-/// Asks the server what it serves, and adds what the manifests will make it serve.
-pub(super) async fn discover(connection: Connection, manifests: &[Manifest]) -> Result<Cluster, Error> {
-    let discovery = discovery::fetch(&connection.server).await?;
+/// Asks the server what it serves.
+pub(super) async fn discover(connection: Connection) -> Result<Cluster, Error> {
+    Ok(Cluster {
+        discovery: discovery::fetch(&connection.server).await?,
+        server: connection.server,
+        namespace: connection.namespace,
+    })
+}
+
+/// Reads the manifests while the server tells what it serves, and adds what the manifests
+/// will make it serve. Wrong manifests are told first, whatever the server says.
+pub(super) async fn discover_with(
+    connection: Connection,
+    sources: Vec<Source>,
+    recursion: Recursion,
+) -> Result<(Cluster, Vec<Manifest>), Error> {
+    let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
+    let (manifests, cluster) = join(reading, discover(connection)).await;
+    let manifests = match manifests {
+        Ok(manifests) => manifests?,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    };
+    let mut cluster = cluster?;
     let brings_kinds = manifests
         .iter()
         .any(|manifest| manifest.gvk.kind == "CustomResourceDefinition");
-    let discovery = if brings_kinds {
-        discovery.with_custom_resources(manifests.iter().map(|manifest| &manifest.object))
-    } else {
-        discovery
-    };
-    Ok(Cluster {
-        server: connection.server,
-        discovery,
-        namespace: connection.namespace,
-    })
+    if brings_kinds {
+        let objects = manifests.iter().map(|manifest| &manifest.object);
+        cluster.discovery = cluster.discovery.with_custom_resources(objects);
+    }
+    Ok((cluster, manifests))
 }
 
 /// Finds out which object a set reference means, and whether it may be a parent.

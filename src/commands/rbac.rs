@@ -10,17 +10,17 @@ use crate::desired::{self, Desired};
 use crate::error::{Error, Exit};
 use crate::inspect::{self, FoundSet};
 use crate::options::{self, RbacOptions};
+use crate::report;
 use crate::rights::{self, Past, Right, Verb};
 use crate::wording::counted;
-use crate::{manifest, report};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
 /// rights, and need not have any yet.
 pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
     let style = options::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
-    let manifests = manifest::read(&options.sources, options.recursion)?;
-    let cluster = opening::discover(opening::connect_as_oneself(shared).await?, &manifests).await?;
+    let connection = opening::connect_as_oneself(shared).await?;
+    let (cluster, manifests) = opening::discover_with(connection, options.sources, options.recursion).await?;
     let opened = opening::open(&cluster, &options.set, Tooling::ours(), &manifests).await?;
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
     let mut notes = Vec::new();

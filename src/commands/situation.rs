@@ -6,18 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures_util::future::{join, try_join_all};
 use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
 use crate::apiserver::ApiServer;
 use crate::applyset::{PART_OF_LABEL, ParentIdentity};
-use crate::changes::{self, Reason, Verdict};
+use crate::changes::{self, Definition, Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{self, Live, ParentObject, Places, Selector};
-use crate::plan::{self, Observed, ParentPolicy, Policy, Standing};
+use crate::observe::{self, Live, NamespaceState, ParentObject, Places, Presence, Selector};
+use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing};
 use crate::wording::counted;
 
 /// What the user allows, as far as it says what has to be read.
@@ -50,16 +51,21 @@ pub(super) async fn read(
     rules: Rules<'_>,
 ) -> Result<Situation, Error> {
     let server = &cluster.server;
-    let parent = opening::read_parent(server, opened).await?;
-    let standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
+    let (parent, namespaces) = join(
+        opening::read_parent(server, opened),
+        read_namespaces(server, opened, desired),
+    )
+    .await;
+    let parent = parent?;
+    let namespaces = namespaces?;
+    let mut standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
     check_custom_parent(opened, parent.as_ref(), desired)?;
-    let (standing, home) = match &parent {
-        Some(_) => (standing, Home::Exists),
-        None => read_home(server, opened, standing).await?,
-    };
+    check_namespaces(opened, desired, &namespaces)?;
+    if parent.is_none() && was_interrupted(opened, &namespaces) {
+        standing = Standing::resumed(&opened.set);
+    }
     let survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
     let (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
-    check_namespaces(server, opened, home, desired, &members).await?;
 
     let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
     if parent.is_none() && !members.is_empty() {
@@ -77,6 +83,11 @@ pub(super) async fn read(
         others,
         other_parents,
         comparisons,
+        terminating_namespaces: namespaces
+            .into_iter()
+            .filter(|(_, state)| state.presence == Presence::Terminating)
+            .map(|(name, _)| name)
+            .collect(),
         contents: BTreeMap::new(),
         parent_annotations: parent
             .as_ref()
@@ -94,6 +105,33 @@ pub(super) async fn read(
         observed,
         warnings,
     })
+}
+
+/// Reads the namespaces of the manifests and of the parent.
+async fn read_namespaces(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    desired: &Desired,
+) -> Result<BTreeMap<String, NamespaceState>, Error> {
+    let wanted = desired
+        .members
+        .iter()
+        .filter_map(|member| member.key.namespace.as_deref());
+    let names = wanted.chain(opened.set.parent.namespace.as_deref()).collect();
+    let found = observe::namespaces(server, &names).await;
+    found.map_err(|(place, error)| Error::List { place, error })
+}
+
+/// An interrupted run may have made the parent's namespace as a member of the set, and
+/// been stopped before it could record that. Then this run starts from there.
+fn was_interrupted(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> bool {
+    let home = opened
+        .set
+        .parent
+        .namespace
+        .as_ref()
+        .and_then(|name| namespaces.get(name));
+    home.is_some_and(|state| state.part_of.as_deref() == Some(opened.set.id.as_str()))
 }
 
 /// Finds objects of the manifests that are members of other sets. Nothing is asked where
@@ -165,6 +203,33 @@ fn vanished(kind: &GroupKind) -> String {
     format!("the server has no kind {kind} any more; it leaves the set's record")
 }
 
+/// Reads the CRDs of the custom resources that are going to be compared: only they tell
+/// which of their maps and lists are one value.
+async fn read_definitions(
+    server: &ApiServer,
+    places: &Places,
+    desired: &Desired,
+) -> Result<HashMap<GroupKind, Value>, Error> {
+    let compared: BTreeSet<&GroupKind> = desired
+        .members
+        .iter()
+        .map(|member| &member.key.group_kind)
+        .collect();
+    let is_custom = |resource: &&Arc<Resource>| {
+        compared.contains(&resource.group_kind())
+            && !changes::is_built_in(&resource.api_version(), &resource.kind)
+    };
+    let reads = places.resources.iter().filter(is_custom).map(async |resource| {
+        let read = observe::definition(server, resource).await;
+        let definition = read.map_err(|error| Error::Read {
+            what: format!("the definition of {}", resource.group_kind()),
+            error,
+        })?;
+        Ok::<_, Error>(definition.map(|definition| (resource.group_kind(), definition)))
+    });
+    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+}
+
 /// Lists the members, and compares each with its manifest while its page is at hand.
 async fn read_members(
     server: &ApiServer,
@@ -182,14 +247,16 @@ async fn read_members(
         .iter()
         .map(|member| (&member.key, member))
         .collect();
+    let definitions = read_definitions(server, places, desired).await?;
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let live = Live::of(item, resource)?;
         let verdict = wanted.get(&live.key).map(|member| {
-            if member.resource.version == resource.version {
-                changes::compare(&member.object, item, rules.field_manager, None)
-            } else {
-                Verdict::Send(Reason::OtherVersion)
+            if member.resource.version != resource.version {
+                return Verdict::Send(Reason::OtherVersion);
             }
+            let definition = definitions.get(&live.key.group_kind);
+            let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
+            changes::compare(&member.object, item, rules.field_manager, definition.as_ref())
         });
         Some((live, verdict))
     };
@@ -210,84 +277,42 @@ async fn read_members(
     Ok((members, comparisons))
 }
 
-/// The namespace of a parent that is not there yet; `None` where the namespace is not
-/// there either.
-///
-/// An interrupted run may have made that namespace as a member of the set, and been
-/// stopped before it could record that. Then this run starts from there.
-async fn read_home(
-    server: &ApiServer,
+/// Refuses namespaces that neither exist nor come with the manifests, and a parent in a
+/// namespace that is on its way out.
+fn check_namespaces(
     opened: &OpenedSet,
-    standing: Standing,
-) -> Result<(Standing, Home), Error> {
-    let Some(namespace) = opened.set.parent.namespace.as_deref() else {
-        return Ok((standing, Home::Exists));
-    };
-    let found = observe::namespaces(server, &BTreeSet::from([namespace])).await;
-    let found = found.map_err(|(place, error)| Error::List { place, error })?;
-    Ok(match found.get(namespace) {
-        None => (standing, Home::Missing),
-        Some(part_of) if part_of.as_deref() == Some(opened.set.id.as_str()) => {
-            (Standing::resumed(&opened.set), Home::Exists)
-        }
-        Some(_) => (standing, Home::Exists),
-    })
-}
-
-/// Whether the parent has a namespace to live in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Home {
-    Exists,
-    Missing,
-}
-
-/// Refuses namespaces that neither exist nor come with the manifests. Those that hold
-/// the parent or a member are known to exist, so a settled set asks nothing here.
-async fn check_namespaces(
-    server: &ApiServer,
-    opened: &OpenedSet,
-    home: Home,
     desired: &Desired,
-    members: &[Live],
+    namespaces: &BTreeMap<String, NamespaceState>,
 ) -> Result<(), Error> {
-    let parent_namespace = opened.set.parent.namespace.as_deref();
-    let mut known: BTreeSet<&str> = members
-        .iter()
-        .filter_map(|live| live.key.namespace.as_deref())
-        .collect();
-    known.extend(desired.namespaces());
-    let mut missing = Vec::new();
-    if let Some(namespace) = parent_namespace {
-        let is_known = !known.insert(namespace);
-        if home == Home::Missing && !is_known {
-            missing.push(MissingNamespace {
-                namespace: namespace.to_owned(),
-                wanted_by: None,
-            });
-        }
+    let home = opened.set.parent.namespace.as_deref();
+    if let Some(home) = home
+        && namespaces
+            .get(home)
+            .is_some_and(|state| state.presence == Presence::Terminating)
+    {
+        let namespace = home.to_owned();
+        return Err(Error::Refused(vec![Refusal::HomeTerminating { namespace }]));
     }
-    let mut wanted = BTreeMap::new();
+    let coming: BTreeSet<&str> = desired.namespaces().collect();
+    let is_missing = |namespace: &&str| !namespaces.contains_key(*namespace) && !coming.contains(namespace);
+    let mut wanted: BTreeMap<&str, _> = BTreeMap::new();
     for member in &desired.members {
-        if let Some(namespace) = member
-            .key
-            .namespace
-            .as_deref()
-            .filter(|namespace| !known.contains(namespace))
-        {
-            wanted.entry(namespace).or_insert(member);
+        if let Some(namespace) = member.key.namespace.as_deref().filter(is_missing) {
+            wanted
+                .entry(namespace)
+                .or_insert_with(|| Some((member.position.clone(), member.key.clone())));
         }
     }
-    let found = observe::namespaces(server, &wanted.keys().copied().collect()).await;
-    let found = found.map_err(|(place, error)| Error::List { place, error })?;
-    missing.extend(
-        wanted
-            .into_iter()
-            .filter(|(namespace, _)| !found.contains_key(*namespace))
-            .map(|(namespace, member)| MissingNamespace {
-                namespace: namespace.to_owned(),
-                wanted_by: Some((member.position.clone(), member.key.clone())),
-            }),
-    );
+    if let Some(home) = home.filter(is_missing) {
+        wanted.insert(home, None);
+    }
+    let missing: Vec<MissingNamespace> = wanted
+        .into_iter()
+        .map(|(namespace, wanted_by)| MissingNamespace {
+            namespace: namespace.to_owned(),
+            wanted_by,
+        })
+        .collect();
     if missing.is_empty() {
         Ok(())
     } else {

@@ -11,7 +11,7 @@ use crate::report::{self, ViewDocument};
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
     let reference = SetReference::new(&arguments.set)?;
-    let cluster = opening::discover(opening::connect(shared).await?, &[]).await?;
+    let cluster = opening::discover(opening::connect(shared).await?).await?;
     let opened = opening::open(&cluster, &reference, Tooling::ours(), &[]).await?;
     let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
         return Err(no_such_set(&opened));

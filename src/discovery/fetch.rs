@@ -50,7 +50,7 @@ impl DiscoveryError {
 
 impl From<ApiError> for DiscoveryError {
     fn from(error: ApiError) -> Self {
-        match &error.kind {
+        match &*error.kind {
             ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => Self::Unreachable(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
@@ -77,7 +77,7 @@ async fn versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiErr
     let answer = parse::root(root, &reply.body).map_err(|error| ApiError {
         method: Method::GET,
         path: path.to_owned(),
-        kind: ApiErrorKind::Unreadable(error.to_string()),
+        kind: Box::new(ApiErrorKind::Unreadable(error.to_string())),
     })?;
     match answer {
         RootAnswer::Aggregated(versions) => Ok(versions),

@@ -64,13 +64,23 @@ impl Execution<'_> {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
         if apply.standing == MemberStanding::Terminating {
-            return failed(subject, TERMINATING.to_owned());
+            return failed(subject, format!("{}: {TERMINATING}", object.position));
         }
-        match self.writing.dry_run {
+        let mut reply = match self.writing.dry_run {
             DryRun::Client => self.predict(object, subject, &apply.standing).await,
             DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
             DryRun::None => self.send_member(object, subject, &apply.standing).await,
+        };
+        if let Some(error) = &mut reply.outcome.error {
+            *error = format!("{}: {error}", object.position);
         }
+        if let MemberStanding::Member {
+            reason: Some(reason), ..
+        } = &apply.standing
+        {
+            reply.outcome.reason = reason.to_string();
+        }
+        reply
     }
 
     async fn send_member(
@@ -182,7 +192,7 @@ pub(super) fn is_conflict_with_client_side_apply(error: &ApiError) -> bool {
     })
 }
 
-const TERMINATING: &str = "it is being deleted; wait until it is gone, and run again";
+const TERMINATING: &str = "it or its namespace is being deleted; wait until that is gone, and run again";
 
 fn uid(standing: &MemberStanding) -> Option<&str> {
     match standing {

@@ -138,9 +138,27 @@ impl Execution<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        if self.writing.dry_run != DryRun::None {
-            return Ok(self.rehearse(sink).await);
+        let mut done = 0;
+        let mut counting = |event: Event| {
+            done += usize::from(matches!(event, Event::Object(_)));
+            sink(event);
+        };
+        let ending = if self.writing.dry_run == DryRun::None {
+            self.write(&mut counting).await?
+        } else {
+            self.rehearse(&mut counting).await
+        };
+        if ending == Ending::Interrupted {
+            let left = self.plan.objects().saturating_sub(done);
+            sink(Event::Warning(format!(
+                "interrupted; {} left as they are, and the same command goes on from here",
+                counted(left, "object")
+            )));
         }
+        Ok(ending)
+    }
+
+    async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
@@ -274,8 +292,10 @@ impl Execution<'_> {
     }
 
     fn tell_skips(&self, sink: &mut Sink<'_>) {
+        let mut unpruned = 0;
         for skip in &self.plan.skips {
             if skip.reason == SkipReason::PruningDisabled {
+                unpruned += 1;
                 continue;
             }
             sink(Event::Object(ObjectOutcome {
@@ -284,6 +304,12 @@ impl Execution<'_> {
                 reason: skip.reason.to_string(),
                 error: None,
             }));
+        }
+        if unpruned > 0 {
+            sink(Event::Warning(format!(
+                "{} that left the manifests stay, because of --prune=false",
+                counted(unpruned, "object")
+            )));
         }
     }
 }

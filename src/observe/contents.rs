@@ -18,7 +18,7 @@ use crate::discovery::{Discovery, KindLookup, Resource, Scope};
 pub struct Contents {
     /// Objects in it that are there to stay.
     pub objects: Vec<Live>,
-    /// Resources that could not be listed, each with the reason.
+    /// Resources that could not be listed.
     pub unknown: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub async fn contents(
                 Live::of(item, resource)
             })
             .await;
-            listed.map_err(|error| format!("{}: {error}", resource.plural))
+            listed.map_err(|_| resource.plural.clone())
         })
         .buffer_unordered(concurrency);
     let mut contents = Contents::default();

@@ -34,7 +34,7 @@ pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadat
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// A request did not succeed.
-    #[error(transparent)]
+    #[error("{}", .0.kind)]
     Request(#[from] ApiError),
     /// The list expired again and again while it was read.
     #[error("the list {path} expired {FRESH_STARTS} times while it was read")]

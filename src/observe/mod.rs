@@ -18,6 +18,6 @@ pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};
 pub use members::{Place, Places, Reach, members};
-pub use namespaces::namespaces;
-pub use parent::{ParentObject, custom_parent_kinds, is_parent_type, parent, parents};
+pub use namespaces::{NamespaceState, namespaces};
+pub use parent::{ParentObject, custom_parent_kinds, definition, is_parent_type, parent, parents};
 pub use rights::missing_rights;

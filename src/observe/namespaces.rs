@@ -3,26 +3,37 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use http::StatusCode;
+use serde::Deserialize as _;
 
+use super::Presence;
 use super::list::{ListError, METADATA_LIST, Selector, list};
 use super::members::Place;
-use super::parent::metadata;
+use super::parent::{Fields, metadata};
 use crate::apiserver::ApiServer;
-use crate::applyset::PART_OF_LABEL;
 use crate::discovery::{Origin, Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
 
-/// The part-of label of each of `names` that exists.
+/// What is known of a namespace that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceState {
+    /// The set that it is a member of.
+    pub part_of: Option<String>,
+    /// Whether it is being deleted, with everything in it.
+    pub presence: Presence,
+}
+
+/// The state of each of `names` that exists.
 ///
 /// A user who may not read namespaces is told that they all exist: the server checks
 /// that again for each object, and most users in a namespace may not read namespaces.
 pub async fn namespaces(
     server: &ApiServer,
     names: &BTreeSet<&str>,
-) -> Result<BTreeMap<String, Option<String>>, (Place, ListError)> {
+) -> Result<BTreeMap<String, NamespaceState>, (Place, ListError)> {
     let found = if names.len() < NAMESPACES_WORTH_A_LIST {
         get_each(server, names).await
     } else {
@@ -30,7 +41,7 @@ pub async fn namespaces(
     };
     match found {
         Err(error) if error.is_forbidden() => {
-            Ok(names.iter().map(|name| ((*name).to_owned(), None)).collect())
+            Ok(names.iter().map(|name| ((*name).to_owned(), UNKNOWN)).collect())
         }
         found => found.map_err(|error| {
             let place = Place {
@@ -42,48 +53,45 @@ pub async fn namespaces(
     }
 }
 
+const UNKNOWN: NamespaceState = NamespaceState {
+    part_of: None,
+    presence: Presence::Present,
+};
+
 async fn get_each(
     server: &ApiServer,
     names: &BTreeSet<&str>,
-) -> Result<BTreeMap<String, Option<String>>, ListError> {
-    let mut found = BTreeMap::new();
-    for name in names {
-        match metadata(server, &resource().path(None, Some(name))).await {
-            Ok(Some(mut fields)) => {
-                found.insert((*name).to_owned(), fields.labels.remove(PART_OF_LABEL));
-            }
-            Ok(None) => {}
-            Err(error) if error.is(StatusCode::FORBIDDEN) => {
-                found.insert((*name).to_owned(), None);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(found)
+) -> Result<BTreeMap<String, NamespaceState>, ListError> {
+    let resource = resource();
+    let gets = names.iter().map(async |name| {
+        let state = match metadata(server, &resource.path(None, Some(name))).await {
+            Ok(fields) => fields.map(|fields| fields.namespace_state()),
+            Err(error) if error.is(StatusCode::FORBIDDEN) => Some(UNKNOWN),
+            Err(error) => return Err(ListError::Request(error)),
+        };
+        Ok(state.map(|state| ((*name).to_owned(), state)))
+    });
+    let found = try_join_all(gets).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 async fn list_all(
     server: &ApiServer,
     names: &BTreeSet<&str>,
-) -> Result<BTreeMap<String, Option<String>>, ListError> {
+) -> Result<BTreeMap<String, NamespaceState>, ListError> {
     let everything = Selector {
         labels: String::new(),
         accept: METADATA_LIST,
     };
     let namespaces = resource();
     let all = list(server, &namespaces, None, &everything, |item| {
-        let metadata = item.get("metadata")?;
-        let name = metadata.get("name")?.as_str()?.to_owned();
-        let part_of = metadata
-            .get("labels")
-            .and_then(|labels| labels.get(PART_OF_LABEL)?.as_str().map(str::to_owned));
-        Some((name, part_of))
+        let name = item.pointer("/metadata/name")?.as_str()?;
+        let fields = Fields::deserialize(&item["metadata"]).ok()?;
+        names
+            .contains(name)
+            .then(|| (name.to_owned(), fields.namespace_state()))
     });
-    Ok(all
-        .await?
-        .into_iter()
-        .filter(|(name, _)| names.contains(name.as_str()))
-        .collect())
+    Ok(all.await?.into_iter().collect())
 }
 
 fn resource() -> Resource {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
-use super::{Place, Presence};
+use super::{NamespaceState, Place, Presence};
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
 use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
@@ -64,6 +65,23 @@ pub async fn parent(
     Ok(Some(ParentObject::new(identity, fields)))
 }
 
+/// Reads the CRD of a custom resource as a whole; `None` where there is none, or where
+/// the user may not read it.
+pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
+    match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
+        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
+        Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn definition_path(resource: &Resource) -> String {
+    format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+        resource.plural, resource.group
+    )
+}
+
 /// Lists the parents among the objects of the given kinds: those with an id label.
 /// `namespace` limits that to one; kinds without namespaces are listed in any case.
 /// Whether they are what they claim to be is in their `reading`.
@@ -117,20 +135,33 @@ pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, L
         origin: Origin::Served,
     };
     list(server, &definitions, None, &selector, |item| {
-        let text = |pointer| item.pointer(pointer).and_then(serde_json::Value::as_str);
+        let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
         Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
     })
     .await
+}
+
+impl Fields {
+    fn presence(&self) -> Presence {
+        match self.deletion_timestamp {
+            Some(_) => Presence::Terminating,
+            None => Presence::Present,
+        }
+    }
+
+    pub(super) fn namespace_state(&self) -> NamespaceState {
+        NamespaceState {
+            part_of: self.labels.get(PART_OF_LABEL).cloned(),
+            presence: self.presence(),
+        }
+    }
 }
 
 impl ParentObject {
     fn new(identity: &ParentIdentity, fields: Fields) -> Self {
         Self {
             reading: read(identity, &fields.labels, &fields.annotations),
-            presence: match fields.deletion_timestamp {
-                Some(_) => Presence::Terminating,
-                None => Presence::Present,
-            },
+            presence: fields.presence(),
             part_of: fields.labels.get(PART_OF_LABEL).cloned(),
             uid: fields.uid,
             resource_version: fields.resource_version,
@@ -142,11 +173,7 @@ impl ParentObject {
 /// Whether the CRD of a custom resource is labelled as one of parents, whatever the
 /// label's value; `None` where the CRD is not there.
 pub async fn is_parent_type(server: &ApiServer, resource: &Resource) -> Result<Option<bool>, ApiError> {
-    let path = format!(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
-        resource.plural, resource.group
-    );
-    let fields = metadata(server, &path).await?;
+    let fields = metadata(server, &definition_path(resource)).await?;
     Ok(fields.map(|fields| fields.labels.contains_key(IS_PARENT_TYPE_LABEL)))
 }
 
@@ -161,7 +188,7 @@ pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fi
         Err(error) => Err(ApiError {
             method: http::Method::GET,
             path: path.to_owned(),
-            kind: ApiErrorKind::Unreadable(error.to_string()),
+            kind: Box::new(ApiErrorKind::Unreadable(error.to_string())),
         }),
     }
 }

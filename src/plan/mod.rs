@@ -16,6 +16,8 @@ mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 pub use overlap::places_of_newcomers;
 pub use parent::{Confirmation, ParentPolicy, Standing, judge};
 pub use places::{Survey, SurveyError, survey};
@@ -25,10 +27,10 @@ pub use waves::Wave;
 
 use crate::applyset::parent::Pairs;
 use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
-use crate::changes::Verdict;
+use crate::changes::{Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Origin;
-use crate::identity::ObjectKey;
+use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Contents, Live, Presence};
 
 /// What the user allows and wants.
@@ -109,6 +111,8 @@ pub struct Observed {
     pub other_parents: BTreeMap<String, ParentIdentity>,
     /// What the live members that the manifests ask for are in comparison with them.
     pub comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// Namespaces that are being deleted, with everything in them.
+    pub terminating_namespaces: BTreeSet<String>,
     /// What the namespaces and kinds hold that are to be pruned; see `containers`.
     pub contents: BTreeMap<ObjectKey, Contents>,
     /// The annotations of the parent as it stands; those of the convention excepted.
@@ -169,10 +173,12 @@ pub enum MemberStanding {
         uid: String,
         /// `metadata.resourceVersion`; the same after applying means unchanged.
         resource_version: String,
+        /// Why it is not taken for unchanged.
+        reason: Option<Reason>,
         /// Whether client-side apply owns fields that have to be taken from it first.
         client_side_apply: bool,
     },
-    /// A member that is being deleted; applying it would be answered with success
+    /// A member that is being deleted, or whose namespace is; applying it would be answered with success
     /// and be undone a moment later.
     Terminating,
 }
@@ -190,6 +196,12 @@ impl Plan {
     /// How many members are applied.
     pub fn applies(&self) -> usize {
         self.prerequisites.len() + self.waves.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// How many objects a run tells about.
+    pub fn objects(&self) -> usize {
+        let is_told = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
+        self.applies() + self.unchanged.len() + self.deletions() + self.skips.iter().filter(is_told).count()
     }
 
     /// How many objects are deleted.
@@ -212,11 +224,19 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         let key = &skip.live.key;
         record_after.add_place(&key.group_kind, key.namespace.as_deref(), parent_namespace);
     }
+    let redefined = redefined_kinds(desired, observed);
     let mut applies = vec![Vec::new(); Wave::ALL.len()];
     let mut prerequisites = Vec::new();
     let mut unchanged = Vec::new();
     for (index, object) in desired.members.iter().enumerate() {
+        let is_doomed = object
+            .key
+            .namespace
+            .as_ref()
+            .is_some_and(|namespace| observed.terminating_namespaces.contains(namespace));
         if let Some(live) = members.get(&object.key)
+            && !is_doomed
+            && !redefined.contains(&object.key.group_kind)
             && is_unchanged(live, observed, policy)
         {
             unchanged.push((*live).clone());
@@ -225,8 +245,9 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         let apply = Apply {
             index,
             standing: match members.get(&object.key) {
+                _ if is_doomed => MemberStanding::Terminating,
                 None if others.contains(&object.key) => MemberStanding::OfAnotherSet,
-                live => standing(live.copied()),
+                live => standing(live.copied(), observed),
             },
         };
         if is_prerequisite(object, set) {
@@ -256,6 +277,26 @@ pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Po
     prunes.into_iter().filter(contents::is_container).collect()
 }
 
+/// Kinds whose definitions this run may change: what was compared under the old definition
+/// says nothing under the new one.
+fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
+    let is_changing =
+        |member: &&DesiredObject| observed.comparisons.get(&member.key) != Some(&Verdict::Unchanged);
+    let changing = desired.members.iter().filter(is_changing);
+    changing
+        .filter_map(|member| defined_kind(&member.object))
+        .collect()
+}
+
+/// The kind that a CRD defines; `None` for any other object.
+fn defined_kind(object: &Value) -> Option<GroupKind> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    if text("/kind") != Some("CustomResourceDefinition") {
+        return None;
+    }
+    Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+}
+
 /// Client-side apply may own fields that the manifest has lost since, and would keep
 /// them: such an object is sent in any case.
 fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
@@ -265,13 +306,17 @@ fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
         && observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged)
 }
 
-fn standing(live: Option<&Live>) -> MemberStanding {
+fn standing(live: Option<&Live>, observed: &Observed) -> MemberStanding {
     match live {
         None => MemberStanding::NotAMember,
         Some(live) if live.presence == Presence::Terminating => MemberStanding::Terminating,
         Some(live) => MemberStanding::Member {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
+            reason: match observed.comparisons.get(&live.key) {
+                Some(Verdict::Send(reason)) => Some(reason.clone()),
+                Some(Verdict::Unchanged) | None => None,
+            },
             client_side_apply: live.client_side_apply,
         },
     }
@@ -281,16 +326,9 @@ fn standing(live: Option<&Live>) -> MemberStanding {
 /// resource before its objects. Both may be members of the set that they carry.
 fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
     let key = &object.key;
-    match key.group_kind.kind.as_str() {
-        "Namespace" => key.group_kind.group.is_empty() && Some(&key.name) == set.parent.namespace.as_ref(),
-        "CustomResourceDefinition" => {
-            let names = |pointer| object.object.pointer(pointer).and_then(serde_json::Value::as_str);
-            let group_kind = &set.parent.group_kind;
-            names("/spec/group") == Some(&group_kind.group)
-                && names("/spec/names/kind") == Some(&group_kind.kind)
-        }
-        _ => false,
-    }
+    let is_home =
+        key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == set.parent.namespace.as_ref();
+    is_home || defined_kind(&object.object).as_ref() == Some(&set.parent.group_kind)
 }
 
 fn candidates(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> (Vec<Live>, Vec<Skip>) {
@@ -338,7 +376,8 @@ fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
 
 fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    let is_empty = desired.members.is_empty() && desired.parent.is_none();
+    // The parent's own manifest asks for no member: alone it is as good as none.
+    let is_empty = desired.members.is_empty() && (desired.parent.is_none() || plan.deletions() > 0);
     if is_empty && policy.empty_manifests == EmptyManifests::Refused {
         refusals.push(Refusal::EmptyManifests);
     }

@@ -44,8 +44,14 @@ pub enum Refusal {
         /// The parent.
         parent: ObjectKey,
     },
+    /// Somebody is deleting the parent's namespace.
+    #[error("the namespace {namespace} of the set's parent is being deleted")]
+    HomeTerminating {
+        /// The namespace.
+        namespace: String,
+    },
     /// There is not a single manifest.
-    #[error("the manifests hold no object, so everything in the set would be pruned")]
+    #[error("the manifests hold no member, so everything in the set would be pruned")]
     EmptyManifests,
     /// An object of the manifests is a member of another set.
     #[error("{position}: {object} belongs to {}", other_set(.parent.as_ref(), .id))]
@@ -125,8 +131,8 @@ impl Refusal {
             Self::NotAParent { .. } => {
                 "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
             }
-            Self::ParentTerminating { .. } => "wait until it is gone, and run again".to_owned(),
-            Self::EmptyManifests => "check the paths given to -f; --allow-empty prunes everything".to_owned(),
+            Self::ParentTerminating { .. } | Self::HomeTerminating { .. } => "wait until it is gone, and run again".to_owned(),
+            Self::EmptyManifests => "check what is given to -f; --allow-empty prunes everything".to_owned(),
             Self::Overlap { .. } => {
                 "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
             }
@@ -186,8 +192,8 @@ fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
     }
     if !unknown.is_empty() {
         losses.push(format!(
-            "whatever could not be looked at ({})",
-            unknown.join("; ")
+            "whatever there is of these, which could not be listed: {}",
+            unknown.join(", ")
         ));
     }
     losses.join(", and ")

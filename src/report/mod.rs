@@ -9,6 +9,7 @@ mod progress;
 mod sets;
 
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -87,6 +88,8 @@ pub struct Reporter {
     style: Style,
     dry_run: DryRun,
     bars: Bars,
+    summary: Summary,
+    /// Kept only where a document is printed in the end.
     results: Vec<ObjectOutcome>,
     warnings: Vec<String>,
 }
@@ -98,6 +101,7 @@ impl Reporter {
             style,
             dry_run,
             bars: Bars::new(style.progress),
+            summary: Summary::default(),
             results: Vec::new(),
             warnings: Vec::new(),
         }
@@ -135,10 +139,10 @@ impl Reporter {
             _ => {}
         }
         if let Some(detail) = human::detail(&outcome) {
-            let loudness = if outcome.action == Action::Failed {
-                Loudness::Quiet
-            } else {
-                Loudness::Normal
+            let loudness = match outcome.action {
+                Action::Failed => Loudness::Quiet,
+                Action::Pruned | Action::Skipped => Loudness::Normal,
+                Action::Created | Action::Configured | Action::Unchanged => Loudness::Verbose,
             };
             if self.style.loudness >= loudness {
                 let label = if outcome.action == Action::Failed {
@@ -150,7 +154,10 @@ impl Reporter {
                     .suspend(|| print_message(label, &detail, self.style.colors));
             }
         }
-        self.results.push(outcome);
+        self.summary.add(outcome.action);
+        if matches!(self.style.format, Format::Json | Format::Yaml) {
+            self.results.push(outcome);
+        }
     }
 
     fn warn(&mut self, text: String) {
@@ -166,15 +173,6 @@ impl Reporter {
             .suspend(|| print_message(human::Label::Note, text, self.style.colors));
     }
 
-    /// What was done to how many objects so far.
-    pub fn summary(&self) -> Summary {
-        let mut summary = Summary::default();
-        for outcome in &self.results {
-            summary.add(outcome.action);
-        }
-        summary
-    }
-
     /// Prints what belongs at the end of a run, however it ended.
     ///
     /// `set` is what is known of the set; `requests` counts those sent, `seconds` the
@@ -182,7 +180,7 @@ impl Reporter {
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, requests: u64, seconds: f64) {
         self.bars.clear();
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let line = human::summary(&self.summary(), self.dry_run, requests, seconds);
+            let line = human::summary(&self.summary, self.dry_run, requests, seconds);
             print_message(human::Label::Plain, &line, self.style.colors);
         }
         let report = Report::new(
@@ -265,8 +263,34 @@ fn object_name(object: &Value) -> Option<String> {
 
 /// Prints a text, such as a completion script, as it is.
 pub fn text(text: &str) {
-    // Whoever closed the pipe has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    let mut stdout = io::stdout().lock();
+    heed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Whether something that was printed as data did not get through.
+///
+/// A disk that is full must not end in exit code 0; a pipe that was closed may, since
+/// whoever closed it has read enough.
+pub fn has_lost_output() -> bool {
+    LOST_OUTPUT.load(Ordering::Relaxed)
+}
+
+/// There is one standard output, and it fails for the whole program.
+static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+fn heed(written: io::Result<()>) {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
+                print_message(
+                    human::Label::Error,
+                    &format!("standard output: {error}"),
+                    Colors::Off,
+                );
+            }
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// The table of `list`.
@@ -281,9 +305,8 @@ pub fn view_page(document: &ViewDocument) -> String {
 
 fn print(line: &str) {
     let mut stdout = io::stdout().lock();
-    // Whoever closed the pipe has read enough.
-    let _ = writeln!(stdout, "{}", printable(line.trim_end()));
-    let _ = stdout.flush();
+    let written = writeln!(stdout, "{}", printable(line.trim_end()));
+    heed(written.and_then(|()| stdout.flush()));
 }
 
 fn print_message(label: human::Label, message: &str, colors: Colors) {

@@ -3,9 +3,10 @@
 //! It is drawn only at a terminal, appears only when a phase takes long enough to
 //! wonder about, and leaves nothing behind.
 
+use std::fmt;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::Progress;
 use crate::event::{Action, Phase};
@@ -38,8 +39,12 @@ impl Bars {
         };
         let bar =
             ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
-        if let Ok(style) = ProgressStyle::with_template("{msg:>8} [{wide_bar}] {pos}/{len} {per_sec:>8}") {
-            bar.set_style(style.progress_chars("=> "));
+        if let Ok(style) = ProgressStyle::with_template("{msg:>8} [{wide_bar}] {pos}/{len} {rate:>6}") {
+            let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // A bar that cannot be written is not worth a word.
+                let _ = write!(out, "{:.0}/s", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
         bar.set_message(word);
         bar.enable_steady_tick(Duration::from_millis(500));

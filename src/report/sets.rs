@@ -162,23 +162,12 @@ pub(super) fn reference(set: &SetDocument) -> String {
 }
 
 pub(super) fn table(document: &ListDocument) -> String {
-    let header = [
-        "NAMESPACE",
-        "SET",
-        "MEMBERS",
-        "KINDS",
-        "NAMESPACES",
-        "STATUS",
-        "TOOLING",
-    ]
-    .map(str::to_owned);
+    let header = ["NAMESPACE", "SET", "MEMBERS", "STATUS", "TOOLING"].map(str::to_owned);
     let rows = document.sets.iter().map(|SetListing { summary, members }| {
         [
             summary.set.namespace.clone().unwrap_or_default(),
             reference(&summary.set),
             members.to_string(),
-            summary.group_kinds.len().to_string(),
-            summary.namespaces.len().to_string(),
             status(&summary.status).to_owned(),
             summary.set.tooling.clone().unwrap_or_default(),
         ]
