@@ -1,0 +1,173 @@
+//! Dry runs write nothing at all, and tell what the run then does.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Proxy, Run, Set, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
+    namespace, namespace_object, secret, service,
+};
+
+const FLAGS: [&str; 2] = ["--dry-run=client", "--dry-run=server"];
+
+fn outcome(run: &Run) -> [Vec<String>; 4] {
+    ["created", "configured", "pruned", "skipped"].map(|action| run.results(action))
+}
+
+/// Applies the objects in both dry runs and then for good, and asserts that the dry
+/// runs wrote nothing and told what was done.
+#[track_caller]
+fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value]) {
+    let members = cluster().members(&set.id);
+    let state = cluster().state(namespaces);
+    let predictions = FLAGS.map(|flag| {
+        let run = set.apply_with(objects, &[flag]).expect(0);
+        assert_eq!(cluster().state(namespaces), state, "{flag}");
+        assert_eq!(cluster().members(&set.id), members, "{flag}");
+        assert_eq!(run.document()["dryRun"], flag.trim_start_matches("--dry-run="));
+        outcome(&run)
+    });
+    let done = outcome(&set.apply(objects));
+    for (flag, predicted) in FLAGS.iter().zip(predictions) {
+        assert_eq!(predicted, done, "{flag}");
+    }
+    set.assert_holds(objects);
+}
+
+#[test]
+fn a_first_run_is_predicted() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let objects = [
+        config_map(&a, "one", "1"),
+        service(&b, "web", 80),
+        cluster_role(&fresh("role")),
+    ];
+    // One is there already, and becomes a member.
+    cluster().create(&config_map(&a, "taken", "1"));
+    let taken = [objects.as_slice(), &[config_map(&a, "taken", "1")]].concat();
+    assert_predicted(&set, &[&a, &b], &taken);
+}
+
+#[test]
+fn a_run_that_creates_changes_keeps_and_prunes_is_predicted() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let role = cluster_role(&fresh("role"));
+    set.apply(&[
+        config_map(&a, "kept", "1"),
+        config_map(&a, "changed", "1"),
+        config_map(&b, "dropped", "1"),
+        service(&b, "dropped", 80),
+        role,
+    ]);
+    let next = [
+        config_map(&a, "kept", "1"),
+        config_map(&a, "changed", "2"),
+        service(&a, "new", 80),
+    ];
+    assert_predicted(&set, &[&a, &b], &next);
+}
+
+#[test]
+fn a_run_that_changes_nothing_is_predicted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), service(&home, "web", 80)];
+    set.apply(&objects);
+    assert_predicted(&set, &[&home], &objects);
+}
+
+#[test]
+fn what_cannot_be_validated_yet_is_predicted_with_a_warning() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let objects = [
+        definition(&group, "Namespaced"),
+        custom_resource(&group, Some(&home), "one"),
+        namespace_object(&away),
+        config_map(&away, "two", "1"),
+    ];
+    for flag in FLAGS {
+        let before = cluster().state(&[&home]);
+        let run = set.apply_with(&objects, &[flag]).expect(0);
+        assert_eq!(run.results("created"), identities(&objects));
+        assert_eq!(cluster().state(&[&home]), before);
+        assert_eq!(cluster().live(&objects[0]), None);
+        assert_eq!(cluster().live(&objects[2]), None);
+        if flag == "--dry-run=server" {
+            assert_ne!(run.document()["warnings"], json!([]));
+        }
+    }
+}
+
+#[test]
+fn a_set_in_a_namespace_that_comes_with_the_manifests_is_predicted() {
+    let home = fresh("home");
+    let set = Set::secret(&home, "web");
+    let objects = [namespace_object(&home), config_map(&home, "one", "1")];
+    for flag in FLAGS {
+        let run = set.apply_with(&objects, &[flag]).expect(0);
+        assert_eq!(run.results("created"), identities(&objects));
+        assert_eq!(cluster().live(&objects[0]), None);
+    }
+}
+
+#[test]
+fn a_failure_is_found_by_the_server_without_writing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1"), config_map(&home, "dropped", "1")]);
+    let before = cluster().state(&[&home]);
+    let invalid = service(&home, "bad", 0);
+
+    let run = set
+        .apply_with(
+            &[config_map(&home, "one", "2"), invalid.clone()],
+            &["--dry-run=server"],
+        )
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&invalid]));
+    assert_eq!(run.results("pruned"), Vec::<String>::new());
+    assert_eq!(cluster().state(&[&home]), before);
+}
+
+#[test]
+fn a_client_dry_run_sends_no_write_and_a_server_dry_run_none_that_is_carried_out() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1"), config_map(&home, "dropped", "1")]);
+    let next = [config_map(&home, "one", "2"), config_map(&home, "new", "1")];
+    for flag in FLAGS {
+        let proxy = Proxy::transparent();
+        set.apply_through(&proxy, &next, &[flag]).expect(0);
+        let sent = proxy.sent();
+        let writes: Vec<_> = sent.iter().filter(|sent| sent.is_write()).collect();
+        if flag == "--dry-run=client" {
+            assert_eq!(writes.len(), 0);
+        } else {
+            assert_eq!(writes.len(), 3);
+        }
+        for write in writes {
+            // A DELETE with a body says so there, everything else in its query.
+            let body: Value = serde_json::from_slice(&write.body).expect("JSON");
+            let is_dry = write.path.contains("dryRun=All") || body["dryRun"] == json!(["All"]);
+            assert!(is_dry, "{write:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_with_the_parent_among_the_manifests_writes_nothing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [secret(&home, "web"), config_map(&home, "one", "1")];
+    for flag in FLAGS {
+        let before = cluster().state(&[&home]);
+        let run = set.apply_with(&objects, &[flag]).expect(0);
+        assert_eq!(run.results("created"), identities(&objects[1..]));
+        assert_eq!(cluster().state(&[&home]), before);
+    }
+}

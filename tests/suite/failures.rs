@@ -1,0 +1,239 @@
+//! Objects that the server does not take: the others are applied, nothing is pruned,
+//! the record stays wide, and the next run makes it good.
+
+use controlplane::{ControlPlane, Grant};
+use serde_json::json;
+
+use crate::support::{
+    Files, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
+    namespace_object, objects_file, service, with,
+};
+
+#[test]
+fn one_invalid_object_stops_pruning_and_nothing_else() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let first = [config_map(&b, "dropped", "1"), config_map(&a, "kept", "1")];
+    set.apply(&first);
+    let valid = config_map(&a, "kept", "2");
+    let invalid = service(&a, "bad", 0);
+
+    let run = set
+        .apply_with(
+            &[valid.clone(), invalid.clone(), cluster_role(&fresh("role"))],
+            &[],
+        )
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&invalid]));
+    assert_eq!(run.results("configured"), identities([&valid]));
+    assert_eq!(run.results("created").len(), 1);
+    assert_eq!(run.results("pruned"), Vec::<String>::new());
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    assert!(run.errors()[0].contains("service/bad"), "{}", run.stderr);
+    assert!(cluster().live(&first[0]).is_some());
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+
+    let fixed = [valid, service(&a, "bad", 80)];
+    set.apply(&fixed);
+    set.assert_holds(&fixed);
+}
+
+#[test]
+fn a_deployment_without_selector_fails_and_is_made_good() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let template = json!({
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web"}]},
+    });
+    let broken = with(
+        named("apps/v1", "Deployment", Some(&home), "web"),
+        &json!({"spec": {"template": template}}),
+    );
+    let other = config_map(&home, "one", "1");
+    let run = set.apply_with(&[broken.clone(), other.clone()], &[]).expect(1);
+    assert_eq!(run.results("failed"), identities([&broken]));
+    assert_eq!(set.members(), identities([&other]));
+
+    let selector = json!({"spec": {"selector": {"matchLabels": {"app": "web"}}}});
+    let fixed = [with(broken, &selector), other];
+    set.apply(&fixed);
+    set.assert_holds(&fixed);
+}
+
+#[test]
+fn a_field_that_the_kind_does_not_have_fails() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let misspelt = with(config_map(&home, "one", "1"), &json!({"dat": {"a": "b"}}));
+    let run = set.apply_with(&[misspelt], &[]).expect(1);
+    assert!(run.errors()[0].contains("dat"), "{}", run.stderr);
+    assert_eq!(set.members(), Vec::<String>::new());
+}
+
+fn conflict(home: &str) -> (Set, Run) {
+    let set = Set::secret(home, "web");
+    set.apply(&[config_map(home, "one", "1"), config_map(home, "dropped", "1")]);
+    cluster().apply_as("autoscaler", &config_map(home, "one", "theirs"));
+    let run = set.apply_with(&[config_map(home, "one", "2")], &[]).expect(1);
+    (set, run)
+}
+
+#[test]
+fn a_field_of_another_manager_is_not_taken() {
+    let home = namespace("home");
+    let (set, run) = conflict(&home);
+    let errors = run.errors();
+    assert_eq!(errors.len(), 1, "{}", run.stderr);
+    for text in ["configmap/one", "autoscaler", ".data.key", "--force-conflicts"] {
+        assert!(errors[0].contains(text), "no {text:?} in\n{}", run.stderr);
+    }
+    let live = cluster().live(&config_map(&home, "one", "2")).expect("it");
+    assert_eq!(live["data"]["key"], "theirs");
+    assert_eq!(set.members().len(), 2, "nothing is pruned");
+}
+
+#[test]
+fn a_field_of_another_manager_is_taken_by_force() {
+    let home = namespace("home");
+    let (set, _) = conflict(&home);
+    let objects = [config_map(&home, "one", "2")];
+    set.apply_with(&objects, &["--force-conflicts"]).expect(0);
+    set.assert_holds(&objects);
+    let live = cluster().live(&objects[0]).expect("it");
+    assert_eq!(live["data"]["key"], "2");
+}
+
+#[test]
+fn a_member_that_is_being_deleted_fails() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let held = with(
+        config_map(&home, "one", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    );
+    let objects = [held.clone(), config_map(&home, "two", "1")];
+    set.apply(&objects);
+    cluster().delete(&held);
+
+    let run = set.apply_with(&objects[..1], &[]).expect(1);
+
+    assert_eq!(run.results("failed"), identities([&held]));
+    assert!(run.errors()[0].contains("deleted"), "{}", run.stderr);
+    assert!(cluster().live(&objects[1]).is_some(), "nothing is pruned");
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
+    set.apply(&[config_map(&home, "one", "1")]);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
+}
+
+#[test]
+fn an_object_that_is_no_member_and_is_being_deleted_fails() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let held = with(
+        config_map(&home, "one", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    );
+    cluster().create(&held);
+    cluster().delete(&held);
+
+    let run = set
+        .apply_with(&[config_map(&home, "one", "1")], &["--force-conflicts"])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&held]));
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
+fn what_left_the_manifests_and_is_being_deleted_already_stays_recorded() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let held = with(
+        config_map(&b, "held", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    );
+    let kept = config_map(&a, "kept", "1");
+    set.apply(&[held.clone(), kept.clone()]);
+    cluster().delete(&held);
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.results("skipped"), identities([&held]));
+    set.assert_records(&[held.clone(), kept.clone()]);
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn a_prune_that_the_server_accepted_is_done_though_a_finalizer_holds_the_object() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let held = with(
+        config_map(&b, "held", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    );
+    let kept = config_map(&a, "kept", "1");
+    set.apply(&[held.clone(), kept.clone()]);
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.results("pruned"), identities([&held]));
+    let live = cluster().live(&held).expect("the held object");
+    assert!(live["metadata"]["deletionTimestamp"].is_string());
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
+fn a_prune_that_is_not_allowed_fails_the_run_and_the_others_are_pruned() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let objects = [
+        kept.clone(),
+        config_map(&home, "dropped", "1"),
+        service(&home, "dropped", 80),
+    ];
+    set.apply(&objects);
+    let all = json!(["get", "list", "create", "patch", "delete"]);
+    let rules = [
+        json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": all}),
+        json!({"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "create", "patch"]}),
+    ];
+    let user = ControlPlane::shared()
+        .user(&[Grant::in_namespace(home.as_str(), rules)])
+        .expect("a user");
+    let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+
+    let run = set.command(program, &files).args(["-o", "json"]).run().expect(1);
+
+    assert_eq!(run.results("pruned"), identities(&objects[1..2]));
+    assert_eq!(run.results("failed"), identities(&objects[2..]));
+    assert!(run.errors()[0].contains("service/dropped"), "{}", run.stderr);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn a_namespace_that_cannot_be_made_leaves_a_record_that_is_wide_enough() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let invalid = with(
+        namespace_object(&fresh("away")),
+        &json!({"spec": {"finalizers": ["not a finalizer"]}}),
+    );
+    let kept = config_map(&home, "kept", "1");
+    set.apply_with(&[invalid, kept.clone()], &[]).expect(1);
+    assert_eq!(set.members(), identities([&kept]));
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+}
