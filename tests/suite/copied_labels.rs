@@ -120,7 +120,7 @@ fn an_object_that_another_applier_of_ours_made_is_pruned() {
     set.apply_with(&both, &["--field-manager=pipeline"]).expect(0);
 
     let run = set
-        .apply_with(&[kept.clone()], &["--field-manager=pipeline"])
+        .apply_with(std::slice::from_ref(&kept), &["--field-manager=pipeline"])
         .expect(0);
 
     assert_eq!(run.results("pruned"), identities([&dropped]));

@@ -143,8 +143,8 @@ fn a_client_dry_run_sends_no_write_and_a_server_dry_run_none_that_is_carried_out
     for flag in FLAGS {
         let proxy = Proxy::transparent();
         set.apply_through(&proxy, &next, &[flag]).expect(0);
-        let sent = proxy.sent();
-        let writes: Vec<_> = sent.iter().filter(|sent| sent.is_write()).collect();
+        let requests = proxy.sent();
+        let writes: Vec<_> = requests.iter().filter(|sent| sent.is_write()).collect();
         if flag == "--dry-run=client" {
             assert_eq!(writes.len(), 0);
         } else {

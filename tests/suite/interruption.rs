@@ -175,7 +175,11 @@ fn a_run_that_brings_its_custom_parent_and_the_definition_can_be_killed() {
             config_map(&a, "one", "1"),
             config_map(&b, "two", "1"),
         ];
-        let fate = kill_after(writes, &set, &[members.as_slice(), &[parent.clone()]].concat());
+        let fate = kill_after(
+            writes,
+            &set,
+            &[members.as_slice(), std::slice::from_ref(&parent)].concat(),
+        );
         let mut unrecorded = set.unrecorded();
         // The parent cannot exist before its definition does.
         unrecorded.retain(|member| !member.starts_with("CustomResourceDefinition"));

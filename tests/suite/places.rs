@@ -74,7 +74,7 @@ fn custom_resources_go_together_with_their_definition() {
         definition(&group, "Namespaced"),
         custom_resource(&group, Some(&home), "one"),
     ];
-    set.apply(&[&custom[..], &[kept.clone()]].concat());
+    set.apply(&[&custom[..], std::slice::from_ref(&kept)].concat());
 
     set.apply(std::slice::from_ref(&kept));
 

@@ -23,7 +23,7 @@ fn assert_refused(set: &Set, objects: &[Value], text: &str) {
     }
 }
 
-/// A set of one ConfigMap `one`.
+/// A set of one `ConfigMap`.
 fn made(home: &str) -> Set {
     let set = Set::secret(home, "web");
     set.apply(&[config_map(home, "one", "1")]);

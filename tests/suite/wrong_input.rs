@@ -268,7 +268,7 @@ fn a_kubeconfig_that_is_not_there_or_has_no_such_context() {
     assert_eq!(cluster().live(&config_map(&home, "one", "1")), None);
 }
 
-/// A user with these verbs on Secrets and ConfigMaps of the namespace.
+/// A user with these verbs on Secrets and `ConfigMaps` of the namespace.
 fn user(home: &str, verbs: &[&str]) -> Program {
     let rule = json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": verbs});
     let user = ControlPlane::shared()

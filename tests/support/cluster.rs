@@ -107,7 +107,7 @@ impl Cluster {
         let path = super::path_of(object);
         let (collection, _) = path.rsplit_once('/').expect("a path");
         self.write(
-            Method::POST,
+            &Method::POST,
             &format!("{collection}?fieldManager=tests"),
             "application/json",
             Some(object),
@@ -127,19 +127,29 @@ impl Cluster {
 
     /// Merges a patch into the object as the field manager `tests`.
     pub(crate) fn patch(&self, object: &Value, patch: &Value) -> Value {
-        let path = format!("{}?fieldManager=tests", super::path_of(object));
-        self.write(Method::PATCH, &path, "application/merge-patch+json", Some(patch))
+        let target = format!("{}?fieldManager=tests", super::path_of(object));
+        self.write(
+            &Method::PATCH,
+            &target,
+            "application/merge-patch+json",
+            Some(patch),
+        )
     }
 
     /// Server-side apply under another field manager.
     pub(crate) fn apply_as(&self, manager: &str, object: &Value) -> Value {
         let path = format!("{}?fieldManager={manager}&force=true", super::path_of(object));
-        self.write(Method::PATCH, &path, "application/apply-patch+yaml", Some(object))
+        self.write(
+            &Method::PATCH,
+            &path,
+            "application/apply-patch+yaml",
+            Some(object),
+        )
     }
 
     /// Asks for the deletion of the object.
     pub(crate) fn delete(&self, object: &Value) {
-        self.write(Method::DELETE, &super::path_of(object), "application/json", None);
+        self.write(&Method::DELETE, &super::path_of(object), "application/json", None);
     }
 
     /// Every object of any kind in any place that carries this part-of label. Knows
@@ -227,7 +237,7 @@ impl Cluster {
         collections
     }
 
-    fn write(&self, method: Method, path: &str, content_type: &str, body: Option<&Value>) -> Value {
+    fn write(&self, method: &Method, path: &str, content_type: &str, body: Option<&Value>) -> Value {
         let (status, answer) = runtime().block_on(self.send(method.clone(), path, content_type, body));
         assert!(status.is_success(), "{method} {path}: {answer}");
         answer

@@ -27,7 +27,7 @@ pub(crate) use proxy::{Proxy, Sent, Verdict};
 pub(crate) use set::{Set, objects_file};
 
 /// How long anything that the cluster does by itself is waited for.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::IS_PARENT_TYPE;
 
-/// A ConfigMap whose data is `{"key": value}`.
+/// A `ConfigMap` whose data is `{"key": value}`.
 pub(crate) fn config_map(namespace: &str, name: &str, value: &str) -> Value {
     with(
         named("v1", "ConfigMap", Some(namespace), name),

@@ -25,10 +25,19 @@ pub(crate) struct Set {
 
 /// The text of a file that holds these objects, a document each.
 pub(crate) fn objects_file(objects: &[Value]) -> String {
-    objects
+    let texts: Vec<String> = objects
         .iter()
-        .map(|object| format!("---\n{object:#}\n"))
-        .collect()
+        .map(|object| {
+            format!(
+                "{object:#}
+"
+            )
+        })
+        .collect();
+    texts.join(
+        "---
+",
+    )
 }
 
 impl Set {
@@ -37,7 +46,7 @@ impl Set {
         Self::of(named("v1", "Secret", Some(namespace), name), namespace, name)
     }
 
-    /// The set of the ConfigMap of this name.
+    /// The set of the `ConfigMap` of this name.
     pub(crate) fn config_map(namespace: &str, name: &str) -> Self {
         let parent = named("v1", "ConfigMap", Some(namespace), name);
         Self::of(parent, namespace, &format!("configmap/{name}"))
