@@ -1,5 +1,6 @@
 //! A module for each capability.
 
+mod concurrency;
 mod copied_labels;
 mod dry_run;
 mod failures;

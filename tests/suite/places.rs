@@ -1,10 +1,10 @@
 //! Members in any namespace, of any kind and scope, under parents of either scope.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
-    Set, cluster, cluster_role, config_map, custom_resource, definition, eventually, fresh, identities,
-    namespace, namespace_object, secret,
+    Files, Program, Proxy, Set, cluster, cluster_role, config_map, custom_resource, definition, eventually,
+    fresh, identities, namespace, namespace_object, secret,
 };
 
 #[test]
@@ -151,4 +151,25 @@ fn a_manifest_without_namespace_goes_where_the_command_line_says() {
     let homeless = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}});
     set.apply(&[homeless, config_map(&other, "two", "1")]);
     set.assert_holds(&[config_map(&home, "one", "1"), config_map(&other, "two", "1")]);
+}
+
+#[test]
+fn without_a_flag_the_namespace_is_that_of_the_context() {
+    let home = namespace("home");
+    let proxy = Proxy::transparent();
+    let text = std::fs::read_to_string(proxy.kubeconfig()).expect("a kubeconfig");
+    let mut kubeconfig: Value = serde_json::from_str(&text).expect("JSON");
+    kubeconfig["contexts"][0]["context"]["namespace"] = json!(home);
+    let files = Files::new().with("kubeconfig", &kubeconfig.to_string()).with(
+        "one.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n",
+    );
+
+    Program::with_kubeconfig(&files.path("kubeconfig"))
+        .args(["apply", "web", "-f"])
+        .args([files.path("one.yaml")])
+        .run()
+        .expect(0);
+
+    Set::secret(&home, "web").assert_holds(&[config_map(&home, "one", "1")]);
 }

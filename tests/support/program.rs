@@ -2,9 +2,9 @@
 //! arguments and standard input.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use controlplane::ControlPlane;
@@ -82,6 +82,23 @@ impl Program {
         Run::of(&child.wait_with_output().expect("the program ends"))
     }
 
+    /// Starts it, and lets the test go on.
+    pub(crate) fn start(mut self) -> Running {
+        let mut child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let messages = BufReader::new(child.stderr.take().expect("a pipe"));
+        Running {
+            child,
+            messages,
+            read: String::new(),
+        }
+    }
+
     /// Runs it until it ends, or kills it when the proxy holds one of its writes.
     pub(crate) fn run_until_held(mut self, proxy: &Proxy) -> Fate {
         let mut child = self
@@ -103,6 +120,41 @@ impl Program {
         }
         Run::of(&child.wait_with_output().expect("the program ended")).expect(0);
         Fate::Finished
+    }
+}
+
+/// A run that goes on.
+pub(crate) struct Running {
+    child: Child,
+    messages: BufReader<ChildStderr>,
+    /// What was read of standard error so far.
+    read: String,
+}
+
+impl Running {
+    /// Sends SIGINT, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Reads standard error up to the line with this text.
+    pub(crate) fn wait_for_message(&mut self, text: &str) {
+        while !self.read.contains(text) {
+            let count = self.messages.read_line(&mut self.read).expect("UTF-8");
+            assert!(count > 0, "no {text:?} in\n{}", self.read);
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Run {
+        self.messages.read_to_string(&mut self.read).expect("UTF-8");
+        let output = self.child.wait_with_output().expect("the program ends");
+        Run {
+            stderr: self.read,
+            ..Run::of(&output)
+        }
     }
 }
 
