@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Call, Reply, query};
+use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::WHOLE_OBJECTS;
@@ -37,6 +38,8 @@ pub(super) struct WrittenMetadata {
     pub(super) resource_version: String,
     #[serde(default)]
     pub(super) deletion_timestamp: Option<String>,
+    #[serde(default)]
+    pub(super) annotations: Pairs,
     #[serde(default)]
     managed_fields: Vec<FieldOwner>,
 }

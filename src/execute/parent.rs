@@ -53,6 +53,9 @@ pub enum ParentWriteError {
 pub(super) struct Known {
     resource_version: String,
     annotations: Value,
+    /// Whether another run has written the record since this one was planned: then it
+    /// may hold places that the plan knows nothing of.
+    overtaken: bool,
 }
 
 impl Execution<'_> {
@@ -69,7 +72,7 @@ impl Execution<'_> {
         if known.annotations == target {
             return self.confirm(sink).await;
         }
-        if self.has_newcomers().await? {
+        if known.overtaken || self.has_newcomers().await? {
             sink(Event::Warning(OVERTAKEN.to_owned()));
             return self.confirm(sink).await;
         }
@@ -156,6 +159,7 @@ impl Execution<'_> {
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
+        let mut overtaken = false;
         for _ in 0..ATTEMPTS {
             let standing = plan::judge(self.set, current.as_ref(), self.parent_policy)
                 .map_err(ParentWriteError::Refused)?;
@@ -164,15 +168,17 @@ impl Execution<'_> {
                 Some(parent) if is_up_to_date(parent, &target) => Ok(Known {
                     resource_version: parent.resource_version.clone(),
                     annotations: target,
+                    overtaken: false,
                 }),
                 Some(parent) => self.write_record(&parent.resource_version, &target).await,
                 None => self.create(&target, sink).await,
             };
             match attempt {
                 Err(ParentWriteError::Request(error)) if is_overtaken(&error) => {
+                    overtaken = true;
                     current = self.read_parent().await?;
                 }
-                attempt => return attempt,
+                attempt => return attempt.map(|known| Known { overtaken, ..known }),
             }
         }
         Err(ParentWriteError::Contended)
@@ -195,7 +201,14 @@ impl Execution<'_> {
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
         }
-        known.resource_version = written(&reply)?.metadata.resource_version;
+        // This write is not bound to a resourceVersion, so it may come after another run's.
+        let live = written(&reply)?.metadata;
+        known.overtaken |= known.annotations.as_object().is_some_and(|recorded| {
+            recorded
+                .iter()
+                .any(|(key, value)| live.annotations.get(key).map(String::as_str) != value.as_str())
+        });
+        known.resource_version = live.resource_version;
         Ok(())
     }
 
@@ -213,6 +226,7 @@ impl Execution<'_> {
         Ok(Known {
             resource_version: written(&reply)?.metadata.resource_version,
             annotations: target.clone(),
+            overtaken: false,
         })
     }
 
@@ -243,6 +257,7 @@ impl Execution<'_> {
             return Ok(Known {
                 resource_version: written(&reply)?.metadata.resource_version,
                 annotations: target.clone(),
+                overtaken: false,
             });
         };
         if let Err(reason) = self.await_kind(manifest).await {
