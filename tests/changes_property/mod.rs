@@ -6,6 +6,14 @@
 //! seed, `CHANGES_CASE` one of them alone. What is sent without need is counted
 //! and printed, and is no failure.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_macros,
+    clippy::disallowed_types,
+    reason = "a test that talks to the server past the program, and prints what it counts"
+)]
+
 mod case;
 mod generate;
 mod server;

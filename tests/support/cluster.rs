@@ -1,6 +1,11 @@
 //! The cluster as the tests see it: plain requests with an administrator's rights,
 //! past the program and past its library.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "what the program did is looked at past its own door to the server"
+)]
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;

@@ -3,6 +3,11 @@
 //!
 //! Plain HTTP towards the program, the administrator's connection towards the server.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "the far side of the proxy is no part of the program"
+)]
+
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;

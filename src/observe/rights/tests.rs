@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
