@@ -22,6 +22,9 @@ _kubectl__applyset() {
             kubectl__applyset,completion)
                 cmd="kubectl__applyset__subcmd__completion"
                 ;;
+            kubectl__applyset,help)
+                cmd="kubectl__applyset__subcmd__help"
+                ;;
             kubectl__applyset,list)
                 cmd="kubectl__applyset__subcmd__list"
                 ;;
@@ -34,6 +37,27 @@ _kubectl__applyset() {
             kubectl__applyset,view)
                 cmd="kubectl__applyset__subcmd__view"
                 ;;
+            kubectl__applyset__subcmd__help,apply)
+                cmd="kubectl__applyset__subcmd__help__subcmd__apply"
+                ;;
+            kubectl__applyset__subcmd__help,completion)
+                cmd="kubectl__applyset__subcmd__help__subcmd__completion"
+                ;;
+            kubectl__applyset__subcmd__help,help)
+                cmd="kubectl__applyset__subcmd__help__subcmd__help"
+                ;;
+            kubectl__applyset__subcmd__help,list)
+                cmd="kubectl__applyset__subcmd__help__subcmd__list"
+                ;;
+            kubectl__applyset__subcmd__help,rbac)
+                cmd="kubectl__applyset__subcmd__help__subcmd__rbac"
+                ;;
+            kubectl__applyset__subcmd__help,version)
+                cmd="kubectl__applyset__subcmd__help__subcmd__version"
+                ;;
+            kubectl__applyset__subcmd__help,view)
+                cmd="kubectl__applyset__subcmd__help__subcmd__view"
+                ;;
             *)
                 ;;
         esac
@@ -41,7 +65,7 @@ _kubectl__applyset() {
 
     case "${cmd}" in
         kubectl__applyset)
-            opts="-n -o -v -q -s -h -V --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help --version apply list view rbac completion version"
+            opts="-n -o -v -q -s -h -V --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help --version apply list view rbac completion version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -178,7 +202,7 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__apply)
+        kubectl__applyset__subcmd__apply)
             opts="-f -R -y -n -o -v -q -s -h --applyset --filename --recursive --prune --dry-run --allow-empty --max-prune --allow-data-loss --no-skip --force-conflicts --steal --take-over --yes --field-manager --tooling --server-side --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -352,7 +376,7 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__completion)
+        kubectl__applyset__subcmd__completion)
             opts="-n -o -v -q -s -h --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -490,7 +514,119 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__list)
+        kubectl__applyset__subcmd__help)
+            opts="apply list view rbac completion version help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__apply)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__completion)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__rbac)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__version)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__help__subcmd__view)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kubectl__applyset__subcmd__list)
             opts="-A -n -o -v -q -s -h --all-namespaces --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -628,7 +764,7 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__rbac)
+        kubectl__applyset__subcmd__rbac)
             opts="-f -R -n -o -v -q -s -h --applyset --filename --recursive --subject --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -782,7 +918,7 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__version)
+        kubectl__applyset__subcmd__version)
             opts="-n -o -v -q -s -h --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -920,7 +1056,7 @@ _kubectl__applyset() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        kubectl__subcmd__applyset__subcmd__view)
+        kubectl__applyset__subcmd__view)
             opts="-n -o -v -q -s -h --applyset --namespace --output --verbose --quiet --color --no-progress --concurrency --kubeconfig --context --cluster --user --as --as-group --server --token --certificate-authority --client-certificate --client-key --tls-server-name --insecure-skip-tls-verify --request-timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

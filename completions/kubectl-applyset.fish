@@ -31,7 +31,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -45,7 +45,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l clien
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l client-key -d 'File of the client certificate\'s key' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -57,6 +57,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "v
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "rbac" -d 'Print the least rights with which a set can be applied from its manifests'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "completion" -d 'Print the completion script of a shell'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "version" -d 'Print the version of this program'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l applyset -d 'The same as SET, written as kubectl writes it' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s f -l filename -d 'File or directory of manifests, - for standard input; may be repeated' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l prune -d 'Delete members that left the manifests' -r -f -a "true\t''
@@ -76,7 +77,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -98,7 +99,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l steal -d 'Take objects of the manifests that belong to another set'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l take-over -d 'Take over a set that another tool manages, or an object that is no parent yet'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s y -l yes -d 'Go on without asking whether to take over'
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand apply" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -110,7 +111,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -125,7 +126,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" 
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -s A -l all-namespaces -d 'Sets of all namespaces'
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand list" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -138,7 +139,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -152,7 +153,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" 
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l client-key -d 'File of the client certificate\'s key' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand view" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -167,7 +168,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -182,7 +183,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" 
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s R -l recursive -d 'Look into directories of directories, too'
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand rbac" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -194,7 +195,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -208,7 +209,7 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand comple
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l client-key -d 'File of the client certificate\'s key' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand completion" -l insecure-skip-tls-verify -d 'Believe any server'
@@ -220,7 +221,7 @@ name\t'Names alone, a line each'"
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l color -d 'Colour in messages' -r -f -a "auto\t'At a terminal, unless `NO_COLOR` is set'
 always\t'Always'
 never\t'Never'"
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l concurrency -d 'Requests under way at once' -r
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l concurrency -d 'The most requests under way at once; it begins with 16 and heeds the server' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l kubeconfig -d 'Path of the kubeconfig file' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l context -d 'Context of the kubeconfig to use' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l cluster -d 'Cluster of the kubeconfig to use' -r
@@ -234,8 +235,15 @@ complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand versio
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l client-key -d 'File of the client certificate\'s key' -r -F
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l tls-server-name -d 'Name to expect in the server\'s certificate' -r
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l request-timeout -d 'Limit of a single request, such as 30s or 2m; 0 is the default of 75s' -r
-complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -s v -l verbose -d 'Tell more of what happens; twice tells every request'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -s v -l verbose -d 'Tell more: the phases of the run, and why each member is sent'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -s q -l quiet -d 'Tell only errors'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l no-progress -d 'Draw no progress bars'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -l insecure-skip-tls-verify -d 'Believe any server'
 complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand version" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "apply" -d 'Apply manifests, and prune what left them since the last run'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "list" -d 'List the sets of a namespace or of the cluster'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "view" -d 'Show one set: its parent, its record, its members'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "rbac" -d 'Print the least rights with which a set can be applied from its manifests'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "completion" -d 'Print the completion script of a shell'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "version" -d 'Print the version of this program'
+complete -c kubectl-applyset -n "__fish_kubectl_applyset_using_subcommand help; and not __fish_seen_subcommand_from apply list view rbac completion version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -470,10 +470,21 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_go_writes_them() {
-        for (text, seconds) in [("0", 0), ("30", 30), ("30s", 30), ("2m", 120), ("1h", 3600)] {
-            assert_eq!(duration(text).expect("a duration"), Duration::from_secs(seconds));
+        let table = [
+            ("0", 0),
+            ("30", 30_000),
+            ("30s", 30_000),
+            ("1m30s", 90_000),
+            ("1.5s", 1_500),
+            ("1ms", 1),
+        ];
+        for (text, milliseconds) in table {
+            assert_eq!(
+                duration(text).expect("a duration"),
+                Duration::from_millis(milliseconds)
+            );
         }
-        for text in ["", "s", "-1s", "1d", "1.5s", "99999999999"] {
+        for text in ["", "s", "-1s", "1d", "1.2.3s", "nans", "99999999999", "1s2"] {
             assert!(duration(text).is_err(), "{text:?}");
         }
     }

@@ -1,12 +1,11 @@
 //! Objects that the server does not take: the others are applied, nothing is pruned,
 //! the record stays wide, and the next run makes it good.
 
-use controlplane::{ControlPlane, Grant};
 use serde_json::json;
 
 use crate::support::{
-    Files, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
-    namespace_object, objects_file, service, with,
+    Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace, namespace_object,
+    service, with,
 };
 
 #[test]
@@ -188,38 +187,6 @@ fn a_prune_that_the_server_accepted_is_done_though_a_finalizer_holds_the_object(
     set.apply(std::slice::from_ref(&kept));
     set.assert_holds(&[kept]);
     cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
-}
-
-#[test]
-fn a_prune_that_is_not_allowed_fails_the_run_and_the_others_are_pruned() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let kept = config_map(&home, "kept", "1");
-    let objects = [
-        kept.clone(),
-        config_map(&home, "dropped", "1"),
-        service(&home, "dropped", 80),
-    ];
-    set.apply(&objects);
-    let all = json!(["get", "list", "create", "patch", "delete"]);
-    let rules = [
-        json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": all}),
-        json!({"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "create", "patch"]}),
-    ];
-    let user = ControlPlane::shared()
-        .user(&[Grant::in_namespace(home.as_str(), rules)])
-        .expect("a user");
-    let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
-    let program = Program::with_kubeconfig(&user.kubeconfig);
-
-    let run = set.command(program, &files).args(["-o", "json"]).run().expect(1);
-
-    assert_eq!(run.results("pruned"), identities(&objects[1..2]));
-    assert_eq!(run.results("failed"), identities(&objects[2..]));
-    assert!(run.errors()[0].contains("service/dropped"), "{}", run.stderr);
-    assert_eq!(set.unrecorded(), Vec::<String>::new());
-    set.apply(std::slice::from_ref(&kept));
-    set.assert_holds(&[kept]);
 }
 
 #[test]

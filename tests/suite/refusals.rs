@@ -34,9 +34,9 @@ fn made(home: &str) -> Set {
 fn no_manifests_at_all() {
     let home = namespace("home");
     let set = made(&home);
-    assert_refused(&set, &[], "no object");
+    assert_refused(&set, &[], "no member");
     assert_eq!(set.members(), [format!("ConfigMap {home}/one")]);
-    assert_refused(&Set::secret(&home, "new"), &[], "no object");
+    assert_refused(&Set::secret(&home, "new"), &[], "no member");
 }
 
 #[test]
