@@ -29,3 +29,7 @@ completions: build
     target/debug/kubectl-applyset completion bash > completions/kubectl-applyset.bash
     target/debug/kubectl-applyset completion zsh > completions/_kubectl-applyset
     target/debug/kubectl-applyset completion fish > completions/kubectl-applyset.fish
+
+# Measure against kubectl and others on a throw-away control plane; --help tells the options
+bench *options:
+    cargo bench --bench applyset -- {{ options }}

@@ -1,0 +1,148 @@
+//! What is to be reached, and whether it was. Pure.
+
+use serde::Serialize;
+
+use crate::contenders::Contender;
+use crate::results::{Results, Step};
+use crate::scenarios::{NAMESPACES, sizes};
+
+/// One goal and what was measured.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Goal {
+    pub(crate) name: String,
+    pub(crate) at_most: f64,
+    pub(crate) measured: f64,
+    pub(crate) unit: &'static str,
+    pub(crate) reached: bool,
+}
+
+const RATIO: &str = "times";
+const REQUESTS: &str = "requests";
+
+/// Judges everything that was measured; what was not has no goal.
+pub(crate) fn judge(results: &Results) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    lifecycle(results, &mut goals);
+    growth(results, &mut goals);
+    let spread = (Step::SpreadAgain, Contender::Ours, NAMESPACES * 20);
+    let name = "20 kinds in 50 namespaces, unchanged";
+    goals.extend(goal(name, 60.0, requests(results, spread), REQUESTS));
+    if let Some(real) = &results.real {
+        let differing = real.remarks.iter().filter(|remark| remark.action != "unchanged");
+        let sent: u64 = real.sent.iter().map(|(_, count)| count).sum();
+        let share = 100.0 * number(sent) / count(real.objects);
+        goals.extend(goal(
+            "real manifests not `unchanged`",
+            0.0,
+            Some(count(differing.count())),
+            "objects",
+        ));
+        goals.extend(goal(
+            "real manifests sent all the same",
+            10.0,
+            Some(share),
+            "percent",
+        ));
+    }
+    if let Some(startup) = &results.startup {
+        goals.extend(goal("`version`", 10.0, Some(startup.seconds * 1e3), "ms"));
+        goals.extend(goal(
+            "program file",
+            12.0,
+            Some(number(startup.bytes) / 1e6),
+            "MB",
+        ));
+    }
+    goals
+}
+
+fn lifecycle(results: &Results, goals: &mut Vec<Goal>) {
+    let objects = results.objects;
+    let all = count(objects);
+    let table = [
+        ("first apply, by raw", Step::First, Step::First, 1.15, all + 20.0),
+        ("again, unchanged, by raw", Step::Again, Step::Again, 0.15, 10.0),
+        (
+            "one changed, by raw unchanged",
+            Step::Changed,
+            Step::Again,
+            0.2,
+            12.0,
+        ),
+        (
+            "10% dropped, by raw unchanged",
+            Step::Dropped,
+            Step::Again,
+            0.3,
+            all / 10.0 + 15.0,
+        ),
+    ];
+    let (ours, raw) = (Contender::Ours.to_string(), Contender::Raw.to_string());
+    for (name, step, step_of_raw, ratio, most_requests) in table {
+        let measured = results.ratio((step, &ours, objects), (step_of_raw, &raw, objects));
+        goals.extend(goal(name, ratio, measured, RATIO));
+        let measured = requests(results, (step, Contender::Ours, objects));
+        goals.extend(goal(
+            name.split(", by").next().unwrap_or(name),
+            most_requests,
+            measured,
+            REQUESTS,
+        ));
+    }
+}
+
+fn growth(results: &Results, goals: &mut Vec<Goal>) {
+    let [_, objects, more] = sizes(results.objects);
+    let ours = Contender::Ours.to_string();
+    let (here, there) = (
+        (Step::GrowthAgain, &*ours, objects),
+        (Step::GrowthAgain, &*ours, more),
+    );
+    goals.extend(goal(
+        "tenfold set, unchanged, time",
+        10.0,
+        results.ratio(there, here),
+        RATIO,
+    ));
+    let requests = |key: (Step, &str, usize)| results.median_of(key, |run| Some(number(run.requests.most())));
+    let ratio = requests(there)
+        .zip(requests(here))
+        .map(|(there, here)| there / here);
+    goals.extend(goal("tenfold set, unchanged, requests", 10.0, ratio, RATIO));
+    let memory = results.median_of(there, |run| Some(number(run.peak_memory?) / 1e6));
+    goals.extend(goal("tenfold set, unchanged, peak memory", 120.0, memory, "MB"));
+}
+
+fn requests(results: &Results, (step, contender, objects): (Step, Contender, usize)) -> Option<f64> {
+    results.median_of((step, &contender.to_string(), objects), |run| {
+        Some(number(run.requests.most()))
+    })
+}
+
+fn goal(name: &str, at_most: f64, measured: Option<f64>, unit: &'static str) -> Option<Goal> {
+    let measured = measured?;
+    Some(Goal {
+        name: name.to_owned(),
+        at_most,
+        measured,
+        unit,
+        reached: measured <= at_most,
+    })
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nothing that is counted here has 16 digits"
+)]
+pub(crate) fn number(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nothing that is counted here has 16 digits"
+)]
+pub(crate) fn count(count: usize) -> f64 {
+    count as f64
+}

@@ -1,0 +1,120 @@
+//! The bench: `just bench`, that is `cargo bench --bench applyset`. It starts control
+//! planes of its own, measures on them, prints tables and judges the goals.
+//!
+//! It is no test: it takes minutes, wants the machine for itself, and what it finds
+//! depends on the machine. Ratios between contenders depend on it least.
+
+mod connection;
+mod contenders;
+mod goals;
+mod kinds;
+mod manifests;
+mod objects;
+mod options;
+mod plot;
+mod process;
+mod raw;
+mod results;
+mod scenarios;
+mod server;
+mod tables;
+mod tools;
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use options::{OBJECTS_OF_THE_GOALS, Options, Scenario};
+use results::{Machine, Results};
+use server::Server;
+
+/// What went wrong, for the person who runs the bench: nothing here goes on after it.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Result<T> = std::result::Result<T, Failure>;
+
+const GOAL_MISSED: u8 = 1;
+const NOT_MEASURED: u8 = 2;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    if !options.bench {
+        tell("nothing is measured by `cargo test`; run `just bench`");
+        return ExitCode::SUCCESS;
+    }
+    match run(&options) {
+        Ok(results) => {
+            let is_judged = results.objects == OBJECTS_OF_THE_GOALS;
+            if is_judged && results.goals.iter().any(|goal| !goal.reached) {
+                return ExitCode::from(GOAL_MISSED);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            tell(&format!("error: {error}"));
+            ExitCode::from(NOT_MEASURED)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<Results> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let scratch = tempfile::tempdir()?;
+    let mut results = runtime.block_on(measure(options, scratch.path()))?;
+    results.goals = goals::judge(&results);
+    io::stdout().write_all(tables::text(&results).as_bytes())?;
+    if let Some(path) = &options.json {
+        write(path, &serde_json::to_string_pretty(&results)?)?;
+    }
+    if let Some(path) = &options.plot {
+        write(path, &plot::svg(&results))?;
+    }
+    Ok(results)
+}
+
+async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
+    let mut results = Results {
+        machine: Machine::here(),
+        objects: options.objects,
+        rounds: options.rounds,
+        ..Results::default()
+    };
+    results.machine.kubernetes = Server::start().await?.version().await?;
+    if options.wants(Scenario::Startup) {
+        results.startup = Some(scenarios::startup(scratch)?);
+    }
+    if options.wants(Scenario::Lifecycle) {
+        results
+            .measurements
+            .extend(scenarios::lifecycle(options, scratch).await?);
+    }
+    if options.wants(Scenario::Growth) {
+        results
+            .measurements
+            .extend(scenarios::growth(options, scratch).await?);
+    }
+    if options.wants(Scenario::Spread) {
+        results
+            .measurements
+            .extend(scenarios::spread(options, scratch).await?);
+    }
+    if options.wants(Scenario::Real) {
+        results.real = Some(scenarios::real(scratch).await?);
+    }
+    Ok(results)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// Says what is going on to the person who waits.
+fn tell(line: &str) {
+    // Nobody can be told that nobody can be told.
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,93 @@
+//! The command line of the bench.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// The number of objects that the goals are stated for.
+pub(crate) const OBJECTS_OF_THE_GOALS: usize = 1000;
+
+/// Measures kubectl-applyset beside kubectl, kapp, Helm and server-side apply without
+/// any tool, on a throw-away control plane.
+///
+/// Ends with exit code 1 where a goal is missed, and 2 where a measurement failed.
+/// Goals are stated for 1,000 objects; with another number they are shown and do not
+/// decide the exit code.
+#[derive(Debug, Parser)]
+#[command(name = "bench", bin_name = "just bench", after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// Objects of a set; growth is measured from a tenth of it to its tenfold
+    #[arg(long, value_name = "N", default_value_t = OBJECTS_OF_THE_GOALS, value_parser = objects)]
+    pub(crate) objects: usize,
+    /// How often everything is measured; medians are shown
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = rounds)]
+    pub(crate) rounds: usize,
+    /// Measure only this; may be repeated
+    #[arg(long, value_name = "SCENARIO")]
+    pub(crate) only: Vec<Scenario>,
+    /// Also measure these, building them from Go modules where they are not in PATH
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) with: Vec<Tool>,
+    /// Write all that was measured to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Draw time and memory over the number of objects into this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Passed by cargo; without it this is `cargo test`, which measures nothing
+    #[arg(long, hide = true)]
+    pub(crate) bench: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # Everything, also kapp and Helm
+  just bench --with kapp,helm --json bench.json --plot bench.svg
+
+  # A quick look at one scenario
+  just bench --only lifecycle --objects 100 --rounds 1";
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// First apply, again unchanged, one object changed, a tenth dropped
+    Lifecycle,
+    /// The same set ten times smaller and ten times larger
+    Growth,
+    /// Twenty kinds in fifty namespaces
+    Spread,
+    /// Manifests as people write them
+    Real,
+    /// The start of the program, and its size
+    Startup,
+}
+
+/// Tools that are not measured unless they are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tool {
+    /// carvel.dev/kapp
+    Kapp,
+    /// helm.sh/helm/v4
+    Helm,
+}
+
+impl Options {
+    pub(crate) fn wants(&self, scenario: Scenario) -> bool {
+        self.only.is_empty() || self.only.contains(&scenario)
+    }
+}
+
+/// A tenth of the set is dropped, and applications have ten objects each.
+fn objects(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number >= 100 && number % 100 == 0 => Ok(number),
+        _ => Err("give a multiple of 100".to_owned()),
+    }
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if (1..=100).contains(&number) => Ok(number),
+        _ => Err("give 1 to 100".to_owned()),
+    }
+}

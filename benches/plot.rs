@@ -1,0 +1,204 @@
+//! Time and memory over the number of objects as an SVG picture, both axes logarithmic:
+//! what grows with the objects is a line as steep as the dotted one.
+
+use std::fmt::Write as _;
+
+use crate::contenders::Contender;
+use crate::goals::{count, number};
+use crate::results::{Measurement, Results, Step};
+use crate::scenarios::sizes;
+
+const WIDTH: f64 = 330.0;
+const HEIGHT: f64 = 250.0;
+const LEFT: f64 = 60.0;
+const TOP: f64 = 50.0;
+/// From the left edge of one panel to that of the next.
+const NEXT_PANEL: f64 = WIDTH + 80.0;
+
+/// Contenders that the sizes are measured with, and their colours.
+const COLOURS: [(Contender, &str); 3] = [
+    (Contender::Ours, "#0969da"),
+    (Contender::Raw, "#6e7781"),
+    (Contender::KubectlServerSide, "#cf222e"),
+];
+
+/// The picture; without any lines where sizes were not measured.
+pub(crate) fn svg(results: &Results) -> String {
+    let mut svg = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 820 390\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<rect width=\"820\" height=\"390\" fill=\"white\"/>\n",
+    );
+    let time = Panel {
+        left: LEFT,
+        title: "Time, seconds",
+        smallest: 0.01,
+        decades: 4.0,
+        sizes: sizes(results.objects),
+    };
+    let memory = Panel {
+        left: LEFT + NEXT_PANEL,
+        title: "Peak memory of the client, MB",
+        smallest: 1.0,
+        decades: 3.0,
+        sizes: sizes(results.objects),
+    };
+    time.axes(&mut svg);
+    memory.axes(&mut svg);
+    for (contender, colour) in COLOURS {
+        let name = contender.to_string();
+        for (step, dashes) in [(Step::GrowthFirst, "5 4"), (Step::GrowthAgain, "none")] {
+            let pen = Pen { colour, dashes };
+            time.curve(&mut svg, results, (step, &name), &pen, |run| Some(run.seconds));
+            memory.curve(&mut svg, results, (step, &name), &pen, |run| {
+                Some(number(run.peak_memory?) / 1e6)
+            });
+        }
+    }
+    legend(&mut svg);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+struct Pen {
+    colour: &'static str,
+    dashes: &'static str,
+}
+
+struct Panel {
+    left: f64,
+    title: &'static str,
+    /// The value at the lower edge.
+    smallest: f64,
+    /// Powers of ten from the lower edge to the upper one.
+    decades: f64,
+    sizes: [usize; 3],
+}
+
+impl Panel {
+    fn x(&self, objects: usize) -> f64 {
+        self.left + WIDTH * (count(objects) / count(self.sizes[0])).log10() / 2.0
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let height = (value / self.smallest).log10() / self.decades;
+        TOP + HEIGHT * (1.0 - height.clamp(0.0, 1.0))
+    }
+
+    fn axes(&self, svg: &mut String) {
+        let (left, right, bottom) = (self.left, self.left + WIDTH, TOP + HEIGHT);
+        element(
+            svg,
+            format_args!(
+                "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{}</text>",
+                TOP - 16.0,
+                self.title
+            ),
+        );
+        let mut value = self.smallest;
+        while value <= self.smallest * 10_f64.powf(self.decades) * 1.01 {
+            let y = self.y(value);
+            element(
+                svg,
+                format_args!("<path d=\"M{left} {y:.1}H{right}\" stroke=\"#d0d7de\"/>"),
+            );
+            element(
+                svg,
+                format_args!(
+                    "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                    left - 6.0,
+                    y + 4.0
+                ),
+            );
+            value *= 10.0;
+        }
+        for size in self.sizes {
+            let x = self.x(size);
+            element(
+                svg,
+                format_args!("<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#d0d7de\"/>"),
+            );
+            element(
+                svg,
+                format_args!(
+                    "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{size}</text>",
+                    bottom + 18.0
+                ),
+            );
+        }
+        // As steep as growth by the objects, no more and no less.
+        let (from, to) = (self.y(self.smallest), self.y(self.smallest * 100.0));
+        element(
+            svg,
+            format_args!(
+                "<path d=\"M{left} {from:.1}L{right} {to:.1}\" stroke=\"#8c959f\" stroke-dasharray=\"1 4\"/>"
+            ),
+        );
+    }
+
+    fn curve(
+        &self,
+        svg: &mut String,
+        results: &Results,
+        (step, contender): (Step, &str),
+        pen: &Pen,
+        value: impl Fn(&Measurement) -> Option<f64>,
+    ) {
+        let points: Vec<(f64, f64)> = self
+            .sizes
+            .into_iter()
+            .filter_map(|size| {
+                let median = results.median_of((step, contender, size), &value)?;
+                Some((self.x(size), self.y(median)))
+            })
+            .collect();
+        if points.is_empty() {
+            return;
+        }
+        let Pen { colour, dashes } = pen;
+        let mut path = String::new();
+        for (x, y) in &points {
+            let _ = write!(path, " {x:.1},{y:.1}");
+            element(
+                svg,
+                format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
+            );
+        }
+        element(
+            svg,
+            format_args!(
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" \
+                 stroke-dasharray=\"{dashes}\"/>",
+                path.trim_start()
+            ),
+        );
+    }
+}
+
+fn legend(svg: &mut String) {
+    let y = TOP + HEIGHT + 48.0;
+    let mut x = LEFT;
+    for (contender, colour) in COLOURS {
+        element(
+            svg,
+            format_args!(
+                "<path d=\"M{x} {}h24\" stroke=\"{colour}\" stroke-width=\"3\"/><text x=\"{}\" y=\"{y}\">{contender}</text>",
+                y - 4.0,
+                x + 30.0
+            ),
+        );
+        x += 170.0;
+    }
+    element(
+        svg,
+        format_args!(
+            "<text x=\"{LEFT}\" y=\"{}\">over the number of objects; dashed: first apply, solid: again, \
+             unchanged; dotted: growth by the objects</text>",
+            y + 24.0
+        ),
+    );
+}
+
+fn element(svg: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing into a String cannot fail.
+    let _ = writeln!(svg, "{arguments}");
+}

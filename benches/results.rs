@@ -1,0 +1,183 @@
+//! All that was measured, as values: what the tables, the document and the plot show.
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::goals::Goal;
+
+/// Everything that one run of the bench found out.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Results {
+    pub(crate) machine: Machine,
+    pub(crate) objects: usize,
+    pub(crate) rounds: usize,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) real: Option<Real>,
+    pub(crate) startup: Option<Startup>,
+    pub(crate) goals: Vec<Goal>,
+}
+
+/// Where the bench ran.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Machine {
+    pub(crate) processors: usize,
+    /// Of the API server.
+    pub(crate) kubernetes: String,
+    /// Programs that wanted a processor on average over a minute, before the bench began:
+    /// others at work make every number doubtful.
+    pub(crate) load_before: Option<f64>,
+}
+
+/// What is done to a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Step {
+    /// Nothing is there yet.
+    First,
+    /// Everything is there as it should be.
+    Again,
+    /// One object is to be another.
+    Changed,
+    /// A tenth is to go.
+    Dropped,
+    /// A set of another size, nothing there yet.
+    GrowthFirst,
+    /// A set of another size, everything there.
+    GrowthAgain,
+    /// Twenty kinds in many namespaces, nothing there yet.
+    SpreadFirst,
+    /// Twenty kinds in many namespaces, everything there.
+    SpreadAgain,
+}
+
+/// One run of one contender.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Measurement {
+    pub(crate) step: Step,
+    pub(crate) contender: String,
+    /// Of the full set.
+    pub(crate) objects: usize,
+    pub(crate) round: usize,
+    pub(crate) seconds: f64,
+    pub(crate) requests: Requests,
+    /// In bytes; none for what runs in the bench itself.
+    pub(crate) peak_memory: Option<u64>,
+}
+
+/// Requests, counted at both ends.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Requests {
+    /// What the client says that it sent; only ours and raw tell.
+    pub(crate) by_client: Option<u64>,
+    /// What the server's metrics say, without what it asks itself.
+    pub(crate) by_server: u64,
+}
+
+impl Requests {
+    /// The less flattering of the two counts.
+    pub(crate) fn most(self) -> u64 {
+        self.by_client.unwrap_or(0).max(self.by_server)
+    }
+}
+
+/// Manifests as people write them, applied a second time.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Real {
+    pub(crate) objects: usize,
+    pub(crate) requests: Requests,
+    /// How many objects of each resource were sent all the same, as the server counted.
+    pub(crate) sent: Vec<(String, u64)>,
+    /// What the program says of single objects: other actions than `unchanged`, and why.
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// What the program says of one object.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Remark {
+    pub(crate) object: String,
+    pub(crate) action: String,
+    pub(crate) reason: String,
+}
+
+/// The start of the program, and its size.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Startup {
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+}
+
+impl Results {
+    /// All runs of this step by this contender with a set of this size, in order.
+    pub(crate) fn runs<'a>(
+        &'a self,
+        step: Step,
+        contender: &'a str,
+        objects: usize,
+    ) -> impl Iterator<Item = &'a Measurement> {
+        self.measurements
+            .iter()
+            .filter(move |run| run.step == step && run.contender == contender && run.objects == objects)
+    }
+
+    /// The median of something about those runs; `None` where there were none.
+    pub(crate) fn median_of(
+        &self,
+        (step, contender, objects): (Step, &str, usize),
+        what: impl Fn(&Measurement) -> Option<f64>,
+    ) -> Option<f64> {
+        median(self.runs(step, contender, objects).filter_map(what).collect())
+    }
+
+    /// The median of seconds.
+    pub(crate) fn seconds(&self, step: Step, contender: &str, objects: usize) -> Option<f64> {
+        self.median_of((step, contender, objects), |run| Some(run.seconds))
+    }
+
+    /// The median of the ratios of two runs of the same round: what disturbed one of
+    /// them is likely to have disturbed the other.
+    pub(crate) fn ratio(
+        &self,
+        (step, contender, objects): (Step, &str, usize),
+        (other_step, other, other_objects): (Step, &str, usize),
+    ) -> Option<f64> {
+        let ratios = self.runs(step, contender, objects).filter_map(|run| {
+            let other = self
+                .runs(other_step, other, other_objects)
+                .find(|other| other.round == run.round)?;
+            Some(run.seconds / other.seconds)
+        });
+        median(ratios.collect())
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 {
+        upper
+    } else {
+        f64::midpoint(values[middle - 1], upper)
+    })
+}
+
+impl Machine {
+    /// This machine, now.
+    pub(crate) fn here() -> Self {
+        let load = fs::read_to_string("/proc/loadavg").ok();
+        Self {
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            kubernetes: String::new(),
+            load_before: load.and_then(|text| text.split(' ').next()?.parse().ok()),
+        }
+    }
+}

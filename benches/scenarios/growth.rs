@@ -1,0 +1,57 @@
+//! The same set ten times smaller and ten times larger, applied and applied again.
+
+use std::path::Path;
+
+use super::{Place, check, measure, warm_server};
+use crate::Result;
+use crate::contenders::Contender;
+use crate::manifests::{Manifests, State};
+use crate::options::Options;
+use crate::results::{Measurement, Step};
+
+/// The sizes that a set of so many objects is compared with, itself included.
+pub(crate) fn sizes(objects: usize) -> [usize; 3] {
+    [objects / 10, objects, objects * 10]
+}
+
+/// Contenders that are applied again in every round; the other is too slow for that.
+const IN_EVERY_ROUND: [Contender; 2] = [Contender::Raw, Contender::Ours];
+
+/// Measures all sizes on one control plane, so that they are read and written under the
+/// same conditions.
+pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
+    let server = warm_server(scratch).await?;
+    let mut sets = Vec::new();
+    let mut measurements = Vec::new();
+    for size in sizes(options.objects) {
+        let manifests = Manifests::write(scratch, size)?;
+        for contender in [Contender::Raw, Contender::Ours, Contender::KubectlServerSide] {
+            let namespace = server.namespace("growth").await?;
+            let place = Place {
+                server: &server,
+                namespace: &namespace,
+                contender: &contender,
+                round: 0,
+            };
+            measurements.push(measure(&place, &manifests, (Step::GrowthFirst, State::Full), scratch).await?);
+            check(&place, size).await?;
+            sets.push((contender, namespace, size));
+        }
+    }
+    for round in 0..options.rounds {
+        for (contender, namespace, size) in &sets {
+            if round > 0 && !IN_EVERY_ROUND.contains(contender) {
+                continue;
+            }
+            let manifests = Manifests::write(scratch, *size)?;
+            let place = Place {
+                server: &server,
+                namespace,
+                contender,
+                round,
+            };
+            measurements.push(measure(&place, &manifests, (Step::GrowthAgain, State::Full), scratch).await?);
+        }
+    }
+    Ok(measurements)
+}

@@ -1,0 +1,65 @@
+//! Twenty kinds in fifty namespaces: what costs a request per kind, per namespace, or per
+//! kind and namespace shows here.
+
+use std::fs;
+use std::path::Path;
+
+use super::{measure_raw, observe, warm_server};
+use crate::Result;
+use crate::contenders::{Contender, ours};
+use crate::kinds::one_of_each;
+use crate::manifests::documents;
+use crate::options::Options;
+use crate::results::{Measurement, Step};
+
+/// Namespaces; each has one object of each of the twenty kinds.
+pub(crate) const NAMESPACES: usize = 50;
+
+/// Measures ours, and raw beside it: the other tools keep a set to one namespace, or
+/// cannot prune there.
+pub(crate) async fn spread(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
+    let server = warm_server(scratch).await?;
+    let directory = scratch.join("spread");
+    fs::create_dir_all(&directory)?;
+    let mut namespaces = Vec::new();
+    let mut objects = Vec::new();
+    let mut objects_of_raw = Vec::new();
+    for _ in 0..NAMESPACES {
+        let namespace = server.namespace("spread").await?;
+        let wide = one_of_each(&namespace);
+        fs::write(directory.join(format!("{namespace}.yaml")), documents(&wide)?)?;
+        objects.extend(wide);
+        objects_of_raw.extend(one_of_each(&server.namespace("spread-raw").await?));
+        namespaces.push(namespace);
+    }
+    let mut measurements = Vec::new();
+    for round in 0..=options.rounds {
+        // The first time is another step, and the rounds count from the second.
+        let (step, round) = match round.checked_sub(1) {
+            None => (Step::SpreadFirst, 0),
+            Some(round) => (Step::SpreadAgain, round),
+        };
+        let (seconds, requests) = measure_raw(&server, &objects_of_raw, "").await?;
+        measurements.push(Measurement {
+            step,
+            contender: Contender::Raw.to_string(),
+            objects: objects.len(),
+            round,
+            seconds,
+            requests,
+            peak_memory: None,
+        });
+        let mut command = ours(&server, &namespaces[0], &directory);
+        let (finished, requests, _) = observe(&server, &mut command, scratch).await?;
+        measurements.push(Measurement {
+            step,
+            contender: Contender::Ours.to_string(),
+            objects: objects.len(),
+            round,
+            seconds: finished.seconds,
+            requests,
+            peak_memory: finished.peak_memory,
+        });
+    }
+    Ok(measurements)
+}
