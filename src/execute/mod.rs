@@ -209,7 +209,7 @@ impl Execution<'_> {
             return Ok(Ending::Incomplete);
         }
         if pruned.kept == 0 {
-            self.narrow(record, sink).await?;
+            self.narrow(record, &progress.applied.uids, sink).await?;
         }
         Ok(Ending::Done)
     }

@@ -5,6 +5,7 @@
 //! so that two runs cannot erase each other's kinds. What is recorded was decided in
 //! `plan`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -67,12 +68,19 @@ impl Execution<'_> {
 
     /// Makes the parent record exactly what the plan says, unless somebody else has
     /// written it since; then it only sees to it that nothing of ours is missing.
-    pub(super) async fn narrow(&self, known: Known, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
+    ///
+    /// `settled` are the UIDs of the members that this run has applied or left as they are.
+    pub(super) async fn narrow(
+        &self,
+        known: Known,
+        settled: &BTreeSet<String>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
         let target = annotations(&self.set.tooling, &self.plan.record_after);
         if known.annotations == target {
             return self.confirm(sink).await;
         }
-        if known.overtaken || self.has_newcomers().await? {
+        if known.overtaken || self.has_newcomers(settled).await? {
             sink(Event::Warning(OVERTAKEN.to_owned()));
             return self.confirm(sink).await;
         }
@@ -96,8 +104,9 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Whether another run has put members where this one is about to record none.
-    async fn has_newcomers(&self) -> Result<bool, ApiError> {
+    /// Whether another run has put members where this one is about to record none. What
+    /// two groups serve is no newcomer under the name that the manifests do not use.
+    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ApiError> {
         let after = &self.plan.record_after;
         let own = self.set.parent.namespace.as_ref();
         let is_dropped = |namespace: &&String| {
@@ -140,6 +149,7 @@ impl Execution<'_> {
             };
             let is_new = |live: &Live| {
                 live.presence == Presence::Present
+                    && !settled.contains(&live.uid)
                     && live
                         .key
                         .namespace
