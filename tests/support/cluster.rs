@@ -90,6 +90,13 @@ pub(crate) fn namespace(prefix: &str) -> String {
 }
 
 impl Cluster {
+    /// A control plane of a test's own, for what would disturb all others.
+    pub(crate) fn of(control_plane: &ControlPlane) -> Self {
+        Self {
+            client: client(control_plane.admin_kubeconfig()),
+        }
+    }
+
     /// The object or list at a path; `None` where there is none.
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
         let (status, body) = runtime().block_on(self.send(Method::GET, path, "application/json", None));
@@ -155,6 +162,13 @@ impl Cluster {
     /// Asks for the deletion of the object.
     pub(crate) fn delete(&self, object: &Value) {
         self.write(&Method::DELETE, &super::path_of(object), "application/json", None);
+    }
+
+    /// Whether the server lets an administrator delete the object; it stays as it is.
+    pub(crate) fn allows_deletion(&self, object: &Value) -> bool {
+        let path = format!("{}?dryRun=All", super::path_of(object));
+        let (status, _) = runtime().block_on(self.send(Method::DELETE, &path, "application/json", None));
+        status.is_success()
     }
 
     /// Every object of any kind in any place that carries this part-of label. Knows

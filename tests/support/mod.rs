@@ -5,6 +5,7 @@
 
 mod cluster;
 mod files;
+mod kubectl;
 mod objects;
 mod program;
 mod proxy;
@@ -16,8 +17,9 @@ use std::time::{Duration, Instant};
 use controlplane::ControlPlane;
 use tokio::runtime::Runtime;
 
-pub(crate) use cluster::{Member, cluster, namespace};
+pub(crate) use cluster::{Cluster, Member, cluster, namespace};
 pub(crate) use files::Files;
+pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
     cluster_role, config_map, custom_resource, definition, identities, named, namespace_object, path_of,
     secret, service, with,

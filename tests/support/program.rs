@@ -163,7 +163,7 @@ fn has_ended(child: &mut Child) -> bool {
 }
 
 impl Run {
-    fn of(output: &Output) -> Self {
+    pub(super) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -213,6 +213,25 @@ impl Run {
             .collect();
         names.sort();
         names
+    }
+
+    /// The warnings of the document on standard output.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let document = self.document();
+        let warnings = document["warnings"].as_array().expect("warnings");
+        warnings
+            .iter()
+            .map(|warning| warning.as_str().expect("a text").to_owned())
+            .collect()
+    }
+
+    /// Why the object of this name was skipped.
+    pub(crate) fn reason(&self, name: &str) -> String {
+        let document = self.document();
+        let results = document["results"].as_array().expect("results");
+        let result = results.iter().find(|result| result["name"] == name);
+        let result = result.unwrap_or_else(|| panic!("no {name} in {document:#}"));
+        result["reason"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The lines of standard error that report an error.

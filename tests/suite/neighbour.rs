@@ -1,0 +1,262 @@
+//! Sets that pass between kubectl and this program, in both directions and for both of
+//! kubectl's ways to apply: nothing is lost and nothing leaks at any step.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    GROUP_KINDS, ID, Run, Set, TOOLING, cluster, cluster_role, config_map, custom_resource, definition,
+    fresh, identities, kubectl_apply, namespace, secret, service, with,
+};
+
+/// How kubectl applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ClientSide,
+    ServerSide,
+}
+
+const WAYS: [Way; 2] = [Way::ClientSide, Way::ServerSide];
+
+fn run_kubectl(set: &Set, objects: &[Value], way: Way) -> Run {
+    let applyset = format!("--applyset={}", set.reference);
+    let mut arguments = vec!["--prune", applyset.as_str()];
+    // kubectl knows no namespace where the parent has none.
+    if set.parent["metadata"]["namespace"].is_string() {
+        arguments.extend(["-n", &set.namespace]);
+    }
+    if way == Way::ServerSide {
+        arguments.push("--server-side");
+    }
+    kubectl_apply(objects, &arguments)
+}
+
+/// The `--tooling` that keeps the set kubectl's.
+fn kubectls_tooling(set: &Set) -> String {
+    let tooling = set.annotation(TOOLING).expect("a tooling");
+    assert!(tooling.starts_with("kubectl/v1."), "{tooling}");
+    tooling
+}
+
+#[test]
+fn a_set_of_kubectl_is_operated_by_both_in_turn() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let stranger = config_map(&home, "stranger", "1");
+        let stranger = cluster().create(&stranger);
+        let map = |name: &str, value: &str| config_map(&home, name, value);
+        let role = cluster_role(&fresh("role"));
+        let first = [
+            map("one", "1"),
+            map("two", "1"),
+            service(&home, "web", 80),
+            role.clone(),
+        ];
+        run_kubectl(&set, &first, way).expect(0);
+        set.assert_holds(&first);
+        let tooling = kubectls_tooling(&set);
+        let flag = format!("--tooling={tooling}");
+
+        // Ours drops an object, a kind and the cluster scope, changes one and brings a kind.
+        let second = [map("one", "2"), secret(&home, "three")];
+        let run = set.apply_with(&second, &[&flag]).expect(0);
+        assert_eq!(run.results("pruned"), identities(&first[1..]), "{way:?}");
+        set.assert_holds(&second);
+        assert_eq!(
+            cluster().live(&second[0]).expect("it")["data"],
+            json!({"key": "2"})
+        );
+        assert_eq!(set.annotation(TOOLING).as_deref(), Some(tooling.as_str()));
+
+        // kubectl changes what we wrote, drops what we made, and brings its own again.
+        let third = [map("one", "3"), role.clone()];
+        run_kubectl(&set, &third, way).expect(0);
+        set.assert_holds(&third);
+        assert_eq!(
+            cluster().live(&third[0]).expect("it")["data"],
+            json!({"key": "3"})
+        );
+        assert_eq!(cluster().live(&second[1]), None);
+        assert_eq!(set.annotation(TOOLING).as_deref(), Some(tooling.as_str()));
+
+        // And once more round, so that each has taken over what the other wrote last.
+        let fourth = [map("one", "4"), map("four", "1")];
+        set.apply_with(&fourth, &[&flag]).expect(0);
+        set.assert_holds(&fourth);
+        assert_eq!(
+            cluster().live(&fourth[0]).expect("it")["data"],
+            json!({"key": "4"})
+        );
+        run_kubectl(&set, &fourth[1..], way).expect(0);
+        set.assert_holds(&fourth[1..]);
+        assert_eq!(cluster().live(&role), None);
+        assert_eq!(cluster().live(&stranger).as_ref(), Some(&stranger));
+    }
+}
+
+#[test]
+fn a_set_that_we_made_for_kubectl_is_operated_by_kubectl() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let first = [
+            config_map(&home, "one", "1"),
+            service(&home, "web", 80),
+            config_map(&home, "two", "1"),
+        ];
+        let flag = "--tooling=kubectl/v1.36.3";
+        set.apply_with(&first, &[flag]).expect(0);
+        set.assert_holds(&first);
+
+        // An unchanged object first: kubectl meets exactly what we wrote.
+        run_kubectl(&set, &first[..2], way).expect(0);
+
+        set.assert_holds(&first[..2]);
+        // An empty set, too, is one that kubectl can go on with.
+        set.apply_with(&[], &[flag, "--allow-empty"]).expect(0);
+        set.assert_holds(&[]);
+        run_kubectl(&set, &first, way).expect(0);
+        set.assert_holds(&first);
+    }
+}
+
+#[test]
+fn a_set_of_kubectl_is_taken_over_for_good_only_when_that_is_confirmed() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let first = [config_map(&home, "one", "1"), service(&home, "web", 80)];
+        run_kubectl(&set, &first, way).expect(0);
+        let before = cluster().state(&[&home]);
+        let second = [config_map(&home, "one", "2"), secret(&home, "three")];
+        let tooling = kubectls_tooling(&set);
+        for flags in [&[][..], &["--take-over"], &["--yes"]] {
+            let run = set.apply_with(&second, flags).expect(3);
+            assert!(run.errors()[0].contains(&tooling), "{}", run.stderr);
+            assert_eq!(cluster().state(&[&home]), before, "{flags:?}");
+        }
+        // What kubectl applied server-side is owned by its manager, and taken by force.
+        let confirmed = ["--take-over", "--yes", "--force-conflicts"];
+        let dry = [&confirmed[..], &["--dry-run=server"]].concat();
+        set.apply_with(&second, &dry).expect(0);
+        assert_eq!(cluster().state(&[&home]), before);
+
+        let run = set.apply_with(&second, &confirmed).expect(0);
+
+        assert_eq!(run.results("pruned"), identities(&first[1..]));
+        set.assert_holds(&second);
+        let ours = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
+        assert_eq!(set.annotation(TOOLING).as_deref(), Some(ours));
+        assert_eq!(set.apply(&second).results("unchanged"), identities(&second));
+        let settled = cluster().state(&[&home]);
+        assert_ne!(run_kubectl(&set, &first, way).code, 0);
+        assert_eq!(cluster().state(&[&home]), settled);
+
+        // Back to kubectl, and kubectl takes up exactly what is there.
+        set.apply_with(&second, &["--tooling", &tooling, "--take-over", "--yes"])
+            .expect(0);
+        set.assert_holds(&second);
+        run_kubectl(&set, &second[..1], way).expect(0);
+        set.assert_holds(&second[..1]);
+    }
+}
+
+#[test]
+fn a_field_that_leaves_the_manifest_leaves_what_kubectl_applied() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let more = with(config_map(&home, "one", "1"), &json!({"data": {"more": "2"}}));
+        run_kubectl(&set, &[more], way).expect(0);
+        let flag = format!("--tooling={}", kubectls_tooling(&set));
+        let less = config_map(&home, "one", "1");
+
+        set.apply_with(std::slice::from_ref(&less), &[&flag]).expect(0);
+
+        assert_eq!(
+            cluster().live(&less).expect("it")["data"],
+            json!({"key": "1"}),
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cluster_scoped_parent_lets_both_operate_a_set_over_several_namespaces() {
+    for way in WAYS {
+        let [a, b] = [namespace("a"), namespace("b")];
+        let group = format!("{}.example.com", fresh("g"));
+        cluster().define(&definition(&group, "Cluster"));
+        cluster().create(&custom_resource(&group, None, "web"));
+        let set = Set::custom(&group, None, &a);
+        let first = [
+            config_map(&a, "one", "1"),
+            config_map(&b, "two", "1"),
+            service(&b, "web", 80),
+        ];
+        // kubectl wants a custom resource that is a parent of its own already.
+        set.apply_with(&first, &["--tooling=kubectl/v1.36.3"]).expect(0);
+        set.assert_holds(&first);
+        run_kubectl(&set, &first, way).expect(0);
+        set.assert_holds(&first);
+        let flag = format!("--tooling={}", kubectls_tooling(&set));
+
+        set.apply_with(&first[..2], &[&flag]).expect(0);
+        set.assert_holds(&first[..2]);
+        run_kubectl(&set, &first[1..], way).expect(0);
+        set.assert_holds(&first[1..]);
+        set.apply_with(&first[..1], &[&flag]).expect(0);
+        set.assert_holds(&first[..1]);
+        run_kubectl(&set, &first, way).expect(0);
+        set.assert_holds(&first);
+    }
+}
+
+#[test]
+fn members_that_lost_their_label_to_a_plain_kubectl_apply_are_members_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), service(&home, "web", 80)];
+    // Made by kubectl, a plain client-side apply removes the label: it was applied before.
+    run_kubectl(&set, &objects, Way::ClientSide).expect(0);
+    let flag = format!("--tooling={}", kubectls_tooling(&set));
+    let plain = ["-n", home.as_str()];
+    kubectl_apply(&objects, &plain).expect(0);
+    assert_eq!(set.members(), Vec::<String>::new());
+
+    set.apply_with(&objects, &[&flag]).expect(0);
+
+    set.assert_holds(&objects);
+    // Made by us, it is a plain server-side apply in our name that removes it.
+    let in_our_name = ["-n", &home, "--server-side", "--field-manager=kubectl"];
+    kubectl_apply(&objects, &in_our_name).expect(0);
+    assert_eq!(set.members(), Vec::<String>::new());
+    set.apply_with(&objects, &[&flag]).expect(0);
+    set.assert_holds(&objects);
+    let run = set.apply_with(&objects[..1], &[&flag]).expect(0);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    set.assert_holds(&objects[..1]);
+}
+
+#[test]
+fn what_is_no_parent_becomes_one_only_when_that_is_confirmed() {
+    let home = namespace("home");
+    let objects = [config_map(&home, "one", "1")];
+    for set in [Set::secret(&home, "web"), Set::config_map(&home, "web")] {
+        let theirs = with(
+            set.parent.clone(),
+            &json!({"metadata": {"labels": {"team": "x"}}}),
+        );
+        let theirs = cluster().create(&theirs);
+        for flags in [&[][..], &["--take-over"], &["--yes"]] {
+            set.apply_with(&objects, flags).expect(3);
+            assert_eq!(set.live_parent().as_ref(), Some(&theirs), "{flags:?}");
+        }
+        set.apply_with(&objects, &["--take-over", "--yes"]).expect(0);
+        set.assert_holds(&objects);
+        let parent = set.live_parent().expect("a parent");
+        assert_eq!(parent["metadata"]["labels"], json!({"team": "x", ID: set.id}));
+        set.apply_with(&[], &["--allow-empty"]).expect(0);
+        assert_eq!(set.annotation(GROUP_KINDS).as_deref(), Some(""));
+    }
+}

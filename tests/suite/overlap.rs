@@ -1,0 +1,148 @@
+//! An object belongs to one set at most: what another set holds is refused, and taken
+//! only on demand.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    PART_OF, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities, kubectl_apply,
+    namespace, service, with,
+};
+
+/// Asserts that applying `objects` is refused, each of `errors` with all of its texts,
+/// and that nothing in `namespaces` was written.
+#[track_caller]
+fn assert_refused(set: &Set, objects: &[Value], namespaces: &[&str], errors: &[&[&str]]) {
+    for flag in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
+        let before = cluster().state(namespaces);
+        let run = set.apply_with(objects, &[flag]).expect(3);
+        let told = run.errors();
+        assert_eq!(told.len(), errors.len(), "{}", run.stderr);
+        for texts in errors {
+            let tells_all = |line: &&&str| texts.iter().all(|text| line.contains(text));
+            assert!(
+                told.iter().any(|line| tells_all(&line)),
+                "no {texts:?} in\n{}",
+                run.stderr
+            );
+        }
+        assert!(run.stderr.contains("--steal"), "{}", run.stderr);
+        assert_eq!(cluster().state(namespaces), before, "{flag}");
+    }
+}
+
+#[test]
+fn objects_of_another_set_are_refused_by_the_name_of_its_parent_and_can_be_stolen() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let [theirs, ours] = [Set::secret(&b, "theirs"), Set::config_map(&a, "ours")];
+    let taken = [config_map(&b, "one", "1"), service(&b, "two", 80)];
+    let left = config_map(&b, "three", "1");
+    theirs.apply(&[taken[0].clone(), taken[1].clone(), left.clone()]);
+    let own = config_map(&a, "own", "1");
+    ours.apply(std::slice::from_ref(&own));
+    let wanted = [own, config_map(&b, "one", "2"), service(&b, "two", 80)];
+    let parent = ["secret/theirs", b.as_str()];
+    assert_refused(
+        &ours,
+        &wanted,
+        &[&a, &b],
+        &[
+            &[&["configmap/one"][..], &parent].concat(),
+            &[&["service/two"][..], &parent].concat(),
+        ],
+    );
+    let uid = |object: &Value| cluster().live(object).expect("it")["metadata"]["uid"].clone();
+    let uids = taken.each_ref().map(uid);
+
+    let run = ours.apply_with(&wanted, &["--steal"]).expect(0);
+
+    assert_eq!(run.results("configured"), identities(&taken));
+    ours.assert_holds(&wanted);
+    assert_eq!(taken.each_ref().map(uid), uids, "taken, not made anew");
+    // The set that lost them neither deletes them nor takes them back by itself.
+    theirs.apply(std::slice::from_ref(&left));
+    theirs.assert_holds(std::slice::from_ref(&left));
+    ours.assert_holds(&wanted);
+    assert_refused(
+        &theirs,
+        &[left, taken[0].clone()],
+        &[&a, &b],
+        &[&["configmap/one", "configmap/ours"]],
+    );
+}
+
+#[test]
+fn objects_of_kubectls_sets_are_refused_and_can_be_stolen() {
+    for flags in [&[][..], &["--server-side"]] {
+        let home = namespace("home");
+        let theirs = Set::secret(&home, "theirs");
+        let ours = Set::secret(&home, "ours");
+        let objects = ["one", "two"].map(|name| config_map(&home, name, "1"));
+        let apply = |objects: &[Value]| {
+            let arguments = ["-n", &home, "--prune", "--applyset=theirs"];
+            kubectl_apply(objects, &[&arguments, flags].concat()).expect(0)
+        };
+        apply(&objects);
+        theirs.assert_holds(&objects);
+        assert_refused(
+            &ours,
+            &objects[..1],
+            &[&home],
+            &[&["one", &home, "secret/theirs"]],
+        );
+
+        ours.apply_with(&objects[..1], &["--steal"]).expect(0);
+
+        ours.assert_holds(&objects[..1]);
+        theirs.assert_holds(&objects[1..]);
+        apply(&objects[1..]);
+        ours.assert_holds(&objects[..1]);
+        theirs.assert_holds(&objects[1..]);
+        let settled = cluster().state(&[&home]);
+        ours.apply(&objects[..1]);
+        assert_eq!(cluster().state(&[&home]), settled);
+    }
+}
+
+#[test]
+fn a_set_of_a_custom_parent_is_named_and_one_without_parent_by_its_id() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Cluster"));
+    cluster().create(&custom_resource(&group, None, "web"));
+    let theirs = Set::custom(&group, None, &home);
+    let one = config_map(&home, "one", "1");
+    theirs.apply(std::slice::from_ref(&one));
+    let lost = with(
+        config_map(&home, "two", "1"),
+        &json!({"metadata": {"labels": {PART_OF: "applyset-of-nobody-v1"}}}),
+    );
+    cluster().create(&lost);
+    let ours = Set::secret(&home, "ours");
+    assert_refused(
+        &ours,
+        &[one, config_map(&home, "two", "1")],
+        &[&home],
+        &[&["one", "widget.", "/web"], &["two", "applyset-of-nobody-v1"]],
+    );
+}
+
+#[test]
+fn one_list_for_each_kind_and_place_tells_and_no_request_for_each_object() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let theirs = Set::secret(&b, "theirs");
+    let maps: Vec<Value> = (0..25)
+        .map(|n| config_map(&b, &format!("one-{n}"), "1"))
+        .collect();
+    theirs.apply(&maps);
+    let ours = Set::secret(&a, "ours");
+    let proxy = Proxy::transparent();
+
+    let run = ours.apply_through(&proxy, &maps, &[]).expect(3);
+
+    assert_eq!(run.errors().len(), maps.len());
+    let sent = proxy.sent();
+    assert!(sent.iter().all(|sent| !sent.is_write()));
+    let about_maps = sent.iter().filter(|sent| sent.path.contains("/configmaps"));
+    // Members and others' members in two namespaces each, and the ConfigMaps that are parents.
+    assert!(about_maps.count() <= 5, "{sent:#?}");
+}

@@ -1,0 +1,24 @@
+//! kubectl itself, of the server's version: the neighbour of every set.
+
+use std::process::Stdio;
+
+use controlplane::ControlPlane;
+use serde_json::Value;
+
+use super::{Files, Run, objects_file};
+
+/// `kubectl apply` of these objects by an administrator, with more arguments, and with
+/// its own sets switched on.
+pub(crate) fn kubectl_apply(objects: &[Value], arguments: &[&str]) -> Run {
+    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    let output = ControlPlane::shared()
+        .kubectl_command()
+        .env("KUBECTL_APPLYSET", "true")
+        .args(["apply", "-f"])
+        .arg(files.directory())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("kubectl runs");
+    Run::of(&output)
+}
