@@ -11,7 +11,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::applyset::parent::is_bookkeeping_key;
-use crate::applyset::{ApplySetId, PART_OF_LABEL, ParentIdentity, Record};
+use crate::applyset::record::is_dns_subdomain;
+use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
 use crate::discovery::{Discovery, FailedVersion, Lookup, Resource, Scope};
 use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::manifest::{Manifest, Position};
@@ -92,6 +93,20 @@ pub enum MisfitProblem {
         /// Verbs that the server does not offer.
         missing_verbs: Vec<&'static str>,
     },
+    /// A member's manifest carries what only a set's own run writes on its parent.
+    #[error("{key} carries {bookkeeping}, which belongs to the bookkeeping of a set's parent")]
+    Bookkeeping {
+        /// The object.
+        key: ObjectKey,
+        /// The label or annotation.
+        bookkeeping: String,
+    },
+    /// The server would not take the name.
+    #[error("{key} cannot be named so: {:?} is no DNS subdomain", .key.name)]
+    InvalidName {
+        /// The object.
+        key: ObjectKey,
+    },
     /// The same object stands in two places of the manifests.
     #[error("{key} is given twice; the first is at {first}")]
     GivenTwice {
@@ -135,6 +150,12 @@ impl Misfit {
             MisfitProblem::NoMembersOfThisKind { .. } => {
                 "take it out of the manifests, and create it with kubectl where it is needed".to_owned()
             }
+            MisfitProblem::Bookkeeping { .. } => {
+                "take it out of the manifest: the run of that set writes it, and a copy would narrow its record".to_owned()
+            }
+            MisfitProblem::InvalidName { .. } => {
+                "use lower-case letters, digits, \"-\" and \".\", beginning and ending with a letter or digit".to_owned()
+            }
             MisfitProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
         }
     }
@@ -166,15 +187,7 @@ impl Desired {
 
     /// The kinds and namespaces of all members.
     pub fn record(&self, parent: &ParentIdentity) -> Record {
-        let mut record = Record::default();
-        for member in &self.members {
-            record.add_place(
-                &member.key.group_kind,
-                member.key.namespace.as_deref(),
-                parent.namespace.as_deref(),
-            );
-        }
-        record
+        Record::of(self.members.iter().map(|member| &member.key), parent)
     }
 }
 
@@ -212,7 +225,13 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
             }),
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                desired.add(object, target);
+                match fault(&object, target) {
+                    Some(problem) => errors.push(Misfit {
+                        position: object.position,
+                        problem,
+                    }),
+                    None => desired.add(object, target),
+                }
             }
         }
     }
@@ -238,6 +257,35 @@ impl Desired {
             self.members.push(object);
         }
     }
+}
+
+/// What is wrong with an object by itself.
+fn fault(object: &DesiredObject, target: Target) -> Option<MisfitProblem> {
+    let key = || object.key.clone();
+    if has_strict_name(&object.key.group_kind) && !is_dns_subdomain(&object.key.name) {
+        return Some(MisfitProblem::InvalidName { key: key() });
+    }
+    if object.key == *target.parent {
+        return None;
+    }
+    let metadata = object.object.get("metadata")?;
+    let keys = ["labels", "annotations"]
+        .into_iter()
+        .filter_map(|field| metadata.get(field)?.as_object());
+    let mut bookkeeping = keys
+        .flat_map(Map::keys)
+        .filter(|key| is_bookkeeping_key(key) && *key != IS_PARENT_TYPE_LABEL);
+    bookkeeping.next().map(|bookkeeping| MisfitProblem::Bookkeeping {
+        key: key(),
+        bookkeeping: bookkeeping.clone(),
+    })
+}
+
+/// Whether objects of this kind are named by DNS subdomains. RBAC and certificate kinds
+/// are not, and of aggregated APIs nobody knows.
+fn has_strict_name(kind: &GroupKind) -> bool {
+    let is_built_in = !kind.group.contains('.') || kind.group.ends_with(".k8s.io");
+    is_built_in && !["rbac.authorization.k8s.io", "certificates.k8s.io"].contains(&kind.group.as_str())
 }
 
 fn find_resource(

@@ -25,6 +25,8 @@ pub enum Event {
     Object(ObjectOutcome),
     /// Something that people should know, and that stops nothing.
     Warning(String),
+    /// Something failed that is no object of the set.
+    Failure(String),
 }
 
 /// The phases of a run, in their order.

@@ -22,6 +22,7 @@ pub mod observe;
 pub mod options;
 pub mod ownership;
 pub mod plan;
+pub mod protection;
 pub mod report;
 pub mod rights;
 pub mod wording;

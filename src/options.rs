@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::applyset::Tooling;
 use crate::applyset::record::is_dns_label;
+use crate::applyset::record::is_dns_subdomain;
 use crate::cli::{
     Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, Rbac, SetArgument, Shared,
 };
@@ -122,6 +123,7 @@ impl ApplyOptions {
             is_interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
             writing: Writing {
                 field_manager,
+                former_manager: None,
                 conflicts: if apply.force_conflicts {
                     Conflicts::Forced
                 } else {
@@ -180,7 +182,7 @@ fn subject_argument(text: &str) -> Result<Subject, Error> {
             .to_owned(),
     };
     let service_account = |namespace: Option<&str>, name: &str| {
-        let is_valid = is_object_name(name) && namespace.is_none_or(is_dns_label);
+        let is_valid = is_dns_subdomain(name) && namespace.is_none_or(is_dns_label);
         is_valid
             .then(|| Subject::ServiceAccount {
                 namespace: namespace.map(str::to_owned),
@@ -269,7 +271,7 @@ impl SetReference {
             Some((resource, name)) => (Some(resource), name),
             None => (None, text),
         };
-        if resource == Some("") || !is_object_name(name) {
+        if resource == Some("") || !is_dns_subdomain(name) {
             return Err(Error::Usage {
                 message: format!("{text:?} does not name a set"),
                 hint: "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned(),
@@ -280,18 +282,6 @@ impl SetReference {
             name: name.to_owned(),
         })
     }
-}
-
-/// DNS subdomain, RFC 1123: what Secrets, ConfigMaps and custom resources are named by.
-fn is_object_name(name: &str) -> bool {
-    (1..=253).contains(&name.len())
-        && name.split('.').all(|label| {
-            let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-            !label.is_empty()
-                && label.bytes().all(is_inner)
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        })
 }
 
 /// Reads the connection flags.

@@ -9,37 +9,116 @@ use serde_json::{Map, Value, json};
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 
-/// Whether fields of the object are owned by client-side apply.
+/// The annotation in which client-side apply keeps what it applied last. It stays with its
+/// owner: kubectl needs it as long as it goes on applying from the client's side.
+const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
+/// Whether fields of the object are owned by client-side apply, that annotation excepted.
 pub fn has_client_side_apply(metadata: &Value) -> bool {
-    entries(metadata).iter().any(is_client_side)
+    entries(metadata)
+        .iter()
+        .any(|entry| is_client_side(entry) && has_more_than_last_applied(entry))
 }
 
-/// A JSON patch that moves what client-side apply owns to `manager`; `None` where it
-/// owns nothing. Bound to the resourceVersion of `metadata`.
-pub fn migration(metadata: &Value, manager: &str) -> Option<Value> {
-    let (client_side, mut others): (Vec<Value>, Vec<Value>) =
-        entries(metadata).iter().cloned().partition(is_client_side);
-    let first = client_side.first()?.clone();
-    let is_ours = |entry: &&mut Value| {
+/// A JSON patch that moves to `manager` what client-side apply owns, and what `former` has
+/// applied from the server's side; `None` where there is nothing to move. Bound to the
+/// resourceVersion of `metadata`.
+pub fn migration(
+    metadata: &Value,
+    manager: &str,
+    former: Option<&str>,
+    last_applied: LastApplied,
+) -> Option<Value> {
+    let is_former = |entry: &Value| {
+        former.is_some_and(|former| former != manager && entry["manager"] == former)
+            && entry["operation"] == "Apply"
+            && is_whole_object(entry)
+    };
+    let is_moved =
+        |entry: &Value| (is_client_side(entry) && has_more_than_last_applied(entry)) || is_former(entry);
+    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata).iter().cloned().partition(is_moved);
+    if moved.is_empty() {
+        return None;
+    }
+    let is_ours = |entry: &Value| {
         entry["manager"] == manager && entry["operation"] == "Apply" && is_whole_object(entry)
     };
-    if let Some(ours) = others.iter_mut().find(is_ours) {
-        for entry in &client_side {
-            ours["fieldsV1"] = union(&ours["fieldsV1"], &entry["fieldsV1"]);
+    let mut ours = match others.iter().position(is_ours) {
+        Some(place) => others.remove(place),
+        None => empty_entry(&moved[0], manager),
+    };
+    for mut entry in moved {
+        if last_applied == LastApplied::LeftToItsOwner
+            && let Some(annotation) = take_last_applied(&mut entry)
+        {
+            let mut rest = entry.clone();
+            rest["fieldsV1"] = annotation;
+            others.push(rest);
         }
-    } else {
-        let mut ours = first;
-        ours["manager"] = json!(manager);
-        ours["operation"] = json!("Apply");
-        for entry in &client_side[1..] {
-            ours["fieldsV1"] = union(&ours["fieldsV1"], &entry["fieldsV1"]);
-        }
-        others.push(ours);
+        let has_fields = ours["fieldsV1"]
+            .as_object()
+            .is_some_and(|fields| !fields.is_empty());
+        ours["fieldsV1"] = if has_fields {
+            union(&ours["fieldsV1"], &entry["fieldsV1"])
+        } else {
+            entry["fieldsV1"].clone()
+        };
     }
+    others.push(ours);
     Some(json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": others},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
     ]))
+}
+
+/// What becomes of the annotation in which client-side apply keeps what it applied last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastApplied {
+    /// It moves with the rest, and leaves the object with the next apply.
+    Moved,
+    /// It stays: kubectl goes on applying this object.
+    LeftToItsOwner,
+}
+
+fn empty_entry(like: &Value, manager: &str) -> Value {
+    json!({
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": like["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {},
+    })
+}
+
+fn annotations(entry: &Value) -> Option<&Map<String, Value>> {
+    entry.pointer("/fieldsV1/f:metadata/f:annotations")?.as_object()
+}
+
+fn has_more_than_last_applied(entry: &Value) -> bool {
+    let fields = |pointer: &str| entry.pointer(pointer).and_then(Value::as_object);
+    let only = |fields: Option<&Map<String, Value>>, key: &str| {
+        fields.is_some_and(|fields| fields.keys().all(|known| known == key))
+    };
+    let only_annotation = annotations(entry)
+        .is_some_and(|annotations| annotations.keys().all(|key| key == LAST_APPLIED || key == "."));
+    !(only(fields("/fieldsV1"), "f:metadata")
+        && only(fields("/fieldsV1/f:metadata"), "f:annotations")
+        && only_annotation)
+}
+
+/// Takes the annotation out of an entry, as a field set of its own.
+fn take_last_applied(entry: &mut Value) -> Option<Value> {
+    let annotations = entry
+        .pointer_mut("/fieldsV1/f:metadata/f:annotations")?
+        .as_object_mut()?;
+    annotations.remove(LAST_APPLIED)?;
+    if annotations.is_empty() {
+        entry
+            .pointer_mut("/fieldsV1/f:metadata")?
+            .as_object_mut()?
+            .remove("f:annotations");
+    }
+    Some(json!({"f:metadata": {"f:annotations": {(LAST_APPLIED): {}}}}))
 }
 
 fn entries(metadata: &Value) -> &[Value] {
@@ -112,12 +191,12 @@ mod tests {
             {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
         ]});
         assert!(has_client_side_apply(&metadata));
-        let patch = migration(&metadata, "ours").expect("something to move");
+        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
         assert_eq!(patch[1]["value"], "5");
         let fields = &patch[0]["value"];
         assert_eq!(fields.as_array().map(Vec::len), Some(2));
         assert_eq!(
-            fields[0]["fieldsV1"],
+            fields[1]["fieldsV1"],
             json!({"f:data": {"f:old": {}, "f:new": {}}})
         );
     }
@@ -127,11 +206,46 @@ mod tests {
         let metadata = json!({"resourceVersion": "5", "managedFields": [
             {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
         ]});
-        let patch = migration(&metadata, "ours").expect("something to move");
+        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
         let entry = &patch[0]["value"][0];
         assert_eq!(
             (&entry["manager"], &entry["operation"]),
             (&json!("ours"), &json!("Apply"))
+        );
+    }
+
+    #[test]
+    fn what_a_former_tool_applied_is_taken_from_it() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
+        ]});
+        assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
+        assert_eq!(
+            migration(&metadata, "kubectl", Some("kubectl"), LastApplied::Moved),
+            None
+        );
+        let patch =
+            migration(&metadata, "ours", Some("kubectl"), LastApplied::Moved).expect("something to move");
+        assert_eq!(patch[0]["value"].as_array().map(Vec::len), Some(1));
+        assert_eq!(patch[0]["value"][0]["manager"], "ours");
+        assert_eq!(patch[0]["value"][0]["fieldsV1"], json!({"f:data": {"f:old": {}}}));
+    }
+
+    #[test]
+    fn kubectl_keeps_the_annotation_that_it_goes_on_to_need() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {
+                "f:metadata": {"f:annotations": {".": {}, (LAST_APPLIED): {}}}, "f:data": {"f:old": {}},
+            }},
+        ]});
+        let patch =
+            migration(&metadata, "kubectl", None, LastApplied::LeftToItsOwner).expect("something to move");
+        let migrated = json!({"managedFields": patch[0]["value"]});
+        assert_eq!(migrated["managedFields"].as_array().map(Vec::len), Some(2));
+        assert!(!has_client_side_apply(&migrated), "nothing is left to move");
+        assert_eq!(
+            migration(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
+            None
         );
     }
 
@@ -142,7 +256,7 @@ mod tests {
             json!({"manager": CLIENT_SIDE_APPLY, "operation": "Update", "subresource": "status", "fieldsV1": {}}),
         ] {
             let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
-            assert_eq!(migration(&metadata, "ours"), None);
+            assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
         }
     }
 }

@@ -280,9 +280,17 @@ impl Failure {
 }
 
 fn is_lasting(message: &str) -> bool {
-    ["refused", "certificate", "dns", "resolve", "lookup"]
-        .iter()
-        .any(|sign| message.to_lowercase().contains(sign))
+    [
+        "refused",
+        "certificate",
+        "dns",
+        "resolve",
+        "lookup",
+        "timed out",
+        "unreachable",
+    ]
+    .iter()
+    .any(|sign| message.to_lowercase().contains(sign))
 }
 
 fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {

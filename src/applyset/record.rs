@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::GroupKind;
+use crate::identity::{GroupKind, ObjectKey};
 
 /// The kinds and namespaces that a set may hold objects in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,19 @@ pub enum InvalidValue {
 }
 
 impl Record {
+    /// The record that these objects of a set need, and no more.
+    pub fn of<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
+        let mut record = Self::default();
+        for key in objects {
+            record.add_place(
+                &key.group_kind,
+                key.namespace.as_deref(),
+                parent.namespace.as_deref(),
+            );
+        }
+        record
+    }
+
     /// The record that covers both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
@@ -147,11 +160,17 @@ fn parse_group_kind(entry: &str) -> Option<GroupKind> {
 
 /// Whether the text is a DNS label as RFC 1123 has it: what a namespace must be.
 pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63 && is_dns_label_of_any_length(text)
+}
+
+/// Whether the text is a DNS subdomain as RFC 1123 has it: what most objects are named by.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label_of_any_length)
+}
+
+fn is_dns_label_of_any_length(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=63).contains(&text.len())
-        && text.bytes().all(is_inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+    !text.is_empty() && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn join(entries: impl Iterator<Item = String>) -> String {

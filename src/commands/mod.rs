@@ -62,7 +62,12 @@ pub fn completion(shell: clap_complete::Shell) -> String {
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => runtime.block_on(command),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(command);
+            // A read of standard input that nobody waits for any more must not hold up the end.
+            runtime.shutdown_background();
+            outcome
+        }
         Err(error) => Err(Error::Usage {
             message: format!("the operating system does not let this program start: {error}"),
             hint: "are there enough file descriptors? `ulimit -n` shows".to_owned(),

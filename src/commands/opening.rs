@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
-use crate::observe::{self, Live, ParentObject, Selector};
+use crate::observe::{self, DefinitionLabels, Live, ParentObject, Selector};
 use crate::options::{self, SetReference};
 use crate::plan::Set;
 use crate::report::SetDocument;
@@ -32,6 +32,8 @@ pub(super) struct Cluster {
 pub(super) struct OpenedSet {
     pub(super) set: Set,
     pub(super) resource: Arc<Resource>,
+    /// The set that the definition of a custom parent's kind is a member of.
+    pub(super) definition_part_of: Option<String>,
 }
 
 /// Sets the connection up; nothing is sent yet.
@@ -105,9 +107,11 @@ pub(super) async fn open(
 ) -> Result<OpenedSet, Error> {
     let resource = parent_resource(cluster, reference)?;
     let is_plain = resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap");
-    if !is_plain {
-        check_parent_type(cluster, &resource, manifests).await?;
-    }
+    let definition_part_of = if is_plain {
+        None
+    } else {
+        check_parent_type(cluster, &resource, manifests).await?
+    };
     let identity = ParentIdentity {
         group_kind: resource.group_kind(),
         namespace: match resource.scope {
@@ -120,9 +124,11 @@ pub(super) async fn open(
         set: Set {
             id: ApplySetId::of(&identity),
             parent: identity,
+            parent_uid: None,
             tooling,
         },
         resource,
+        definition_part_of,
     })
 }
 
@@ -207,26 +213,29 @@ async fn check_parent_type(
     cluster: &Cluster,
     resource: &Resource,
     manifests: &[Manifest],
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let name = format!("{}.{}", resource.plural, resource.group);
     if manifests
         .iter()
         .any(|manifest| is_labelled_definition(manifest, &name))
     {
-        return Ok(());
+        return Ok(None);
     }
-    let labelled = if resource.origin == Origin::Promised {
-        Some(false)
+    let labels = if resource.origin == Origin::Promised {
+        Some(DefinitionLabels {
+            is_parent_type: false,
+            part_of: None,
+        })
     } else {
-        let read = observe::is_parent_type(&cluster.server, resource).await;
+        let read = observe::definition_labels(&cluster.server, resource).await;
         read.map_err(|error| Error::Read {
             what: format!("CustomResourceDefinition {name}"),
             error,
         })?
     };
-    match labelled {
-        Some(true) => Ok(()),
-        Some(false) => Err(Error::Usage {
+    match labels {
+        Some(labels) if labels.is_parent_type => Ok(labels.part_of),
+        Some(_) => Err(Error::Usage {
             message: format!(
                 "{} may not be the parent of a set: its CustomResourceDefinition does not say so",
                 resource.kind

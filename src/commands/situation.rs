@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
 use crate::apiserver::ApiServer;
-use crate::applyset::{PART_OF_LABEL, ParentIdentity};
+use crate::applyset::{PART_OF_LABEL, ParentIdentity, Record, Tooling};
 use crate::changes::{self, Definition, Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{self, Live, NamespaceState, ParentObject, Places, Presence, Selector};
-use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing};
+use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing, Survey};
 use crate::wording::counted;
 
 /// What the user allows, as far as it says what has to be read.
@@ -41,12 +41,14 @@ pub(super) struct Situation {
     pub(super) places: Places,
     pub(super) observed: Observed,
     pub(super) warnings: Vec<String>,
+    /// Who managed the set until now, where this run takes it over.
+    pub(super) former_tooling: Option<Tooling>,
 }
 
 /// Reads it. Refused where the parent may not be written.
 pub(super) async fn read(
     cluster: &Cluster,
-    opened: &OpenedSet,
+    opened: &mut OpenedSet,
     desired: &Desired,
     rules: Rules<'_>,
 ) -> Result<Situation, Error> {
@@ -58,22 +60,23 @@ pub(super) async fn read(
     .await;
     let parent = parent?;
     let namespaces = namespaces?;
+    opened.set.parent_uid = parent.as_ref().map(|parent| parent.uid.clone());
+    let opened = &*opened;
     let mut standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
     check_custom_parent(opened, parent.as_ref(), desired)?;
     check_namespaces(opened, desired, &namespaces)?;
-    if parent.is_none() && was_interrupted(opened, &namespaces) {
-        standing = Standing::resumed(&opened.set);
+    let left_behind = left_behind(opened, &namespaces);
+    if standing == Standing::New && !left_behind.is_empty() {
+        standing = Standing::resumed(&opened.set, left_behind);
     }
-    let survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
-    let (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
+    let mut survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
+    let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
     let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
     if parent.is_none() && !members.is_empty() {
-        warnings.push(format!(
-            "{} of this set found, whose parent {} is gone; the set goes on with them",
-            counted(members.len(), "object"),
-            opened.set.parent
-        ));
+        let hidden = widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await;
+        (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
+        warnings.push(orphans_found(opened, members.len(), &hidden));
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
     let other_parents = find_parents(cluster, desired, &others, &mut warnings).await;
@@ -94,17 +97,25 @@ pub(super) async fn read(
             .map(|parent| parent.annotations.clone())
             .unwrap_or_default(),
     };
-    for container in plan::containers(&opened.set, desired, &observed, rules.policy) {
-        let contents = observe::contents(server, &cluster.discovery, &container, rules.concurrency).await;
-        observed.contents.insert(container.key, contents);
-    }
+    let containers = plan::containers(&opened.set, desired, &observed, rules.policy);
+    observed.contents = observe::contents(server, &cluster.discovery, &containers, rules.concurrency).await;
     Ok(Situation {
+        former_tooling: former_tooling(opened, &standing),
         parent,
         parent_policy: rules.parent_policy,
         places: survey.places,
         observed,
         warnings,
     })
+}
+
+fn former_tooling(opened: &OpenedSet, standing: &Standing) -> Option<Tooling> {
+    match standing {
+        Standing::Recorded(bookkeeping) if !bookkeeping.tooling.is_same_program(&opened.set.tooling) => {
+            Some(bookkeeping.tooling.clone())
+        }
+        Standing::Recorded(_) | Standing::New => None,
+    }
 }
 
 /// Reads the namespaces of the manifests and of the parent.
@@ -122,16 +133,70 @@ async fn read_namespaces(
     found.map_err(|(place, error)| Error::List { place, error })
 }
 
-/// An interrupted run may have made the parent's namespace as a member of the set, and
-/// been stopped before it could record that. Then this run starts from there.
-fn was_interrupted(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> bool {
+/// The kinds of what the parent lives in, where that is a member of the set: an interrupted
+/// run may have made it, and been stopped before it could record that on the parent.
+fn left_behind(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
+    let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(opened.set.id.as_str());
     let home = opened
         .set
         .parent
         .namespace
         .as_ref()
         .and_then(|name| namespaces.get(name));
-    home.is_some_and(|state| state.part_of.as_deref() == Some(opened.set.id.as_str()))
+    let mut kinds = BTreeSet::new();
+    if home.is_some_and(|state| is_ours(&state.part_of)) {
+        kinds.insert(GroupKind::new("", "Namespace"));
+    }
+    if is_ours(&opened.definition_part_of) {
+        kinds.insert(GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition"));
+    }
+    kinds
+}
+
+/// Members whose parent is gone may be of any kind and in any namespace: the record that
+/// told of them is gone, too. Extends the places by all where some are, and answers with
+/// the resources that could not be looked at.
+async fn widen_to_everything(
+    cluster: &Cluster,
+    opened: &OpenedSet,
+    survey: &mut Survey,
+    concurrency: usize,
+) -> Vec<String> {
+    let resources: Vec<Arc<Resource>> = cluster.discovery.listable().cloned().map(Arc::new).collect();
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", opened.set.id),
+        accept: observe::METADATA_LIST,
+    };
+    let (found, hidden) = observe::everywhere(&cluster.server, &resources, &selector, concurrency).await;
+    let known: BTreeSet<GroupKind> = survey
+        .places
+        .resources
+        .iter()
+        .map(|resource| resource.group_kind())
+        .collect();
+    let mut added = BTreeSet::new();
+    for live in &found {
+        survey.places.namespaces.extend(live.key.namespace.clone());
+        if !known.contains(&live.key.group_kind) && added.insert(live.key.group_kind.clone()) {
+            survey.places.resources.push(Arc::clone(&live.resource));
+        }
+    }
+    let places = Record::of(found.iter().map(|live| &live.key), &opened.set.parent);
+    survey.recorded = survey.recorded.union(&places);
+    hidden
+}
+
+fn orphans_found(opened: &OpenedSet, count: usize, hidden: &[String]) -> String {
+    let objects = counted(count, "object");
+    let mut text = format!(
+        "{objects} of this set found, whose parent {} is gone; the set goes on with them",
+        opened.set.parent
+    );
+    if !hidden.is_empty() {
+        text.push_str("; there may be more among what could not be listed: ");
+        text.push_str(&hidden.join(", "));
+    }
+    text
 }
 
 /// Finds objects of the manifests that are members of other sets. Nothing is asked where

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Call, Reply, query};
@@ -10,7 +11,7 @@ use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::WHOLE_OBJECTS;
-use crate::ownership::CLIENT_SIDE_APPLY;
+use crate::ownership::{self, CLIENT_SIDE_APPLY};
 use crate::plan::{Apply, MemberStanding};
 
 /// Body of server-side apply. JSON is YAML.
@@ -40,26 +41,6 @@ pub(super) struct WrittenMetadata {
     pub(super) deletion_timestamp: Option<String>,
     #[serde(default)]
     pub(super) annotations: Pairs,
-    #[serde(default)]
-    managed_fields: Vec<FieldOwner>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FieldOwner {
-    #[serde(default)]
-    manager: String,
-    #[serde(default)]
-    operation: String,
-    #[serde(default)]
-    subresource: String,
-}
-
-impl WrittenMetadata {
-    fn has_client_side_apply(&self) -> bool {
-        self.managed_fields.iter().any(|owner| {
-            owner.manager == CLIENT_SIDE_APPLY && owner.operation == "Update" && owner.subresource.is_empty()
-        })
-    }
 }
 
 impl Execution<'_> {
@@ -108,13 +89,12 @@ impl Execution<'_> {
         object: &DesiredObject,
         standing: &MemberStanding,
     ) -> Result<Reply, ApiError> {
-        let is_known_to_need_it = matches!(
-            standing,
+        let is_known_to_need_it = match standing {
             MemberStanding::Member {
-                client_side_apply: true,
-                ..
-            }
-        );
+                client_side_apply, ..
+            } => *client_side_apply || self.writing.former_manager.is_some(),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => false,
+        };
         if is_known_to_need_it {
             self.migrate(object).await?;
         }
@@ -125,7 +105,7 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
-        if written(&reply).is_ok_and(|written| written.metadata.has_client_side_apply()) {
+        if owns_client_side(&reply) {
             self.migrate(object).await?;
             self.send_settled(object, standing).await?;
         }
@@ -177,6 +157,12 @@ impl Execution<'_> {
             body: Bytes::from(object.object.to_string()),
         }
     }
+}
+
+/// Whether client-side apply still owns fields of the written object.
+fn owns_client_side(reply: &Reply) -> bool {
+    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    ownership::has_client_side_apply(&object["metadata"])
 }
 
 /// How often an apply is sent that meets another writer.

@@ -8,13 +8,23 @@ use serde_json::Value;
 use super::Execution;
 use super::member::METADATA;
 use crate::apiserver::{ApiError, Call, query};
+use crate::applyset::Tooling;
 use crate::desired::DesiredObject;
-use crate::ownership;
+use crate::ownership::{self, LastApplied};
 
 /// How often an object that others write at the same time is read and tried again.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
+    /// A set that stays kubectl's goes on being applied by it, maybe from the client's side.
+    fn last_applied(&self) -> LastApplied {
+        if self.set.tooling.is_same_program(&Tooling::ours()) {
+            LastApplied::Moved
+        } else {
+            LastApplied::LeftToItsOwner
+        }
+    }
+
     /// Moves what client-side apply owns of a live object to our field manager.
     pub(super) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
         let path = object
@@ -25,7 +35,13 @@ impl Execution<'_> {
             attempts += 1;
             let reply = self.server.get(&path, METADATA).await?;
             let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            let Some(moves) = ownership::migration(&live["metadata"], &self.writing.field_manager) else {
+            let moves = ownership::migration(
+                &live["metadata"],
+                &self.writing.field_manager,
+                self.writing.former_manager.as_deref(),
+                self.last_applied(),
+            );
+            let Some(moves) = moves else {
                 return Ok(());
             };
             let call = Call {

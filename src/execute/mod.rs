@@ -11,6 +11,7 @@ mod migrate;
 mod pace;
 mod parent;
 mod prune;
+mod record;
 mod rehearse;
 mod wave;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub use interrupt::Interrupt;
 use member::MemberReply;
 use pace::Pace;
+use parent::Known;
 pub use parent::ParentWriteError;
 
 use crate::apiserver::ApiServer;
@@ -35,6 +37,9 @@ use crate::wording::counted;
 pub struct Writing {
     /// Field manager of members.
     pub field_manager: String,
+    /// The field manager of the tool that the set is taken over from: what it applied is
+    /// taken from it, too.
+    pub former_manager: Option<String>,
     /// What becomes of fields that another manager owns.
     pub conflicts: Conflicts,
     /// Whether anything is written at all.
@@ -102,6 +107,8 @@ struct Applied {
 /// What a run has come to so far.
 struct Progress {
     applied: Applied,
+    /// Objects that were to be pruned and are kept: the record stays wide.
+    kept: usize,
     pace: Pace,
 }
 
@@ -109,6 +116,7 @@ impl Progress {
     fn new(concurrency: usize) -> Self {
         Self {
             applied: Applied::default(),
+            kept: 0,
             pace: Pace::new(concurrency),
         }
     }
@@ -164,54 +172,102 @@ impl Execution<'_> {
             total: self.plan.applies(),
         });
         let mut progress = Progress::new(self.writing.concurrency);
-        if self.parent.is_none() {
-            // What the parent itself lives in has to be there before it.
-            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
-                .await;
-            if self.interrupt.is_requested() {
-                return Ok(Ending::Interrupted);
-            }
-            if progress.applied.failed > 0 {
-                return Ok(Ending::Incomplete);
-            }
-        }
-        self.tell_unchanged(&mut progress.applied, sink);
-        let mut record = self.widen(sink).await?;
-        if self.parent.is_some() {
-            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
-                .await;
-        }
-        if let Err(error) = self.apply_parent_manifest(&mut record, sink).await {
-            progress.applied.failed += 1;
-            sink(Event::Warning(error.to_string()));
-        }
-        for wave in &self.plan.waves {
-            self.apply_wave(wave, &mut progress, sink).await;
-        }
-        self.tell_skips(sink);
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        if progress.applied.failed > 0 {
-            if self.plan.deletions() > 0 {
+        let has_parent = self.parent.is_some();
+        if !has_parent {
+            // What the parent itself lives in has to be there before it.
+            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+                .await;
+            match self.stopped(&progress) {
+                Some(ending) => return Ok(ending),
+                None => self.tell_unchanged(&mut progress.applied, sink),
+            }
+        }
+        let mut known = match self.widen(sink).await {
+            // Members have been written already: that is a failure of writing.
+            Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
+                sink(Event::Failure(error.to_string()));
+                return Ok(Ending::Incomplete);
+            }
+            known => known?,
+        };
+        if has_parent {
+            self.tell_unchanged(&mut progress.applied, sink);
+            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+                .await;
+        }
+        let ending = match self.write_members(&mut known, &mut progress, sink).await {
+            // What was decided before the first write is an error; what comes after it is
+            // something that failed while writing.
+            Err(error) => {
+                sink(Event::Failure(error.to_string()));
+                Ending::Incomplete
+            }
+            Ok(ending) => ending,
+        };
+        let kept = if ending == Ending::Done && progress.kept == 0 {
+            self.narrow(known, &progress.applied.uids, sink).await
+        } else {
+            // However a run ends, its members must be recorded.
+            self.stay_wide(&mut known, sink).await
+        };
+        match kept {
+            Ok(()) => Ok(ending),
+            Err(error) => {
+                sink(Event::Failure(error.to_string()));
+                Ok(Ending::Incomplete)
+            }
+        }
+    }
+
+    async fn write_members(
+        &self,
+        known: &mut Known,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
+        if let Some(Ending::Interrupted) = self.stopped(progress) {
+            return Ok(Ending::Interrupted);
+        }
+        if let Err(error) = self.apply_parent_manifest(known, sink).await {
+            progress.applied.failed += 1;
+            sink(Event::Failure(error.to_string()));
+        }
+        for (place, wave) in self.plan.waves.iter().enumerate() {
+            // A wave may take long, and another run may have narrowed the record meanwhile.
+            if place > 0 && !self.interrupt.is_requested() {
+                self.stay_wide(known, sink).await?;
+            }
+            self.apply_wave(wave, progress, sink).await;
+        }
+        self.tell_skips(sink);
+        if let Some(ending) = self.stopped(progress) {
+            if ending == Ending::Incomplete && self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
                     counted(progress.applied.failed, "object")
                 )));
             }
-            return Ok(Ending::Incomplete);
+            return Ok(ending);
         }
-        let pruned = self.prune_all(&mut progress, sink).await;
+        let pruned = self.prune_all(progress, sink).await;
+        progress.kept = pruned.kept;
+        Ok(match pruned.failed {
+            _ if self.interrupt.is_requested() => Ending::Interrupted,
+            0 => Ending::Done,
+            _ => Ending::Incomplete,
+        })
+    }
+
+    /// How a run ends that must not go on.
+    fn stopped(&self, progress: &Progress) -> Option<Ending> {
         if self.interrupt.is_requested() {
-            return Ok(Ending::Interrupted);
+            Some(Ending::Interrupted)
+        } else {
+            (progress.applied.failed > 0).then_some(Ending::Incomplete)
         }
-        if pruned.failed > 0 {
-            return Ok(Ending::Incomplete);
-        }
-        if pruned.kept == 0 {
-            self.narrow(record, &progress.applied.uids, sink).await?;
-        }
-        Ok(Ending::Done)
     }
 
     /// Tells what a run would do, asking the server where the user wants that.
@@ -227,6 +283,10 @@ impl Execution<'_> {
         for wave in &self.plan.waves {
             self.apply_wave(wave, &mut progress, sink).await;
         }
+        if let Err(error) = self.rehearse_parent_manifest().await {
+            progress.applied.failed += 1;
+            sink(Event::Failure(format!("the set's parent: {}", error.kind)));
+        }
         self.tell_skips(sink);
         if progress.applied.failed > 0 {
             return Ending::Incomplete;
@@ -239,7 +299,7 @@ impl Execution<'_> {
     }
 
     async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
-        let Progress { applied, pace } = progress;
+        let Progress { applied, pace, .. } = progress;
         let write = async |apply| self.apply_member(apply).await;
         let answered = |reply: MemberReply| {
             for warning in reply.warnings {
@@ -263,7 +323,7 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: self.plan.deletions(),
         });
-        let Progress { applied, pace } = progress;
+        let Progress { applied, pace, .. } = progress;
         for wave in &self.plan.prunes {
             // Two groups can serve one object: what was just applied under one name is not
             // deleted under the other.

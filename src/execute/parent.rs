@@ -1,36 +1,25 @@
-//! Writes the parent: its own manifest, and the record of the set before and after
-//! the members are written.
+//! The requests that write the parent: its own manifest, and its bookkeeping.
 //!
-//! Every write of the record is bound to the resourceVersion that it was decided on,
-//! so that two runs cannot erase each other's kinds. What is recorded was decided in
-//! `plan`.
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
+//! Every write of the record is bound to the resourceVersion that it was decided on, so
+//! that two runs cannot erase each other's kinds. When what is recorded is told by
+//! `record`.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::member::{APPLY_PATCH, METADATA, written};
-use super::{Execution, Sink};
-use crate::apiserver::{ApiError, Call, query};
-use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations, labels};
-use crate::applyset::{PART_OF_LABEL, Record, TOOLING_ANNOTATION};
-use crate::discovery::{Resource, Scope};
+use super::{DryRun, Execution, Sink};
+use crate::apiserver::{ApiError, Call, Reply, query};
+use crate::applyset::TOOLING_ANNOTATION;
+use crate::applyset::parent::labels;
 use crate::event::Event;
-use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
-use crate::plan::{self, Refusal, Standing};
+use crate::observe::{self, ParentObject};
+use crate::plan::Refusal;
 
 /// Field manager of the parent's bookkeeping. kubectl's is `kubectl-applyset`, which is
 /// also the default manager of our members, so this one has a name of its own.
 pub(super) const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
-
-/// How often a parent that others write at the same time is read and tried again.
-const ATTEMPTS: usize = 20;
-
-/// Told when another run works on the same set.
-const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
 
 /// The parent could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -45,155 +34,30 @@ pub enum ParentWriteError {
     #[error("the answer to writing the set's parent cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// Others kept changing it.
-    #[error("the set's parent was changed by others {ATTEMPTS} times in a row")]
+    #[error("the set's parent was changed by others again and again")]
     Contended,
 }
 
 /// The parent as this run knows it to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
-    resource_version: String,
-    annotations: Value,
+    pub(super) resource_version: String,
+    pub(super) annotations: Value,
     /// Whether another run has written the record since this one was planned: then it
     /// may hold places that the plan knows nothing of.
-    overtaken: bool,
+    pub(super) overtaken: bool,
+}
+
+/// What became of a write that is bound to what the parent was.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// It is written.
+    Done(Known),
+    /// Somebody else was faster: changed, created or deleted it.
+    Overtaken,
 }
 
 impl Execution<'_> {
-    /// Makes the parent record at least every place that this run may write to.
-    pub(super) async fn widen(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
-        let current = self.parent.cloned();
-        self.cover(current, &self.plan.record_during, sink).await
-    }
-
-    /// Makes the parent record exactly what the plan says, unless somebody else has
-    /// written it since; then it only sees to it that nothing of ours is missing.
-    ///
-    /// `settled` are the UIDs of the members that this run has applied or left as they are.
-    pub(super) async fn narrow(
-        &self,
-        known: Known,
-        settled: &BTreeSet<String>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let target = annotations(&self.set.tooling, &self.plan.record_after);
-        if known.annotations == target {
-            return self.confirm(sink).await;
-        }
-        if known.overtaken || self.has_newcomers(settled).await? {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
-            return self.confirm(sink).await;
-        }
-        match self.write_record(&known.resource_version, &target).await {
-            Ok(_) => Ok(()),
-            Err(ParentWriteError::Request(error)) if is_overtaken(&error) => {
-                sink(Event::Warning(OVERTAKEN.to_owned()));
-                self.confirm(sink).await
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Sees to it, when members were written, that no other run has narrowed the record
-    /// below them meanwhile.
-    async fn confirm(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
-        if self.plan.applies() > 0 {
-            let current = self.read_parent().await?;
-            self.cover(current, &self.plan.record_after, sink).await?;
-        }
-        Ok(())
-    }
-
-    /// Whether another run has put members where this one is about to record none. What
-    /// two groups serve is no newcomer under the name that the manifests do not use.
-    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ApiError> {
-        let after = &self.plan.record_after;
-        let own = self.set.parent.namespace.as_ref();
-        let is_dropped = |namespace: &&String| {
-            !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
-        };
-        let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
-        let (kept, dropped): (Vec<_>, Vec<_>) = self.places.resources.iter().partition(is_recorded);
-        let namespaces = &self.places.namespaces;
-        let looks = [
-            Places {
-                resources: dropped.into_iter().cloned().collect(),
-                namespaces: namespaces.clone(),
-            },
-            Places {
-                resources: kept
-                    .into_iter()
-                    .filter(|kept| kept.scope == Scope::Namespaced)
-                    .cloned()
-                    .collect(),
-                namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
-            },
-        ];
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", self.set.id),
-            accept: observe::METADATA_LIST,
-        };
-        for places in looks {
-            let members = observe::members(
-                self.server,
-                &places,
-                &selector,
-                self.writing.concurrency,
-                Live::of,
-            )
-            .await;
-            let members = match members {
-                Ok(members) => members,
-                Err((_, ListError::Request(error))) => return Err(error),
-                Err(_) => return Ok(true),
-            };
-            let is_new = |live: &Live| {
-                live.presence == Presence::Present
-                    && !settled.contains(&live.uid)
-                    && live
-                        .key
-                        .namespace
-                        .as_ref()
-                        .is_none_or(|namespace| places.namespaces.contains(namespace))
-            };
-            if members.iter().any(is_new) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    async fn cover(
-        &self,
-        mut current: Option<ParentObject>,
-        needed: &Record,
-        sink: &mut Sink<'_>,
-    ) -> Result<Known, ParentWriteError> {
-        let mut overtaken = false;
-        for _ in 0..ATTEMPTS {
-            let standing = plan::judge(self.set, current.as_ref(), self.parent_policy)
-                .map_err(ParentWriteError::Refused)?;
-            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
-            let attempt = match &current {
-                Some(parent) if is_up_to_date(parent, &target) => Ok(Known {
-                    resource_version: parent.resource_version.clone(),
-                    annotations: target,
-                    overtaken: false,
-                }),
-                Some(parent) => self.write_record(&parent.resource_version, &target).await,
-                None => self.create(&target, sink).await,
-            };
-            match attempt {
-                Err(ParentWriteError::Request(error)) if is_overtaken(&error) => {
-                    overtaken = true;
-                    current = self.read_parent().await?;
-                }
-                attempt => return attempt.map(|known| Known { overtaken, ..known }),
-            }
-        }
-        Err(ParentWriteError::Contended)
-    }
-
     /// Applies the parent's own manifest, where it is among the manifests: its data, and
     /// none of the bookkeeping, which another field manager owns.
     pub(super) async fn apply_parent_manifest(
@@ -222,22 +86,25 @@ impl Execution<'_> {
         Ok(())
     }
 
-    async fn read_parent(&self) -> Result<Option<ParentObject>, ApiError> {
+    pub(super) async fn read_parent(&self) -> Result<Option<ParentObject>, ApiError> {
         observe::parent(self.server, self.parent_resource, &self.set.parent).await
     }
 
-    async fn write_record(&self, resource_version: &str, target: &Value) -> Result<Known, ParentWriteError> {
+    /// Writes the record on a parent that has this resourceVersion.
+    pub(super) async fn write_record(
+        &self,
+        resource_version: &str,
+        target: &Value,
+    ) -> Result<Written, ParentWriteError> {
         let mut object = self.bare_parent();
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER), ("force", "true")];
-        let reply = self.server.send(self.parent_call(&object, &parameters)).await?;
-        Ok(Known {
-            resource_version: written(&reply)?.metadata.resource_version,
-            annotations: target.clone(),
-            overtaken: false,
-        })
+        known(
+            self.server.send(self.parent_call(&object, &parameters)).await,
+            target,
+        )
     }
 
     /// Creates a parent that is not there.
@@ -246,7 +113,11 @@ impl Execution<'_> {
     /// would overwrite that run's record. One with a manifest is applied with the tooling
     /// annotation alone and recorded on in a second write: interrupted between the two,
     /// the annotation tells the next run that it may go on.
-    async fn create(&self, target: &Value, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
+    pub(super) async fn create(
+        &self,
+        target: &Value,
+        sink: &mut Sink<'_>,
+    ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = &self.desired.parent else {
             let mut object = self.bare_parent();
             object["metadata"]["labels"] = labels(&self.set.id);
@@ -263,12 +134,7 @@ impl Execution<'_> {
                 content_type: Some("application/json"),
                 body: Bytes::from(object.to_string()),
             };
-            let reply = self.server.send(call).await?;
-            return Ok(Known {
-                resource_version: written(&reply)?.metadata.resource_version,
-                annotations: target.clone(),
-                overtaken: false,
-            });
+            return known(self.server.send(call).await, target);
         };
         if let Err(reason) = self.await_kind(manifest).await {
             sink(Event::Warning(reason));
@@ -283,6 +149,10 @@ impl Execution<'_> {
             .server
             .send(self.parent_call(&object, &self.member_parameters()))
             .await?;
+        if reply.status != StatusCode::CREATED {
+            // Another run has made it meanwhile, and may have recorded a set on it.
+            return Ok(Written::Overtaken);
+        }
         self.write_record(&written(&reply)?.metadata.resource_version, target)
             .await
     }
@@ -304,7 +174,21 @@ impl Execution<'_> {
         if self.writing.conflicts == super::Conflicts::Forced {
             parameters.push(("force", "true"));
         }
+        if self.writing.dry_run == DryRun::Server {
+            parameters.push(("dryRun", "All"));
+        }
         parameters
+    }
+
+    /// Lets the server rehearse the parent's own manifest, as far as it can know of it.
+    pub(super) async fn rehearse_parent_manifest(&self) -> Result<(), ApiError> {
+        match &self.desired.parent {
+            Some(object) if self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(object) => {
+                let call = self.parent_call(&object.object, &self.member_parameters());
+                self.server.send(call).await.map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn parent_call(&self, object: &Value, parameters: &[(&str, &str)]) -> Call {
@@ -322,34 +206,20 @@ impl Execution<'_> {
     }
 }
 
-/// What the parent records of a set that the plan was not made for: by another run.
-fn recorded(standing: &Standing) -> Record {
-    match standing {
-        Standing::Recorded(Bookkeeping {
-            kinds: RecordedKinds::GroupKinds(group_kinds),
-            additional_namespaces,
-            ..
-        }) => Record {
-            group_kinds: group_kinds.clone(),
-            additional_namespaces: additional_namespaces.clone(),
-        },
-        // The deprecated list was translated when the plan was made, and nobody writes it today.
-        Standing::Recorded(_) | Standing::New => Record::default(),
+/// What an answer to a bound write says of the parent.
+fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
+    match answer {
+        Ok(reply) => Ok(Written::Done(Known {
+            resource_version: written(&reply)?.metadata.resource_version,
+            annotations: target.clone(),
+            overtaken: false,
+        })),
+        Err(error) if is_overtaken(&error) => Ok(Written::Overtaken),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Whether somebody else wrote the object first: changed, created or deleted it.
 fn is_overtaken(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT)
-}
-
-/// Whether the parent says already what is to be written on it.
-fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
-    let Some(target) = target.as_object() else {
-        return false;
-    };
-    matches!(parent.reading, Reading::Parent(_))
-        && target
-            .iter()
-            .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
 }

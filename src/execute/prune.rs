@@ -30,7 +30,7 @@ impl Execution<'_> {
         for _ in 0..JUDGEMENTS {
             match self.server.send(self.deletion(&current)).await {
                 Ok(_) => return outcome(Action::Pruned, String::new(), None),
-                Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                Err(error) if is_gone(&error) => {
                     return outcome(Action::Pruned, "it was gone already".to_owned(), None);
                 }
                 Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
@@ -94,8 +94,18 @@ impl Execution<'_> {
             Ok(reply) => Ok(serde_json::from_slice::<Value>(&reply.body)
                 .ok()
                 .and_then(|object| Live::of(&object, &live.resource))),
-            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the object is not there. A 404 that names no object is said of the path: the
+/// server does not serve the version any more that the object was read in, and the object
+/// may well be there.
+fn is_gone(error: &ApiError) -> bool {
+    error.is(StatusCode::NOT_FOUND)
+        && error
+            .status()
+            .is_some_and(|status| !status.details.name.is_empty())
 }

@@ -94,7 +94,7 @@ impl Execution<'_> {
     }
 
     /// Whether the server cannot know this object before other members are written.
-    fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
+    pub(super) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
         let is_coming = |namespace: &String| {
             self.desired.members.iter().enumerate().any(|(index, member)| {
                 let key = &member.key;

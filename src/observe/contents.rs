@@ -3,15 +3,18 @@
 //!
 //! What counts as a loss is decided in `plan::contents`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
-use super::list::{METADATA_LIST, Selector, list};
+use super::list::{METADATA_LIST, Selector};
+use super::members::{Places, everywhere, members};
 use super::{Live, Presence};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Discovery, KindLookup, Resource, Scope};
+use crate::identity::ObjectKey;
 
 /// What a namespace or the definition of a kind holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,59 +25,84 @@ pub struct Contents {
     pub unknown: Vec<String>,
 }
 
-/// Lists everything inside of `container`, a namespace or a CRD.
+/// Lists everything inside of the `containers`, namespaces and CRDs: one LIST for each
+/// resource and namespace, or one over all namespaces where that is fewer requests.
 ///
 /// Resources that cannot be listed, for whatever reason, are named in the answer: what
 /// they hold would be lost unseen.
 pub async fn contents(
     server: &ApiServer,
     discovery: &Discovery,
-    container: &Live,
+    containers: &[Live],
     concurrency: usize,
-) -> Contents {
-    let (resources, namespace) = match &container.defines {
-        Some(kind) => match discovery.preferred(kind) {
-            KindLookup::Found(resource) => (vec![Arc::new(resource.clone())], None),
-            KindLookup::Absent => (Vec::new(), None),
-            KindLookup::GroupFailed(failure) => {
-                return Contents {
-                    objects: Vec::new(),
-                    unknown: vec![failure.to_string()],
-                };
-            }
-        },
-        None => (namespaced(discovery), Some(container.key.name.as_str())),
-    };
-    let everything = Selector {
-        labels: String::new(),
-        accept: METADATA_LIST,
-    };
-    let mut lists = stream::iter(&resources)
-        .map(|resource| async {
-            let listed = list(server, resource, namespace, &everything, |item| {
-                Live::of(item, resource)
-            })
-            .await;
-            listed.map_err(|_| resource.plural.clone())
-        })
-        .buffer_unordered(concurrency);
-    let mut contents = Contents::default();
-    while let Some(listed) = lists.next().await {
-        match listed {
-            Ok(objects) => contents.objects.extend(objects),
-            Err(reason) => contents.unknown.push(reason),
+) -> BTreeMap<ObjectKey, Contents> {
+    let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
+    let (definitions, namespaces): (Vec<&Live>, Vec<&Live>) =
+        containers.iter().partition(|live| live.defines.is_some());
+    for live in definitions {
+        let held = contents.entry(live.key.clone()).or_default();
+        let lookup = live.defines.as_ref().map(|kind| discovery.preferred(kind));
+        if let Some(KindLookup::Found(resource)) = lookup {
+            let resource = Arc::new(resource.clone());
+            (held.objects, held.unknown) = everywhere(server, &[resource], &EVERYTHING, concurrency).await;
         }
     }
-    contents.objects.retain(|live| live.presence == Presence::Present);
-    contents.objects.sort_by(|one, other| one.uid.cmp(&other.uid));
-    contents.objects.dedup_by(|one, other| one.uid == other.uid);
-    contents.objects.sort_by(|one, other| one.key.cmp(&other.key));
-    contents.unknown.extend(match namespace {
-        Some(_) => discovery.failures().iter().map(ToString::to_string).collect(),
-        None => Vec::new(),
-    });
-    contents.unknown.sort();
+    let names: BTreeSet<String> = namespaces.iter().map(|live| live.key.name.clone()).collect();
+    let resources = if names.is_empty() {
+        Vec::new()
+    } else {
+        namespaced(discovery)
+    };
+    let mut lists = stream::iter(resources)
+        .map(|resource| {
+            let places = Places {
+                resources: vec![Arc::clone(&resource)],
+                namespaces: names.clone(),
+            };
+            async move {
+                (
+                    resource,
+                    members(server, &places, &EVERYTHING, concurrency, Live::of).await,
+                )
+            }
+        })
+        .buffer_unordered(concurrency);
+    while let Some((resource, listed)) = lists.next().await {
+        for live in &namespaces {
+            let held = contents.entry(live.key.clone()).or_default();
+            match &listed {
+                Ok(objects) => {
+                    let is_inside = |object: &&Live| object.key.namespace.as_ref() == Some(&live.key.name);
+                    held.objects.extend(objects.iter().filter(is_inside).cloned());
+                }
+                Err(_) => held.unknown.push(resource.plural.clone()),
+            }
+        }
+    }
+    for (key, held) in &mut contents {
+        if key.group_kind.kind == "Namespace" {
+            held.unknown
+                .extend(discovery.failures().iter().map(ToString::to_string));
+        }
+        held.settle();
+    }
     contents
+}
+
+const EVERYTHING: Selector = Selector {
+    labels: String::new(),
+    accept: METADATA_LIST,
+};
+
+impl Contents {
+    /// Each object once, under whichever group it was seen first, in a settled order.
+    fn settle(&mut self) {
+        self.objects.retain(|live| live.presence == Presence::Present);
+        self.objects.sort_by(|one, other| one.uid.cmp(&other.uid));
+        self.objects.dedup_by(|one, other| one.uid == other.uid);
+        self.objects.sort_by(|one, other| one.key.cmp(&other.key));
+        self.unknown.sort();
+    }
 }
 
 fn namespaced(discovery: &Discovery) -> Vec<Arc<Resource>> {

@@ -3,16 +3,17 @@
 //! Pages of a LIST are dropped as soon as their objects were reduced, so memory
 //! grows with the number of members and not with their size.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::applyset::parent::Pairs;
 use crate::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::ownership;
+use crate::protection::protection;
 
 /// One object of the cluster, as far as a plan needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub struct Live {
     pub client_side_apply: bool,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
-    /// `metadata.annotations`, the long values of which are of no interest left out.
-    pub annotations: Pairs,
+    /// The mark by which somebody keeps it from being deleted, as `key: value`.
+    pub protection: Option<String>,
 }
 
 /// Whether an object is there to stay.
@@ -67,9 +68,6 @@ pub struct OwnerReference {
     /// UID of the owner.
     pub uid: String,
 }
-
-/// Values longer than this are no protection annotation of anybody.
-const LONGEST_ANNOTATION_OF_INTEREST: usize = 256;
 
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.
@@ -99,7 +97,7 @@ impl Live {
             defines: defines(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners.transpose().ok()?.unwrap_or_default(),
-            annotations: annotations(metadata),
+            protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
         })
     }
 }
@@ -142,15 +140,11 @@ fn waits_for(object: &Value) -> Vec<String> {
     finalizers.chain(messages).collect()
 }
 
-fn annotations(metadata: &Value) -> Pairs {
-    let Some(Value::Object(annotations)) = metadata.get("annotations") else {
-        return Pairs::new();
-    };
-    annotations
-        .iter()
-        .filter_map(|(key, value)| Some((key, value.as_str()?)))
-        .filter(|(_, value)| value.len() <= LONGEST_ANNOTATION_OF_INTEREST)
-        .map(|(key, value)| (key.clone(), value.to_owned()))
+fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
+    let pairs = metadata.get(field).and_then(Value::as_object);
+    let texts = pairs.into_iter().flatten();
+    texts
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
         .collect()
 }
 
@@ -199,7 +193,7 @@ mod tests {
             "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
             "deletionTimestamp": "2026-01-01T00:00:00Z",
             "labels": {PART_OF_LABEL: "set", ID_LABEL: "own"},
-            "annotations": {"short": "x", "long": "y".repeat(300)},
+            "annotations": {"helm.sh/resource-policy": "keep"},
             "ownerReferences": [{"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "w", "controller": true}],
             "managedFields": [
                 {"manager": "writer", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}}},
@@ -212,7 +206,7 @@ mod tests {
         assert_eq!(live.parent_of.as_deref(), Some("own"));
         assert_eq!(live.part_of_writers, ["writer"]);
         assert_eq!(live.owners[0].name, "s");
-        assert_eq!(live.annotations.keys().collect::<Vec<_>>(), ["short"]);
+        assert_eq!(live.protection.as_deref(), Some("helm.sh/resource-policy: keep"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
+use super::Live;
 use super::list::{ListError, Selector, list};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Resource, Scope};
@@ -129,4 +130,30 @@ async fn read<T>(
         found.extend(reply?);
     }
     Ok(found)
+}
+
+/// Lists each of `resources` over all namespaces of the cluster. What cannot be listed is
+/// named in the second part of the answer, by its plural.
+pub async fn everywhere(
+    server: &ApiServer,
+    resources: &[Arc<Resource>],
+    selector: &Selector,
+    concurrency: usize,
+) -> (Vec<Live>, Vec<String>) {
+    let mut lists = stream::iter(resources)
+        .map(|resource| async move {
+            let listed = list(server, resource, None, selector, |item| Live::of(item, resource)).await;
+            listed.map_err(|_| resource.plural.clone())
+        })
+        .buffer_unordered(concurrency);
+    let mut found = Vec::new();
+    let mut unknown = Vec::new();
+    while let Some(listed) = lists.next().await {
+        match listed {
+            Ok(objects) => found.extend(objects),
+            Err(plural) => unknown.push(plural),
+        }
+    }
+    unknown.sort();
+    (found, unknown)
 }

@@ -17,7 +17,9 @@ pub use contents::{Contents, contents};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};
-pub use members::{Place, Places, Reach, members};
+pub use members::{Place, Places, Reach, everywhere, members};
 pub use namespaces::{NamespaceState, namespaces};
-pub use parent::{ParentObject, custom_parent_kinds, definition, is_parent_type, parent, parents};
+pub use parent::{
+    DefinitionLabels, ParentObject, custom_parent_kinds, definition, definition_labels, parent, parents,
+};
 pub use rights::missing_rights;

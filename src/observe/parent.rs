@@ -170,11 +170,25 @@ impl ParentObject {
     }
 }
 
-/// Whether the CRD of a custom resource is labelled as one of parents, whatever the
-/// label's value; `None` where the CRD is not there.
-pub async fn is_parent_type(server: &ApiServer, resource: &Resource) -> Result<Option<bool>, ApiError> {
+/// What the CRD of a custom resource says in its labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionLabels {
+    /// Whether its objects may be parents, whatever the label's value.
+    pub is_parent_type: bool,
+    /// The set that it is a member of.
+    pub part_of: Option<String>,
+}
+
+/// Reads the labels of the CRD of a custom resource; `None` where the CRD is not there.
+pub async fn definition_labels(
+    server: &ApiServer,
+    resource: &Resource,
+) -> Result<Option<DefinitionLabels>, ApiError> {
     let fields = metadata(server, &definition_path(resource)).await?;
-    Ok(fields.map(|fields| fields.labels.contains_key(IS_PARENT_TYPE_LABEL)))
+    Ok(fields.map(|fields| DefinitionLabels {
+        is_parent_type: fields.labels.contains_key(IS_PARENT_TYPE_LABEL),
+        part_of: fields.labels.get(PART_OF_LABEL).cloned(),
+    }))
 }
 
 pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fields>, ApiError> {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{DataLoss, Observed, Plan, Policy, Refusal};
+use super::{DataLoss, Observed, Plan, Policy, Refusal, Skip, SkipReason};
 use crate::desired::Desired;
-use crate::identity::ObjectKey;
-use crate::observe::Live;
+use crate::identity::{GroupKind, ObjectKey};
+use crate::observe::{Contents, Live};
 
 /// What holds other objects, and takes them along when it is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +30,56 @@ fn container(key: &ObjectKey) -> Option<Container> {
     }
 }
 
-/// Whether an object is made again by itself, in every namespace or for another object.
-fn is_made_by_itself(live: &Live) -> bool {
+/// Whether an object is of no account in the contents of a namespace: some controller
+/// makes it for every namespace, or for another object that is counted itself.
+fn is_made_by_itself(live: &Live, counted: &BTreeSet<&str>, services: &BTreeSet<&str>) -> bool {
     let kind = &live.key.group_kind;
+    let is_owned = live
+        .owners
+        .iter()
+        .any(|owner| counted.contains(owner.uid.as_str()));
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("" | "events.k8s.io", "Event") | ("", "Endpoints") | ("discovery.k8s.io", "EndpointSlice") => true,
-        ("", "ConfigMap") => live.key.name == "kube-root-ca.crt",
-        ("", "ServiceAccount") => live.key.name == "default",
-        _ => !live.owners.is_empty(),
+        ("" | "events.k8s.io", "Event") => true,
+        ("", "Endpoints") => is_owned || services.contains(live.key.name.as_str()),
+        ("", "ConfigMap") => is_owned || live.key.name == "kube-root-ca.crt",
+        ("", "ServiceAccount") => is_owned || live.key.name == "default",
+        // Data outlive whoever asked for them.
+        ("", "PersistentVolumeClaim") => false,
+        _ => is_owned,
+    }
+}
+
+/// Leaves containers alone in which something is kept, whatever else is allowed: what is
+/// told to be kept must not go with what it lives in.
+pub(super) fn keep_holders(prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
+    let is_kept = |skip: &&Skip| {
+        !matches!(
+            skip.reason,
+            SkipReason::Terminating { .. } | SkipReason::PruningDisabled
+        )
+    };
+    let kept: Vec<ObjectKey> = skips
+        .iter()
+        .filter(is_kept)
+        .map(|skip| skip.live.key.clone())
+        .collect();
+    let (holders, prunes): (Vec<Live>, Vec<Live>) = prunes
+        .into_iter()
+        .partition(|live| kept.iter().any(|key| is_inside(key, live)));
+    for live in holders {
+        if let Some(kept) = kept.iter().find(|key| is_inside(key, &live)) {
+            let reason = SkipReason::HoldsKept { kept: kept.clone() };
+            skips.push(Skip { live, reason });
+        }
+    }
+    (prunes, skips)
+}
+
+fn is_inside(key: &ObjectKey, live: &Live) -> bool {
+    match container(&live.key) {
+        Some(Container::Namespace) => key.namespace.as_ref() == Some(&live.key.name),
+        Some(Container::CustomResourceDefinition) => live.defines.as_ref() == Some(&key.group_kind),
+        None => false,
     }
 }
 
@@ -70,12 +112,7 @@ pub(super) fn refusals(plan: &Plan, desired: &Desired, observed: &Observed, poli
 fn loss(live: &Live, pruned: &BTreeSet<&str>, observed: &Observed) -> Option<Refusal> {
     let object = live.key.clone();
     if let Some(contents) = observed.contents.get(&live.key) {
-        let lost: Vec<ObjectKey> = contents
-            .objects
-            .iter()
-            .filter(|inside| !is_made_by_itself(inside) && !pruned.contains(inside.uid.as_str()))
-            .map(|inside| inside.key.clone())
-            .collect();
+        let lost = lost_objects(contents, pruned);
         if !lost.is_empty() || !contents.unknown.is_empty() {
             return Some(Refusal::HoldsOthers {
                 container: object,
@@ -92,19 +129,31 @@ fn loss(live: &Live, pruned: &BTreeSet<&str>, observed: &Observed) -> Option<Ref
     (is_storage && kind.group.is_empty()).then_some(Refusal::PrunesStorage { object })
 }
 
+fn lost_objects(contents: &Contents, pruned: &BTreeSet<&str>) -> Vec<ObjectKey> {
+    let objects = || contents.objects.iter();
+    let uids = objects().map(|inside| inside.uid.as_str());
+    let counted: BTreeSet<&str> = uids.chain(pruned.iter().copied()).collect();
+    let is_service = |inside: &&Live| inside.key.group_kind == GroupKind::new("", "Service");
+    let services = objects()
+        .filter(is_service)
+        .map(|inside| inside.key.name.as_str())
+        .collect();
+    objects()
+        .filter(|inside| {
+            !pruned.contains(inside.uid.as_str()) && !is_made_by_itself(inside, &counted, &services)
+        })
+        .map(|inside| inside.key.clone())
+        .collect()
+}
+
 /// Objects of the manifests that live inside, which no flag can want to lose.
 fn wanted_inside(live: &Live, desired: &Desired) -> Vec<ObjectKey> {
-    let is_inside = |key: &ObjectKey| match container(&live.key) {
-        Some(Container::Namespace) => key.namespace.as_ref() == Some(&live.key.name),
-        Some(Container::CustomResourceDefinition) => live.defines.as_ref() == Some(&key.group_kind),
-        None => false,
-    };
     let keys = desired
         .members
         .iter()
         .chain(&desired.parent)
         .map(|member| &member.key);
-    keys.filter(|key| is_inside(key)).cloned().collect()
+    keys.filter(|key| is_inside(key, live)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -114,8 +163,6 @@ mod tests {
     use super::super::fixtures::{desired, live, policy, set};
     use super::super::plan;
     use super::*;
-    use crate::identity::GroupKind;
-    use crate::observe::Contents;
 
     const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -213,16 +260,61 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_inside_a_namespace_counts_as_loss() {
+    fn a_namespace_in_which_something_is_kept_is_kept_whatever_is_allowed() {
         let namespace = live("Namespace", None, "old");
         let mut kept = live("ConfigMap", Some("old"), "kept");
-        kept.annotations
-            .insert("helm.sh/resource-policy".to_owned(), "keep".to_owned());
-        let contents = vec![(&namespace, holding(vec![kept.clone()]))];
-        assert_eq!(
-            refusals_of(vec![namespace.clone(), kept], vec![], contents, &policy()).len(),
-            1
+        kept.protection = Some("helm.sh/resource-policy: keep".to_owned());
+        let observed = Observed {
+            members: vec![namespace.clone(), kept.clone()],
+            ..Observed::default()
+        };
+        let wanted = Desired {
+            members: vec![desired("ConfigMap", Some("shop"), "always")],
+            ..Desired::default()
+        };
+        let plan = plan(&set(), &wanted, &observed, &careless());
+        assert_eq!(plan.deletions(), 0);
+        let reason = SkipReason::HoldsKept { kept: kept.key };
+        assert!(
+            plan.skips
+                .iter()
+                .any(|skip| skip.live == namespace && skip.reason == reason)
         );
+        assert!(
+            plan.record_after
+                .group_kinds
+                .contains(&GroupKind::new("", "Namespace"))
+        );
+    }
+
+    #[test]
+    fn owned_objects_are_no_loss_only_beside_their_owner() {
+        let namespace = live("Namespace", None, "old");
+        let mut owner = live("Deployment.apps", Some("old"), "web");
+        owner.part_of = None;
+        let owned_by = |kind: &str, uid: &str| {
+            let mut dependent = live(kind, Some("old"), "owned");
+            dependent.part_of = None;
+            dependent.owners.push(crate::observe::OwnerReference {
+                api_version: "apps/v1".to_owned(),
+                kind: "Deployment".to_owned(),
+                name: "web".to_owned(),
+                uid: uid.to_owned(),
+            });
+            dependent
+        };
+        let count = |objects: Vec<Live>| {
+            let contents = vec![(&namespace, holding(objects))];
+            match &refusals_of(vec![namespace.clone()], vec![], contents, &policy())[..] {
+                [Refusal::HoldsOthers { lost, .. }] => lost.len(),
+                [] => 0,
+                other => panic!("{other:?}"),
+            }
+        };
+        let uid = owner.uid.clone();
+        assert_eq!(count(vec![owner.clone(), owned_by("ReplicaSet.apps", &uid)]), 1);
+        assert_eq!(count(vec![owned_by("ReplicaSet.apps", "elsewhere")]), 1);
+        assert_eq!(count(vec![owner, owned_by("PersistentVolumeClaim", &uid)]), 2);
     }
 
     #[test]
@@ -260,12 +352,23 @@ mod tests {
             (live("ConfigMap", Some("n"), "kube-root-ca.crt"), true),
             (live("ServiceAccount", Some("n"), "default"), true),
             (live("Event.events.k8s.io", Some("n"), "x"), true),
-            (live("EndpointSlice.discovery.k8s.io", Some("n"), "x"), true),
+            (live("Endpoints", Some("n"), "served"), true),
+            (live("Endpoints", Some("n"), "by-hand"), false),
+            (
+                live("EndpointSlice.discovery.k8s.io", Some("n"), "by-hand"),
+                false,
+            ),
             (live("ConfigMap", Some("n"), "mine"), false),
             (live("ServiceAccount", Some("n"), "mine"), false),
         ];
         for (live, expected) in table {
-            assert_eq!(is_made_by_itself(&live), expected, "{}", live.key);
+            let services = BTreeSet::from(["served"]);
+            assert_eq!(
+                is_made_by_itself(&live, &BTreeSet::new(), &services),
+                expected,
+                "{}",
+                live.key
+            );
         }
     }
 }

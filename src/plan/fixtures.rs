@@ -23,6 +23,7 @@ pub(crate) fn set() -> Set {
     Set {
         id: ApplySetId::of(&parent),
         parent,
+        parent_uid: Some("uid-of-parent".to_owned()),
         tooling: Tooling::ours(),
     }
 }
@@ -84,7 +85,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         defines: None,
         client_side_apply: false,
         owners: Vec::new(),
-        annotations: std::collections::BTreeMap::new(),
+        protection: None,
     }
 }
 

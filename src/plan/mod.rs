@@ -126,6 +126,8 @@ pub struct Set {
     pub id: ApplySetId,
     /// The parent.
     pub parent: ParentIdentity,
+    /// The parent's UID, where it exists.
+    pub parent_uid: Option<String>,
     /// What is written as the set's tooling.
     pub tooling: Tooling,
 }
@@ -218,6 +220,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let wanted = desired.record(&set.parent);
     let (prunes, skips) = candidates(set, desired, observed, policy);
+    let (prunes, skips) = contents::keep_holders(prunes, skips);
 
     let mut record_after = wanted.clone();
     for skip in &skips {

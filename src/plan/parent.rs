@@ -37,12 +37,12 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What is known of a set whose first run ended between making the parent's
-    /// namespace, as a member, and the parent itself.
-    pub fn resumed(set: &Set) -> Self {
+    /// What is known of a set whose first run may have ended between making what the
+    /// parent lives in, as members, and recording that on the parent.
+    pub fn resumed(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(Bookkeeping {
             tooling: set.tooling.clone(),
-            kinds: RecordedKinds::GroupKinds(BTreeSet::from([GroupKind::new("", "Namespace")])),
+            kinds: RecordedKinds::GroupKinds(kinds),
             additional_namespaces: BTreeSet::new(),
         })
     }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::{Policy, Pruning, Set};
+use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, OwnerReference, Presence};
 
 /// What becomes of a candidate.
@@ -31,13 +32,18 @@ pub enum SkipReason {
     },
     /// It belongs to another object, whose controller or garbage collection sees to it.
     Owned(OwnerReference),
-    /// An annotation of its own says that it is to be kept.
+    /// A mark of its own says that it is to be kept.
     Protected {
-        /// The annotation, as `key: value`.
-        annotation: String,
+        /// The annotation or label, as `key: value`.
+        mark: String,
     },
-    /// It is the namespace that the set's parent lives in.
+    /// It is the namespace that the set's parent lives in, or the definition of its kind.
     HoldsParent,
+    /// It holds an object that is kept.
+    HoldsKept {
+        /// That object.
+        kept: ObjectKey,
+    },
     /// Its part-of label was written by no applier: a controller copied it.
     CopiedLabel {
         /// The field managers that own the label; empty where nobody does.
@@ -53,7 +59,8 @@ impl fmt::Display for SkipReason {
             Self::Terminating { waits_for } => {
                 write!(f, "already being deleted, and waiting: {}", waits_for.join("; "))
             }
-            Self::Protected { annotation } => write!(f, "kept by its annotation {annotation}"),
+            Self::Protected { mark } => write!(f, "kept by its mark {mark}"),
+            Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
             Self::HoldsParent => f.write_str("it holds the set's parent"),
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } if writers.is_empty() => {
@@ -87,8 +94,8 @@ pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if let Some(owner) = live.owners.iter().find(|owner| !is_parent_of(set, owner)) {
         return Judgement::Skip(SkipReason::Owned(owner.clone()));
     }
-    if let Some(annotation) = protection(live) {
-        return Judgement::Skip(SkipReason::Protected { annotation });
+    if let Some(mark) = &live.protection {
+        return Judgement::Skip(SkipReason::Protected { mark: mark.clone() });
     }
     if is_home_of(set, live) {
         return Judgement::Skip(SkipReason::HoldsParent);
@@ -106,43 +113,17 @@ pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
 }
 
 /// An owner reference to the set's own parent says nothing new: the object is the set's.
+/// Another object of the parent's name and kind, elsewhere or since deleted, is not it.
 fn is_parent_of(set: &Set, owner: &OwnerReference) -> bool {
-    let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    owner.name == set.parent.name
-        && owner.kind == set.parent.group_kind.kind
-        && group == set.parent.group_kind.group
+    set.parent_uid.as_ref() == Some(&owner.uid)
 }
 
-/// Annotations by which people keep objects from being deleted, with any of the values
-/// that mean so. Each is another tool's, and is honoured because whoever wrote it meant
-/// every tool that prunes.
-const PROTECTIONS: [(&str, &[&str]); 8] = [
-    ("helm.sh/resource-policy", &["keep"]),
-    (
-        "argocd.argoproj.io/sync-options",
-        &["Prune=false", "Delete=false"],
-    ),
-    ("kustomize.toolkit.fluxcd.io/prune", &["disabled", "Disabled"]),
-    ("helm.toolkit.fluxcd.io/prune", &["disabled"]),
-    ("cli-utils.sigs.k8s.io/on-remove", &["keep"]),
-    ("client.lifecycle.config.k8s.io/deletion", &["detach"]),
-    ("kapp.k14s.io/delete-strategy", &["orphan"]),
-    ("kluctl.io/skip-delete", &["true"]),
-];
-
-/// The annotation that protects an object, if it has one. Values may be lists, as Argo
-/// CD and Helm have them.
-fn protection(live: &Live) -> Option<String> {
-    PROTECTIONS.iter().find_map(|(key, values)| {
-        let value = live.annotations.get(*key)?;
-        let protects = |entry: &str| values.contains(&entry.trim());
-        value.split(',').any(protects).then(|| format!("{key}: {value}"))
-    })
-}
-
+/// Whether deleting the object would delete the set's parent: it is the parent's
+/// namespace, or the definition of its kind.
 fn is_home_of(set: &Set, live: &Live) -> bool {
-    let kind = &live.key.group_kind;
-    kind.group.is_empty() && kind.kind == "Namespace" && Some(&live.key.name) == set.parent.namespace.as_ref()
+    let is_namespace = live.key.group_kind == GroupKind::new("", "Namespace");
+    let is_home = is_namespace && Some(&live.key.name) == set.parent.namespace.as_ref();
+    is_home || live.defines.as_ref() == Some(&set.parent.group_kind)
 }
 
 #[cfg(test)]
@@ -206,20 +187,14 @@ mod tests {
 
     #[test]
     fn an_owner_reference_to_the_own_parent_does_not_protect() {
+        let mut parent = owner("v1", "Secret", "web");
+        parent.uid = "uid-of-parent".to_owned();
+        assert_eq!(judged(|live| live.owners.push(parent)), Judgement::Prune);
+        let namesake = owner("v1", "Secret", "web");
         assert_eq!(
-            judged(|live| live.owners.push(owner("v1", "Secret", "web"))),
-            Judgement::Prune
+            reason(judged(|live| live.owners.push(namesake.clone()))),
+            SkipReason::Owned(namesake)
         );
-        for other in [
-            owner("v1", "Secret", "else"),
-            owner("v1", "ConfigMap", "web"),
-            owner("x/v1", "Secret", "web"),
-        ] {
-            assert!(matches!(
-                judged(|live| live.owners.push(other)),
-                Judgement::Skip(SkipReason::Owned(_))
-            ));
-        }
     }
 
     #[test]
@@ -235,31 +210,27 @@ mod tests {
     }
 
     #[test]
-    fn protection_annotations_of_the_whole_field_keep_objects() {
-        let table = [
-            ("helm.sh/resource-policy", "keep", true),
-            ("helm.sh/resource-policy", "delete", false),
-            ("argocd.argoproj.io/sync-options", "Prune=false", true),
-            (
-                "argocd.argoproj.io/sync-options",
-                "Validate=false, Delete=false",
-                true,
-            ),
-            ("argocd.argoproj.io/sync-options", "Prune=true", false),
-            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
-            ("kustomize.toolkit.fluxcd.io/prune", "enabled", false),
-            ("cli-utils.sigs.k8s.io/on-remove", "keep", true),
-            ("client.lifecycle.config.k8s.io/deletion", "detach", true),
-            ("kapp.k14s.io/delete-strategy", "orphan", true),
-            ("kluctl.io/skip-delete", "true", true),
-            ("kluctl.io/skip-delete", "false", false),
-        ];
-        for (key, value, keeps) in table {
-            let judgement = judged(|live| {
-                live.annotations.insert(key.to_owned(), value.to_owned());
-            });
-            assert_eq!(judgement != Judgement::Prune, keeps, "{key}: {value}");
-        }
+    fn marked_objects_are_kept() {
+        let mark = "helm.sh/resource-policy: keep".to_owned();
+        let judgement = judged(|live| live.protection = Some(mark.clone()));
+        assert_eq!(reason(judgement), SkipReason::Protected { mark });
+    }
+
+    #[test]
+    fn the_definition_of_the_parents_kind_stays() {
+        let mut custom = set();
+        custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
+        let mut definition = live(
+            "CustomResourceDefinition.apiextensions.k8s.io",
+            None,
+            "applysets.company.com",
+        );
+        definition.defines = Some(custom.parent.group_kind.clone());
+        definition.part_of = Some(custom.id.to_string());
+        assert_eq!(
+            reason(judge(&definition, &custom, &policy())),
+            SkipReason::HoldsParent
+        );
     }
 
     #[test]

@@ -8,9 +8,6 @@ use crate::identity::ObjectKey;
 use crate::manifest::Position;
 use crate::wording::counted;
 
-/// How many objects a refusal names before it only counts them.
-const NAMED: usize = 10;
-
 /// One reason why nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -163,17 +160,13 @@ impl Refusal {
     }
 }
 
-/// The first few names of many.
+/// All names: whoever is refused has to know what it is about.
 struct Named<'a>(&'a [ObjectKey]);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = self.0.iter().take(NAMED).map(ToString::to_string).collect();
-        f.write_str(&names.join(", "))?;
-        match self.0.len().checked_sub(NAMED) {
-            None | Some(0) => Ok(()),
-            Some(more) => write!(f, " and {more} more"),
-        }
+        let names: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&names.join(", "))
     }
 }
 

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::API_VERSION;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::DryRun;
 use crate::plan::Set;
@@ -50,6 +50,15 @@ impl From<&Set> for SetDocument {
     }
 }
 
+/// What a run took.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// HTTP requests sent, repeated ones included.
+    pub requests: u64,
+    /// Time since the start.
+    pub seconds: f64,
+}
+
 /// The document.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,6 +94,25 @@ struct ErrorDocument {
     hints: Vec<String>,
 }
 
+impl ErrorDocument {
+    fn new(error: &Error) -> Self {
+        Self {
+            exit_code: error.exit().code(),
+            message: error.to_string(),
+            hints: error.hints(),
+        }
+    }
+
+    /// What failed while writing and is no object of the set.
+    fn of_failures(failures: &[String]) -> Option<Self> {
+        (!failures.is_empty()).then(|| Self {
+            exit_code: Exit::Failed.code(),
+            message: failures.join("\n"),
+            hints: Vec::new(),
+        })
+    }
+}
+
 impl<'a> Report<'a> {
     /// The document of a run of `apply`.
     pub fn new(
@@ -92,9 +120,9 @@ impl<'a> Report<'a> {
         dry_run: DryRun,
         results: &'a [ObjectOutcome],
         warnings: &'a [String],
+        failures: &[String],
         error: Option<&Error>,
-        requests: u64,
-        seconds: f64,
+        cost: Cost,
     ) -> Self {
         let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
         Self {
@@ -117,13 +145,11 @@ impl<'a> Report<'a> {
                 failed: count(Action::Failed),
             },
             warnings,
-            error: error.map(|error| ErrorDocument {
-                exit_code: error.exit().code(),
-                message: error.to_string(),
-                hints: error.hints(),
-            }),
-            requests,
-            seconds,
+            error: error
+                .map(ErrorDocument::new)
+                .or_else(|| ErrorDocument::of_failures(failures)),
+            requests: cost.requests,
+            seconds: cost.seconds,
         }
     }
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use document::Cost;
 pub use document::{Report, SetDocument};
 pub use sets::{ListDocument, SetListing, ViewDocument};
 
@@ -92,6 +93,7 @@ pub struct Reporter {
     /// Kept only where a document is printed in the end.
     results: Vec<ObjectOutcome>,
     warnings: Vec<String>,
+    failures: Vec<String>,
 }
 
 impl Reporter {
@@ -104,6 +106,7 @@ impl Reporter {
             summary: Summary::default(),
             results: Vec::new(),
             warnings: Vec::new(),
+            failures: Vec::new(),
         }
     }
 
@@ -117,6 +120,11 @@ impl Reporter {
                 self.bars.begin(phase, total);
             }
             Event::Warning(text) => self.warn(text),
+            Event::Failure(text) => {
+                self.bars
+                    .suspend(|| print_message(human::Label::Error, &text, self.style.colors));
+                self.failures.push(text);
+            }
             Event::Object(outcome) => self.object(outcome),
         }
     }
@@ -188,9 +196,9 @@ impl Reporter {
             self.dry_run,
             &self.results,
             &self.warnings,
+            &self.failures,
             error,
-            requests,
-            seconds,
+            Cost { requests, seconds },
         );
         match self.style.format {
             Format::Json => print(&json(&report)),

@@ -1,0 +1,211 @@
+//! Keeps the record of the parent: wide before members are written, exact when all is
+//! done, and never narrower than what any run has written.
+//!
+//! What is recorded was decided in `plan`; how the parent is written is known to
+//! `parent`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::parent::{Known, ParentWriteError, Written};
+use super::{Execution, Sink};
+use crate::apiserver::ApiError;
+use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
+use crate::applyset::{PART_OF_LABEL, Record};
+use crate::discovery::{Resource, Scope};
+use crate::event::Event;
+use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
+use crate::plan::{self, Standing};
+
+/// How often a parent that others write at the same time is read and tried again.
+const ATTEMPTS: usize = 20;
+
+/// Told when another run works on the same set.
+const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
+
+impl Execution<'_> {
+    /// Makes the parent record at least every place that this run may write to.
+    pub(super) async fn widen(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
+        self.cover(self.parent.cloned(), &self.plan.record_during, sink)
+            .await
+    }
+
+    /// Sees to it that no other run has narrowed the record below what this one writes.
+    pub(super) async fn stay_wide(
+        &self,
+        known: &mut Known,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let current = self.read_parent().await?;
+        let has_changed = !current
+            .as_ref()
+            .is_some_and(|parent| is_up_to_date(parent, &known.annotations));
+        let latest = self.cover(current, &self.plan.record_during, sink).await?;
+        *known = Known {
+            overtaken: known.overtaken || has_changed || latest.overtaken,
+            ..latest
+        };
+        Ok(())
+    }
+
+    /// Makes the parent record exactly what the plan says, unless somebody else has
+    /// written it since; then it only sees to it that nothing of ours is missing.
+    ///
+    /// `settled` are the UIDs of the members that this run has applied or left as they are.
+    pub(super) async fn narrow(
+        &self,
+        mut known: Known,
+        settled: &BTreeSet<String>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let target = annotations(&self.set.tooling, &self.plan.record_after);
+        if known.annotations == target {
+            if self.plan.applies() > 0 {
+                self.stay_wide(&mut known, sink).await?;
+            }
+            return Ok(());
+        }
+        if known.overtaken || self.has_newcomers(settled).await? {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            return self.stay_wide(&mut known, sink).await;
+        }
+        for _ in 0..ATTEMPTS {
+            match self.write_record(&known.resource_version, &target).await? {
+                // A member that another run has put there between the last look and this
+                // write would be lost without a second look.
+                Written::Done(_) if !self.has_newcomers(settled).await? => return Ok(()),
+                Written::Done(_) => break,
+                Written::Overtaken => match self.read_parent().await? {
+                    // The write got through, and its answer was lost.
+                    Some(parent) if is_up_to_date(&parent, &target) => return Ok(()),
+                    // Something else of the parent was changed.
+                    Some(parent) if is_up_to_date(&parent, &known.annotations) => {
+                        known.resource_version = parent.resource_version;
+                    }
+                    _ => break,
+                },
+            }
+        }
+        sink(Event::Warning(OVERTAKEN.to_owned()));
+        self.stay_wide(&mut known, sink).await
+    }
+
+    /// Whether another run has put members where this one is about to record none. What
+    /// two groups serve is no newcomer under the name that the manifests do not use.
+    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ApiError> {
+        let after = &self.plan.record_after;
+        let own = self.set.parent.namespace.as_ref();
+        let is_dropped = |namespace: &&String| {
+            !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
+        };
+        let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
+        let (kept, dropped): (Vec<_>, Vec<_>) = self.places.resources.iter().partition(is_recorded);
+        let namespaces = &self.places.namespaces;
+        let looks = [
+            Places {
+                resources: dropped.into_iter().cloned().collect(),
+                namespaces: namespaces.clone(),
+            },
+            Places {
+                resources: kept
+                    .into_iter()
+                    .filter(|kept| kept.scope == Scope::Namespaced)
+                    .cloned()
+                    .collect(),
+                namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
+            },
+        ];
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.set.id),
+            accept: observe::METADATA_LIST,
+        };
+        for places in looks {
+            let members = observe::members(
+                self.server,
+                &places,
+                &selector,
+                self.writing.concurrency,
+                Live::of,
+            )
+            .await;
+            let members = match members {
+                Ok(members) => members,
+                Err((_, ListError::Request(error))) => return Err(error),
+                Err(_) => return Ok(true),
+            };
+            let is_new = |live: &Live| {
+                live.presence == Presence::Present
+                    && !settled.contains(&live.uid)
+                    && live
+                        .key
+                        .namespace
+                        .as_ref()
+                        .is_none_or(|namespace| places.namespaces.contains(namespace))
+            };
+            if members.iter().any(is_new) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn cover(
+        &self,
+        mut current: Option<ParentObject>,
+        needed: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Known, ParentWriteError> {
+        let mut overtaken = false;
+        for _ in 0..ATTEMPTS {
+            let standing = plan::judge(self.set, current.as_ref(), self.parent_policy)
+                .map_err(ParentWriteError::Refused)?;
+            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
+            let attempt = match &current {
+                Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
+                    resource_version: parent.resource_version.clone(),
+                    annotations: target,
+                    overtaken: false,
+                }),
+                Some(parent) => self.write_record(&parent.resource_version, &target).await?,
+                None => self.create(&target, sink).await?,
+            };
+            match attempt {
+                Written::Done(known) => return Ok(Known { overtaken, ..known }),
+                Written::Overtaken => {
+                    overtaken = true;
+                    current = self.read_parent().await?;
+                }
+            }
+        }
+        Err(ParentWriteError::Contended)
+    }
+}
+
+/// What the parent records of a set that the plan was not made for: by another run.
+fn recorded(standing: &Standing) -> Record {
+    match standing {
+        Standing::Recorded(Bookkeeping {
+            kinds: RecordedKinds::GroupKinds(group_kinds),
+            additional_namespaces,
+            ..
+        }) => Record {
+            group_kinds: group_kinds.clone(),
+            additional_namespaces: additional_namespaces.clone(),
+        },
+        // The deprecated list was translated when the plan was made, and nobody writes it today.
+        Standing::Recorded(_) | Standing::New => Record::default(),
+    }
+}
+
+/// Whether the parent says already what is to be written on it.
+fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
+    let Some(target) = target.as_object() else {
+        return false;
+    };
+    matches!(parent.reading, Reading::Parent(_))
+        && target
+            .iter()
+            .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
+}

@@ -1,0 +1,104 @@
+//! Marks by which people keep objects from being deleted, whichever tool they wrote
+//! them for.
+//!
+//! Pure. That a marked object is kept, and stays in its set, is decided in `plan`.
+
+use std::collections::BTreeMap;
+
+/// Where a tool looks for its mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Annotation,
+    /// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+    AnnotationOrLabel,
+}
+
+/// Each key, where it stands, and its values that mean "keep". Values are compared without
+/// regard to case and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
+const MARKS: [(&str, Place, &[&str]); 7] = [
+    ("helm.sh/resource-policy", Place::Annotation, &["keep"]),
+    (
+        "argocd.argoproj.io/sync-options",
+        Place::Annotation,
+        &["prune=false", "delete=false", "prune=confirm", "delete=confirm"],
+    ),
+    (
+        "kustomize.toolkit.fluxcd.io/prune",
+        Place::AnnotationOrLabel,
+        &["disabled"],
+    ),
+    ("cli-utils.sigs.k8s.io/on-remove", Place::Annotation, &["keep"]),
+    (
+        "client.lifecycle.config.k8s.io/deletion",
+        Place::Annotation,
+        &["detach"],
+    ),
+    ("kapp.k14s.io/delete-strategy", Place::Annotation, &["orphan"]),
+    ("kluctl.io/skip-delete", Place::Annotation, &["true"]),
+];
+
+/// The mark that keeps an object with these labels and annotations, as `key: value`.
+pub fn protection(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
+    MARKS.iter().find_map(|(key, place, values)| {
+        let label = (*place == Place::AnnotationOrLabel)
+            .then(|| labels.get(key))
+            .flatten();
+        let found = [annotations.get(key), label].into_iter().flatten();
+        let is_mark = |entry: &str| values.contains(&entry.trim().to_lowercase().as_str());
+        let mut keeping = found.filter(|value| value.split(',').any(is_mark));
+        keeping.next().map(|value| format!("{key}: {value}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_whole_field_keep_objects() {
+        let table = [
+            ("helm.sh/resource-policy", "keep", true),
+            ("helm.sh/resource-policy", " Keep ", true),
+            ("helm.sh/resource-policy", "delete", false),
+            ("argocd.argoproj.io/sync-options", "Prune=false", true),
+            (
+                "argocd.argoproj.io/sync-options",
+                "Validate=false, Delete=false",
+                true,
+            ),
+            ("argocd.argoproj.io/sync-options", "Prune=confirm", true),
+            ("argocd.argoproj.io/sync-options", "Prune=true", false),
+            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("kustomize.toolkit.fluxcd.io/prune", "DISABLED", true),
+            ("kustomize.toolkit.fluxcd.io/prune", "enabled", false),
+            ("cli-utils.sigs.k8s.io/on-remove", "keep", true),
+            ("client.lifecycle.config.k8s.io/deletion", "detach", true),
+            ("kapp.k14s.io/delete-strategy", "orphan", true),
+            ("kluctl.io/skip-delete", "true", true),
+            ("kluctl.io/skip-delete", "True", true),
+            ("kluctl.io/skip-delete", "false", false),
+        ];
+        for (key, value, keeps) in table {
+            let found = protection(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            assert_eq!(found.is_some(), keeps, "{key}: {value}");
+        }
+    }
+
+    #[test]
+    fn only_flux_marks_objects_by_label() {
+        for (key, value, keeps) in [
+            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("helm.sh/resource-policy", "keep", false),
+        ] {
+            let found = protection(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            assert_eq!(found.is_some(), keeps, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_read_to_its_end() {
+        let value = format!("{},Prune=false", "Validate=false,".repeat(1000));
+        let annotations = BTreeMap::from([("argocd.argoproj.io/sync-options", value.as_str())]);
+        assert!(protection(&BTreeMap::new(), &annotations).is_some());
+    }
+}
