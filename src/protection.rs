@@ -15,7 +15,7 @@ enum Place {
 
 /// Each key, where it stands, and its values that mean "keep". Values are compared without
 /// regard to case and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
-const MARKS: [(&str, Place, &[&str]); 7] = [
+const MARKS: [(&str, Place, &[&str]); 8] = [
     ("helm.sh/resource-policy", Place::Annotation, &["keep"]),
     (
         "argocd.argoproj.io/sync-options",
@@ -27,6 +27,7 @@ const MARKS: [(&str, Place, &[&str]); 7] = [
         Place::AnnotationOrLabel,
         &["disabled"],
     ),
+    ("helm.toolkit.fluxcd.io/prune", Place::AnnotationOrLabel, &["disabled"]),
     ("cli-utils.sigs.k8s.io/on-remove", Place::Annotation, &["keep"]),
     (
         "client.lifecycle.config.k8s.io/deletion",

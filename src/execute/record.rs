@@ -16,6 +16,7 @@ use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::{Resource, Scope};
 use crate::event::Event;
+use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
 use crate::plan::{self, Standing};
 
@@ -101,7 +102,11 @@ impl Execution<'_> {
             !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
         };
         let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
-        let (kept, dropped): (Vec<_>, Vec<_>) = self.places.resources.iter().partition(is_recorded);
+        // The kinds of pruned definitions are gone, and with them whatever there was of them.
+        let undefined: BTreeSet<&GroupKind> =
+            self.plan.prunes.iter().flatten().filter_map(|live| live.defines.as_ref()).collect();
+        let resources = self.places.resources.iter().filter(|resource| !undefined.contains(&resource.group_kind()));
+        let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
         let namespaces = &self.places.namespaces;
         let looks = [
             Places {

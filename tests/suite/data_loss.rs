@@ -88,8 +88,12 @@ fn a_namespace_with_what_a_protection_keeps() {
         &json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}),
     );
     set.apply(&[kept.clone(), own.clone(), precious.clone()]);
-    let watched = [own, precious];
-    assert_refused(&set, &[kept], &[], &watched, &[&["1 object", &away, "precious"]]);
+    for flags in [&[][..], &["--allow-data-loss"]] {
+        let run = set.apply_with(std::slice::from_ref(&kept), flags).expect(0);
+        assert_eq!(run.results("skipped"), identities([&precious, &own]));
+        assert!(cluster().live(&precious).is_some());
+    }
+    set.assert_holds(&[kept, own, precious]);
 }
 
 #[test]
