@@ -23,6 +23,7 @@ mod pruning;
 mod record;
 mod refusals;
 mod rights;
+mod simultaneous;
 mod sources;
 mod vanished;
 mod wrong_input;
