@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::record::later_format;
+
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
 ///
 /// Two values name the same program when their names are equal; versions are not compared.
@@ -18,10 +20,16 @@ pub struct Tooling {
     pub version: Option<String>,
 }
 
-/// The value is empty, or has no name before its slash.
+/// A value that names no program, or that a reader would not take for a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
-pub struct InvalidTooling(pub String);
+pub enum InvalidTooling {
+    /// The value is empty, or has no name before its slash.
+    #[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
+    NoName(String),
+    /// The value begins with `v2:` or the like, which readers refuse as a later format.
+    #[error("{0:?} begins as a later format does; it should read NAME/vX.Y.Z")]
+    LaterFormat(String),
+}
 
 impl Tooling {
     /// This program.
@@ -33,13 +41,18 @@ impl Tooling {
     }
 
     /// Reads a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
+    ///
+    /// What is read here may be written, so nothing passes that reading a parent refuses.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
+        if later_format(value, ':').is_some() {
+            return Err(InvalidTooling::LaterFormat(value.to_owned()));
+        }
         let (name, version) = match value.rsplit_once('/') {
             Some((name, version)) => (name, Some(version.to_owned())),
             None => (value, None),
         };
         if name.trim().is_empty() {
-            return Err(InvalidTooling(value.to_owned()));
+            return Err(InvalidTooling::NoName(value.to_owned()));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -100,7 +113,23 @@ mod tests {
     #[test]
     fn values_without_a_name_are_refused() {
         for value in ["", "/v1", "  ", " /v1"] {
-            assert_eq!(Tooling::parse(value), Err(InvalidTooling(value.to_owned())));
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::NoName(value.to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn values_of_later_formats_are_refused() {
+        for value in ["v2:x/v1", "v10:"] {
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::LaterFormat(value.to_owned()))
+            );
+        }
+        for value in ["v2/v1", "x/v2:1", "version:x"] {
+            assert!(Tooling::parse(value).is_ok(), "{value}");
         }
     }
 
