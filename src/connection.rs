@@ -4,7 +4,9 @@
 
 #![expect(clippy::disallowed_types, reason = "clients are made here")]
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::Config;
@@ -75,6 +77,14 @@ pub enum ConnectionError {
     /// The kubeconfig cannot be used.
     #[error("the kubeconfig cannot be used: {0}")]
     Kubeconfig(#[from] KubeconfigError),
+    /// A kubeconfig holds something else. What, is not shown, for it may be a credential.
+    #[error("the kubeconfig {}{} cannot be parsed", path.display(), position(*.line_and_column))]
+    UnparsableKubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// Where in it, both counted from 1, if that is known.
+        line_and_column: Option<(u64, u64)>,
+    },
     /// A file named by flag or environment cannot be read.
     #[error("the kubeconfig {} cannot be read: {error}", path.display())]
     UnreadableKubeconfig {
@@ -86,6 +96,9 @@ pub enum ConnectionError {
     /// Neither a kubeconfig nor the environment of a Pod.
     #[error("there is no kubeconfig, and this is not a Pod of a cluster")]
     NoConfiguration,
+    /// Groups are impersonated, and nobody who would be in them.
+    #[error("--as-group impersonates a member of groups, but --as names no user")]
+    GroupsWithoutUser,
     /// An address that is none.
     #[error("--server {0:?} is no address")]
     InvalidServer(String),
@@ -109,7 +122,14 @@ impl ConnectionError {
             Self::Kubeconfig(_) => {
                 "`kubectl config get-contexts` shows the contexts that there are".to_owned()
             }
-            Self::UnreadableKubeconfig { .. } => "check --kubeconfig".to_owned(),
+            Self::UnparsableKubeconfig { path, .. } => {
+                format!(
+                    "`kubectl config view --kubeconfig {}` reads the same file",
+                    path.display()
+                )
+            }
+            Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
+            Self::GroupsWithoutUser => "add --as USER".to_owned(),
             Self::NoConfiguration => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
             Self::Client(_) => "`kubectl cluster-info` uses the same kubeconfig".to_owned(),
@@ -155,23 +175,15 @@ impl ConnectionOptions {
         Ok(config)
     }
 
+    /// The file that the flag names, else those of `KUBECONFIG`, else that of the home
+    /// directory; `None` where none of the latter is there.
     fn kubeconfig(&self) -> Result<Option<Kubeconfig>, ConnectionError> {
-        if let Some(path) = &self.kubeconfig {
-            return match Kubeconfig::read_from(path) {
-                Ok(kubeconfig) => Ok(Some(kubeconfig)),
-                Err(KubeconfigError::ReadConfig(error, path)) => {
-                    Err(ConnectionError::UnreadableKubeconfig { path, error })
-                }
-                Err(error) => Err(error.into()),
-            };
-        }
-        match Kubeconfig::read() {
-            Ok(kubeconfig) => Ok(Some(kubeconfig)),
-            Err(KubeconfigError::FindPath) => Ok(None),
-            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(None)
+        match &self.kubeconfig {
+            Some(path) if !path.as_os_str().is_empty() => read_kubeconfig(path).map(Some),
+            _ => {
+                let variable = std::env::var_os("KUBECONFIG");
+                merged_kubeconfig(&kubeconfig_paths(variable.as_deref(), std::env::home_dir()))
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -234,8 +246,74 @@ impl ConnectionOptions {
         if !self.impersonate_groups.is_empty() {
             auth.impersonate_groups = Some(self.impersonate_groups.clone());
         }
+        if auth.impersonate.is_none()
+            && auth
+                .impersonate_groups
+                .as_ref()
+                .is_some_and(|groups| !groups.is_empty())
+        {
+            return Err(ConnectionError::GroupsWithoutUser);
+        }
         Ok(())
     }
+}
+
+/// Where kubeconfigs may be: an empty variable counts as unset, and empty paths in it are
+/// passed over (client-go, `NewDefaultClientConfigLoadingRules`).
+fn kubeconfig_paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
+    match variable {
+        Some(list) if !list.is_empty() => std::env::split_paths(list)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect(),
+        _ => home
+            .map(|home| home.join(".kube").join("config"))
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// Merges the files that are there, the first to say a thing prevailing; `None` where
+/// none is (client-go, `ClientConfigLoadingRules.Load`).
+fn merged_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths {
+        let next = match read_kubeconfig(path) {
+            Err(ConnectionError::UnreadableKubeconfig { error, .. })
+                if error.kind() == ErrorKind::NotFound =>
+            {
+                continue;
+            }
+            read => read?,
+        };
+        merged = Some(match merged {
+            Some(merged) => merged.merge(next)?,
+            None => next,
+        });
+    }
+    Ok(merged)
+}
+
+/// Reads one file. The parser's own message shows the lines around the fault, which hold
+/// tokens and keys, and often the faulty value; so nothing but the place is taken from it.
+fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, ConnectionError> {
+    let path = path.to_owned();
+    let mut kubeconfig = Kubeconfig::read_from(&path).map_err(|error| match error {
+        KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },
+        KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
+            path,
+            line_and_column: error
+                .location()
+                .map(|location| (location.line(), location.column())),
+        },
+        error => ConnectionError::Kubeconfig(error),
+    })?;
+    // kubectl writes `current-context: ""`, which says nothing; merging would keep it.
+    kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
+    Ok(kubeconfig)
+}
+
+fn position(line_and_column: Option<(u64, u64)>) -> String {
+    line_and_column.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"))
 }
 
 fn parse_server(server: &str) -> Result<http::Uri, ConnectionError> {
@@ -247,4 +325,99 @@ fn parse_server(server: &str) -> Result<http::Uri, ConnectionError> {
     };
     let uri: http::Uri = with_scheme.parse().map_err(|_| invalid())?;
     uri.authority().is_some().then_some(uri).ok_or_else(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig(name: &str, current_context: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {current_context:?}\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn kubeconfigs_are_looked_for_where_kubectl_looks() {
+        let home = || Some(PathBuf::from("/home/me"));
+        let at_home = vec![PathBuf::from("/home/me/.kube/config")];
+        assert_eq!(kubeconfig_paths(None, home()), at_home);
+        assert_eq!(kubeconfig_paths(Some(OsStr::new("")), home()), at_home);
+        assert_eq!(kubeconfig_paths(None, None), Vec::<PathBuf>::new());
+        let list = std::env::join_paths(["/a", "", "b"]).expect("paths without separators");
+        let paths = ["/a", "b"].map(PathBuf::from);
+        assert_eq!(kubeconfig_paths(Some(&list), home()), paths);
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_left_out_and_the_others_merged() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let missing = directory.path().join("missing");
+        let silent = file("silent", &kubeconfig("one", ""));
+        let telling = file("telling", &kubeconfig("two", "two"));
+
+        let merged = merged_kubeconfig(&[missing.clone(), silent, missing.clone(), telling]);
+        let merged = merged.expect("files that can be read").expect("files");
+        let contexts: Vec<&str> = merged.contexts.iter().map(|named| named.name.as_str()).collect();
+        assert_eq!(contexts, ["one", "two"]);
+        assert_eq!(merged.current_context.as_deref(), Some("two"));
+
+        let none = merged_kubeconfig(std::slice::from_ref(&missing));
+        assert!(none.expect("nothing to read").is_none());
+        let named = ConnectionOptions {
+            kubeconfig: Some(missing),
+            ..ConnectionOptions::default()
+        };
+        let error = named.kubeconfig().expect_err("a named file has to be there");
+        assert!(error.is_usage(), "{error}");
+    }
+
+    #[test]
+    fn what_a_kubeconfig_holds_is_not_shown() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("config");
+        let secret = "SUPERSECRETTOKEN";
+        let broken = [
+            (
+                4,
+                format!("users:\n- name: me\n  user:\n    token {secret}\n    \tx: y\n"),
+            ),
+            (3, format!("users:\n- name: me\n  user: {secret}\n")),
+            (
+                4,
+                format!("users:\n- name: me\n  user:\n    token: [{secret}]\n    \"client-key\n"),
+            ),
+            (1, secret.to_owned()),
+        ];
+        for (line, text) in broken {
+            std::fs::write(&path, &text).expect("a file");
+            let error = read_kubeconfig(&path).expect_err(&text);
+            let told = format!("{error} {}", error.hint());
+            assert!(!told.contains("SECRET"), "{told}");
+            let ConnectionError::UnparsableKubeconfig { line_and_column, .. } = error else {
+                panic!("{told}");
+            };
+            assert_eq!(line_and_column.map(|(line, _)| line), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_are_impersonated_by_somebody() {
+        let groups = ConnectionOptions {
+            impersonate_groups: vec!["admins".to_owned()],
+            ..ConnectionOptions::default()
+        };
+        let config = || Config::new(http::Uri::from_static("https://127.0.0.1:1"));
+        let error = groups.override_config(&mut config()).expect_err("nobody");
+        assert!(error.is_usage(), "{error}");
+        let mut of_kubeconfig = config();
+        of_kubeconfig.auth_info.impersonate = Some("me".to_owned());
+        groups.override_config(&mut of_kubeconfig).expect("somebody");
+    }
 }
