@@ -27,7 +27,11 @@ const MARKS: [(&str, Place, &[&str]); 8] = [
         Place::AnnotationOrLabel,
         &["disabled"],
     ),
-    ("helm.toolkit.fluxcd.io/prune", Place::AnnotationOrLabel, &["disabled"]),
+    (
+        "helm.toolkit.fluxcd.io/prune",
+        Place::AnnotationOrLabel,
+        &["disabled"],
+    ),
     ("cli-utils.sigs.k8s.io/on-remove", Place::Annotation, &["keep"]),
     (
         "client.lifecycle.config.k8s.io/deletion",

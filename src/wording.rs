@@ -11,6 +11,18 @@ pub fn counted(count: usize, noun: &str) -> String {
 /// Names, messages and annotations come from clusters and files that somebody else
 /// may have written.
 pub fn printable(text: &str) -> String {
+    with_hostile(text, |character| character.escape_default().to_string())
+}
+
+/// Serialised JSON with everything escaped that a terminal would act upon.
+///
+/// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All
+/// of these stand within strings, so an escape of JSON's own does not change the value.
+pub fn printable_json(json: &str) -> String {
+    with_hostile(json, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn with_hostile(text: &str, escaped: impl Fn(char) -> String) -> String {
     let is_hostile = |character: char| character.is_control() && character != '\n';
     if !text.contains(is_hostile) {
         return text.to_owned();
@@ -18,7 +30,7 @@ pub fn printable(text: &str) -> String {
     text.chars()
         .map(|character| {
             if is_hostile(character) {
-                character.escape_default().to_string()
+                escaped(character)
             } else {
                 character.to_string()
             }
@@ -42,5 +54,15 @@ mod tests {
     fn escape_sequences_do_not_reach_a_terminal() {
         assert_eq!(printable("a\x1b[31mb\tc"), "a\\u{1b}[31mb\\tc");
         assert_eq!(printable("two\nlines"), "two\nlines");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let value = serde_json::json!({"a\u{85}b": "\u{1b}[31m\t\u{7f}\u{9b}\nä\u{2028}"});
+        let text = printable_json(&format!("{value:#}"));
+        assert!(!text.contains(|character: char| character.is_control() && character != '\n'));
+        assert!(text.contains("a\\u0085b"), "{text}");
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(read, value);
     }
 }

@@ -103,9 +103,18 @@ impl Execution<'_> {
         };
         let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
         // The kinds of pruned definitions are gone, and with them whatever there was of them.
-        let undefined: BTreeSet<&GroupKind> =
-            self.plan.prunes.iter().flatten().filter_map(|live| live.defines.as_ref()).collect();
-        let resources = self.places.resources.iter().filter(|resource| !undefined.contains(&resource.group_kind()));
+        let undefined: BTreeSet<&GroupKind> = self
+            .plan
+            .prunes
+            .iter()
+            .flatten()
+            .filter_map(|live| live.defines.as_ref())
+            .collect();
+        let resources = self
+            .places
+            .resources
+            .iter()
+            .filter(|resource| !undefined.contains(&resource.group_kind()));
         let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
         let namespaces = &self.places.namespaces;
         let looks = [

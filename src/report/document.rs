@@ -86,23 +86,26 @@ struct Counts {
     failed: usize,
 }
 
+/// Why there is nothing more to tell.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ErrorDocument {
+pub(super) struct ErrorDocument {
     exit_code: u8,
     message: String,
     hints: Vec<String>,
 }
 
-impl ErrorDocument {
-    fn new(error: &Error) -> Self {
+impl From<&Error> for ErrorDocument {
+    fn from(error: &Error) -> Self {
         Self {
             exit_code: error.exit().code(),
             message: error.to_string(),
             hints: error.hints(),
         }
     }
+}
 
+impl ErrorDocument {
     /// What failed while writing and is no object of the set.
     fn of_failures(failures: &[String]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
@@ -146,7 +149,7 @@ impl<'a> Report<'a> {
             },
             warnings,
             error: error
-                .map(ErrorDocument::new)
+                .map(ErrorDocument::from)
                 .or_else(|| ErrorDocument::of_failures(failures)),
             requests: cost.requests,
             seconds: cost.seconds,

@@ -23,7 +23,7 @@ use crate::event::{Action, Event, ObjectOutcome, Summary};
 use crate::execute::DryRun;
 use crate::identity::GroupVersionKind;
 use crate::plan::Refusal;
-use crate::wording::printable;
+use crate::wording::{printable, printable_json};
 use progress::Bars;
 
 /// `apiVersion` of all documents.
@@ -200,11 +200,7 @@ impl Reporter {
             error,
             Cost { requests, seconds },
         );
-        match self.style.format {
-            Format::Json => print(&json(&report)),
-            Format::Yaml => print(&yaml(&report)),
-            Format::Lines | Format::Names => {}
-        }
+        document(&report, self.style);
     }
 }
 
@@ -229,6 +225,13 @@ pub fn note(text: &str, style: Style) {
     }
 }
 
+/// Prints a warning for people.
+pub fn warning(text: &str, style: Style) {
+    if style.loudness > Loudness::Quiet {
+        print_message(human::Label::Warning, text, style.colors);
+    }
+}
+
 /// Prints data in the chosen format; `lines` is what people get.
 pub fn data<T: Serialize>(
     document: &T,
@@ -239,8 +242,16 @@ pub fn data<T: Serialize>(
     match style.format {
         Format::Lines => print(&lines(document)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
-        Format::Json => print(&json(document)),
-        Format::Yaml => print(&yaml(document)),
+        Format::Json | Format::Yaml => self::document(document, style),
+    }
+}
+
+/// Prints a document where one was asked for, and nothing where lines or names were.
+pub fn document<T: Serialize>(document: &T, style: Style) {
+    match style.format {
+        Format::Json => print_document(&json(document)),
+        Format::Yaml => print_document(&yaml(document)),
+        Format::Lines | Format::Names => {}
     }
 }
 
@@ -250,10 +261,10 @@ pub fn objects(objects: &[Value], style: Style) {
         Format::Lines | Format::Yaml => {
             for object in objects {
                 print("---");
-                print(&yaml(object));
+                print_document(&yaml(object));
             }
         }
-        Format::Json => print(&json(
+        Format::Json => print_document(&json(
             &json!({"apiVersion": "v1", "kind": "List", "items": objects}),
         )),
         Format::Names => objects
@@ -317,14 +328,23 @@ fn print(line: &str) {
     heed(written.and_then(|()| stdout.flush()));
 }
 
+/// The serialisers escape what a terminal would act upon in the way of their own format.
+fn print_document(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let written = writeln!(stdout, "{}", text.strip_suffix('\n').unwrap_or(text));
+    heed(written.and_then(|()| stdout.flush()));
+}
+
 fn print_message(label: human::Label, message: &str, colors: Colors) {
     let mut stderr = io::stderr().lock();
     let _ = writeln!(stderr, "{}{}", label.text(colors), printable(message));
 }
 
 fn json<T: Serialize>(document: &T) -> String {
-    serde_json::to_string_pretty(document)
-        .unwrap_or_else(|error| format!("{{\"error\": {:?}}}", error.to_string()))
+    serde_json::to_string_pretty(document).map_or_else(
+        |error| json!({"error": error.to_string()}).to_string(),
+        |text| printable_json(&text),
+    )
 }
 
 fn yaml<T: Serialize>(document: &T) -> String {
@@ -336,12 +356,16 @@ pub fn confirm(refusals: &[Refusal]) -> bool {
     for refusal in refusals {
         print_message(human::Label::Warning, &refusal.to_string(), Colors::Off);
     }
-    let mut stderr = io::stderr().lock();
-    let _ = write!(stderr, "Go on all the same? (yes/no) ");
-    let _ = stderr.flush();
-    drop(stderr);
+    ask(&mut io::stdin().lock(), &mut io::stderr().lock())
+}
+
+/// The question ends its line: an answer that was typed ahead, or none at all, would leave
+/// the next message behind it.
+fn ask(answers: &mut impl io::BufRead, questions: &mut impl io::Write) -> bool {
+    let _ = writeln!(questions, "Go on all the same? Type yes or no:");
+    let _ = questions.flush();
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer).is_ok() && answer.trim() == "yes"
+    answers.read_line(&mut answer).is_ok() && answer.trim() == "yes"
 }
 
 /// Tells that the wish to stop was heard.
@@ -351,4 +375,49 @@ pub fn interrupted() {
         "stopping after the requests under way; once more stops at once",
         Colors::Off,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_yes_is_yes_and_the_question_ends_its_line() {
+        for (typed, is_yes) in [
+            ("yes\n", true),
+            ("yes", true),
+            ("y\n", false),
+            ("no\n", false),
+            ("", false),
+        ] {
+            let mut asked = Vec::new();
+            assert_eq!(ask(&mut typed.as_bytes(), &mut asked), is_yes, "{typed:?}");
+            assert!(asked.ends_with(b"\n"), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn documents_hold_what_they_are_made_of_and_steer_no_terminal() {
+        let texts = [
+            "\u{85}",
+            "\u{1b}[31m",
+            "a\tb",
+            "two\nlines\u{9b}\n",
+            "two\nlines\n\n",
+            "\u{7f}: x",
+        ];
+        let is_hostile = |character: char| character.is_control() && !"\n\t".contains(character);
+        for text in texts {
+            let document = json!({"text": text});
+            let [json, yaml] = [json(&document), yaml(&document)];
+            assert!(
+                !json.contains(is_hostile) && !yaml.contains(is_hostile),
+                "{json:?} {yaml:?}"
+            );
+            let read: Value = serde_json::from_str(&json).expect("JSON");
+            assert_eq!(read, document);
+            let read: Value = serde_saphyr::from_str(&yaml).expect("YAML");
+            assert_eq!(read, document);
+        }
+    }
 }
