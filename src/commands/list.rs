@@ -1,46 +1,72 @@
 //! `list`: the sets of a namespace or of the cluster.
 
+use std::slice;
+
 use super::opening;
 use crate::cli::{List, Shared};
 use crate::error::{Error, Exit};
 use crate::inspect::FoundSet;
 use crate::observe;
 use crate::options;
-use crate::report::{self, ListDocument, SetListing};
+use crate::report::{self, ListDocument, SetListing, Style};
 
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
     let style = options::style(shared);
+    let listed = list(arguments, shared, style).await;
+    if let Err(error) = &listed
+        && error.exit() != Exit::Usage
+    {
+        report::document(&ListDocument::failed(error), style);
+    }
+    listed.map(|()| Exit::Done)
+}
+
+async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Error> {
     let cluster = opening::discover(opening::connect(shared).await?).await?;
     let mut warnings = Vec::new();
     let kinds = opening::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then_some(cluster.namespace.as_str());
-    let parents = observe::parents(&cluster.server, &kinds, namespace).await;
-    let parents = parents.map_err(|(place, error)| Error::List { place, error })?;
+    let mut parents = Vec::new();
+    let mut unread = Vec::new();
+    for kind in &kinds {
+        // One kind that cannot be listed hides no other.
+        match observe::parents(&cluster.server, slice::from_ref(kind), namespace).await {
+            Ok(found) => parents.extend(found),
+            Err(failure) => unread.push(failure),
+        }
+    }
+    if unread.len() == kinds.len() && !unread.is_empty() {
+        let (place, error) = unread.swap_remove(0);
+        return Err(Error::List { place, error });
+    }
+    parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
+    let unread: Vec<_> = unread
+        .into_iter()
+        .map(|(place, error)| (place, error.to_string()))
+        .collect();
+    let are_all_seen = warnings.is_empty() && unread.is_empty();
+    warnings.extend(opening::unread_warnings(&unread));
     let mut sets: Vec<FoundSet> = parents
         .into_iter()
         .map(|(identity, parent)| FoundSet::new(identity, &parent))
         .collect();
-    opening::find_members(&cluster, &mut sets, usize::from(shared.concurrency)).await?;
-    let document = ListDocument {
-        api_version: report::API_VERSION,
-        sets: sets
-            .iter()
-            .map(|set| SetListing::new(set, &cluster.discovery))
-            .collect(),
-        warnings,
-    };
+    let concurrency = usize::from(shared.concurrency);
+    opening::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
+    let sets = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
+    let document = ListDocument::new(sets.collect(), warnings);
     for warning in &document.warnings {
-        report::note(warning, style);
+        report::warning(warning, style);
     }
     if document.sets.is_empty() {
         let place = namespace.map_or_else(String::new, |namespace| {
             format!(" in namespace {namespace}; -A looks into all")
         });
-        report::note(&format!("there are no sets{place}"), style);
+        let there_are = if are_all_seen { "there are" } else { "you can see" };
+        report::note(&format!("{there_are} no sets{place}"), style);
     }
     report::data(&document, style, report::list_table, |document| {
         document.sets.iter().map(SetListing::reference).collect()
     });
-    Ok(Exit::Done)
+    Ok(())
 }

@@ -1,9 +1,12 @@
 //! What all commands that speak of one set begin with: connection, discovery, and
 //! which object is meant as the parent.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
 use futures_util::future::join;
+use futures_util::stream;
 use serde_json::Value;
 
 use crate::apiserver::ApiServer;
@@ -15,7 +18,7 @@ use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
-use crate::observe::{self, DefinitionLabels, Live, ParentObject, Selector};
+use crate::observe::{self, DefinitionLabels, Live, ParentObject, Place, Reach, Selector};
 use crate::options::{self, SetReference};
 use crate::plan::Set;
 use crate::report::SetDocument;
@@ -159,11 +162,84 @@ pub(super) async fn find_members(
         accept: observe::METADATA_LIST,
     };
     let members = observe::members(&cluster.server, &places, &selector, concurrency, Live::of).await;
-    inspect::assign(
-        sets,
-        members.map_err(|(place, error)| Error::List { place, error })?,
-    );
+    let members = members.map_err(|(place, error)| Error::List { place, error })?;
+    inspect::assign(sets, members, &[], &cluster.discovery);
     Ok(())
+}
+
+/// Finds the members that can be seen, and warns of what could not be looked at, which
+/// the sets remember. One place that cannot be read hides no other: the places are asked
+/// for at once, and only where that fails in ever smaller parts.
+pub(super) async fn find_visible_members(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+) {
+    let selector = Selector {
+        labels: PART_OF_LABEL.to_owned(),
+        accept: observe::METADATA_LIST,
+    };
+    let mut members = Vec::new();
+    let mut unread = Vec::new();
+    let mut rest = vec![inspect::places(sets, &cluster.discovery)];
+    while !rest.is_empty() {
+        let share = concurrency.div_ceil(rest.len());
+        let looks = rest.into_iter().map(|places| {
+            let selector = &selector;
+            async move {
+                let looked = observe::members(&cluster.server, &places, selector, share, Live::of).await;
+                (places, looked)
+            }
+        });
+        let looked: Vec<_> = stream::iter(looks).buffer_unordered(concurrency).collect().await;
+        rest = Vec::new();
+        for (places, looked) in looked {
+            match (looked, inspect::parts(&places)) {
+                (Ok(found), _) => members.extend(found),
+                (Err(_), parts) if !parts.is_empty() => rest.extend(parts),
+                (Err((_, error)), _) => {
+                    let lists = places.lists(Reach::Namespace).into_iter();
+                    unread.extend(lists.map(|place| (place, error.to_string())));
+                }
+            }
+        }
+    }
+    let places: Vec<Place> = unread.iter().map(|(place, _)| place.clone()).collect();
+    inspect::assign(sets, members, &places, &cluster.discovery);
+    let is_wanted = |place: &Place| sets.iter().any(|set| set.unread.contains(place));
+    unread.retain(|(place, _)| is_wanted(place));
+    warnings.extend(unread_warnings(&unread));
+    for set in sets {
+        let doubts = set.doubts(&cluster.discovery);
+        warnings.extend(doubts.iter().map(|doubt| format!("{}: {doubt}", set.identity)));
+    }
+}
+
+/// A line for each resource and reason.
+pub(super) fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
+    let mut namespaces: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
+    for (place, reason) in unread {
+        let resource = &place.resource;
+        let name = match resource.group.as_str() {
+            "" => resource.plural.clone(),
+            group => format!("{}.{group}", resource.plural),
+        };
+        let of_resource = namespaces.entry((name, reason)).or_default();
+        of_resource.extend(place.namespace.as_deref());
+    }
+    namespaces
+        .into_iter()
+        .map(|((name, reason), namespaces)| {
+            let namespaces: Vec<&str> = namespaces.into_iter().collect();
+            let place = match namespaces.as_slice() {
+                [] => String::new(),
+                [namespace] => format!(" in namespace {namespace}"),
+                _ => format!(" in the namespaces {}", namespaces.join(", ")),
+            };
+            format!("{name} could not be listed{place}: {reason}")
+        })
+        .collect()
 }
 
 /// Exactly the kinds that may be parents: Secrets, ConfigMaps, and custom resources

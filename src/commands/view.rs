@@ -6,26 +6,49 @@ use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
 use crate::inspect::FoundSet;
 use crate::options::{self, SetReference};
-use crate::report::{self, ViewDocument};
+use crate::report::{self, SetDocument, ViewDocument};
 
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
+    let style = options::style(shared);
     let reference = SetReference::new(&arguments.set)?;
+    let mut set = opening::unopened(&reference);
+    let viewed = view(&reference, shared, &mut set).await;
+    let document = match viewed {
+        Err(error) if error.exit() != Exit::Usage => {
+            report::document(&ViewDocument::failed(set, &error), style);
+            return Err(error);
+        }
+        viewed => viewed?,
+    };
+    for warning in &document.warnings {
+        report::warning(warning, style);
+    }
+    report::data(&document, style, report::view_page, ViewDocument::member_names);
+    Ok(Exit::Done)
+}
+
+/// `known` takes what becomes known of the set, should there be no more to show.
+async fn view(
+    reference: &SetReference,
+    shared: &Shared,
+    known: &mut SetDocument,
+) -> Result<ViewDocument, Error> {
     let cluster = opening::discover(opening::connect(shared).await?).await?;
-    let opened = opening::open(&cluster, &reference, Tooling::ours(), &[]).await?;
+    let opened = opening::open(&cluster, reference, Tooling::ours(), &[]).await?;
+    // Whose the set is can only be read from its parent.
+    *known = SetDocument {
+        tooling: None,
+        ..SetDocument::from(&opened.set)
+    };
     let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
         return Err(no_such_set(&opened));
     };
     let mut sets = [FoundSet::new(opened.set.parent.clone(), &parent)];
-    opening::find_members(&cluster, &mut sets, usize::from(shared.concurrency)).await?;
-    let document = ViewDocument::new(&sets[0], &cluster.discovery);
-    report::data(
-        &document,
-        options::style(shared),
-        report::view_page,
-        ViewDocument::member_names,
-    );
-    Ok(Exit::Done)
+    let mut warnings = Vec::new();
+    let concurrency = usize::from(shared.concurrency);
+    opening::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
+    Ok(ViewDocument::new(&sets[0], &cluster.discovery, warnings))
 }
 
 fn no_such_set(opened: &OpenedSet) -> Error {

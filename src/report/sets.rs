@@ -2,23 +2,25 @@
 
 use serde::Serialize;
 
+use super::document::ErrorDocument;
 use super::{API_VERSION, SetDocument};
 use crate::applyset::parent::Reading;
 use crate::discovery::Discovery;
+use crate::error::Error;
 use crate::identity::GroupKind;
-use crate::inspect::{FoundSet, Status};
+use crate::inspect::{FoundSet, Sight, Status};
 use crate::observe::{Live, Presence};
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListDocument {
-    /// `kubectl-applyset/v1`
-    pub api_version: &'static str,
+    api_version: &'static str,
     /// The sets, by namespace and name.
     pub sets: Vec<SetListing>,
-    /// What could not be looked at.
+    /// What is in doubt, and what could not be looked at.
     pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
 }
 
 /// One set of `list`.
@@ -27,8 +29,10 @@ pub struct ListDocument {
 pub struct SetListing {
     #[serde(flatten)]
     summary: SetSummary,
-    /// How many members there are.
-    members: usize,
+    /// How many members were seen; null where nobody could look.
+    members: Option<usize>,
+    #[serde(skip)]
+    sight: Sight,
 }
 
 /// The document of `view`.
@@ -38,7 +42,13 @@ pub struct ViewDocument {
     api_version: &'static str,
     #[serde(flatten)]
     summary: SetSummary,
-    members: Vec<ViewedMember>,
+    /// Null where nobody could look.
+    members: Option<Vec<ViewedMember>>,
+    /// What is in doubt, and what could not be looked at.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+    #[serde(skip)]
+    sight: Sight,
 }
 
 /// What `list` and `view` both say of a set.
@@ -47,9 +57,12 @@ pub struct ViewDocument {
 struct SetSummary {
     #[serde(flatten)]
     set: SetDocument,
-    group_kinds: Vec<String>,
-    namespaces: Vec<String>,
-    status: Status,
+    /// Null where the record cannot be read.
+    group_kinds: Option<Vec<String>>,
+    /// Null where the record cannot be read.
+    namespaces: Option<Vec<String>>,
+    /// Null where the set could not be looked at.
+    status: Option<Status>,
     faults: Vec<String>,
 }
 
@@ -65,12 +78,34 @@ struct ViewedMember {
     status: Presence,
 }
 
+impl ListDocument {
+    /// What `list` found.
+    pub fn new(sets: Vec<SetListing>, warnings: Vec<String>) -> Self {
+        Self {
+            api_version: API_VERSION,
+            sets,
+            warnings,
+            error: None,
+        }
+    }
+
+    /// What there is to say where nothing could be read.
+    pub fn failed(error: &Error) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::new(Vec::new(), Vec::new())
+        }
+    }
+}
+
 impl SetListing {
     /// What `list` says of a set.
     pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
+        let sight = set.sight(discovery);
         Self {
             summary: SetSummary::new(set, discovery),
-            members: set.members.len(),
+            members: (sight != Sight::Nothing).then_some(set.members.len()),
+            sight,
         }
     }
 
@@ -82,17 +117,41 @@ impl SetListing {
 
 impl ViewDocument {
     /// What `view` says of a set.
-    pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
+    pub fn new(set: &FoundSet, discovery: &Discovery, warnings: Vec<String>) -> Self {
+        let sight = set.sight(discovery);
+        let members = || set.members.iter().map(ViewedMember::new).collect();
         Self {
             api_version: API_VERSION,
             summary: SetSummary::new(set, discovery),
-            members: set.members.iter().map(ViewedMember::new).collect(),
+            members: (sight != Sight::Nothing).then(members),
+            warnings,
+            error: None,
+            sight,
         }
     }
 
-    /// The names of the members: `deployment.apps/web`.
+    /// What there is to say where the set could not be looked at.
+    pub fn failed(set: SetDocument, error: &Error) -> Self {
+        Self {
+            api_version: API_VERSION,
+            summary: SetSummary {
+                set,
+                group_kinds: None,
+                namespaces: None,
+                status: None,
+                faults: Vec::new(),
+            },
+            members: None,
+            warnings: Vec::new(),
+            error: Some(error.into()),
+            sight: Sight::Nothing,
+        }
+    }
+
+    /// The names of the members that were seen: `deployment.apps/web`.
     pub fn member_names(&self) -> Vec<String> {
-        self.members.iter().map(ViewedMember::object_name).collect()
+        let members = self.members.iter().flatten();
+        members.map(ViewedMember::object_name).collect()
     }
 }
 
@@ -113,14 +172,11 @@ impl SetSummary {
                 name: set.identity.name.clone(),
                 tooling,
             },
-            group_kinds: set
-                .record(discovery)
-                .group_kinds
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            namespaces: set.namespaces(discovery).into_iter().collect(),
-            status: set.status(discovery),
+            group_kinds: set.group_kinds(discovery),
+            namespaces: set
+                .namespaces()
+                .map(|namespaces| namespaces.into_iter().collect()),
+            status: Some(set.status(discovery)),
             faults,
         }
     }
@@ -144,12 +200,22 @@ impl ViewedMember {
     }
 }
 
-fn status(status: &Status) -> &'static str {
+/// What people read where nobody knows.
+const UNKNOWN: &str = "?";
+
+fn status(status: Option<&Status>) -> &'static str {
     match status {
-        Status::Consistent => "consistent",
-        Status::Unfinished => "unfinished",
-        Status::InDoubt => "in doubt",
+        Some(Status::Consistent) => "consistent",
+        Some(Status::Unfinished) => "unfinished",
+        Some(Status::InDoubt) => "in doubt",
+        None => UNKNOWN,
     }
+}
+
+/// `3`, or `3+` where there may be more.
+fn member_count(members: Option<usize>, sight: Sight) -> String {
+    let more = if sight == Sight::Part { "+" } else { "" };
+    members.map_or_else(|| UNKNOWN.to_owned(), |count| format!("{count}{more}"))
 }
 
 /// The name of a set's parent as the command line takes it: `secret/web`.
@@ -163,26 +229,28 @@ pub(super) fn reference(set: &SetDocument) -> String {
 
 pub(super) fn table(document: &ListDocument) -> String {
     let header = ["NAMESPACE", "SET", "MEMBERS", "STATUS", "TOOLING"].map(str::to_owned);
-    let rows = document.sets.iter().map(|SetListing { summary, members }| {
+    let rows = document.sets.iter().map(|listing| {
+        let SetSummary {
+            set, status: state, ..
+        } = &listing.summary;
         [
-            summary.set.namespace.clone().unwrap_or_default(),
-            reference(&summary.set),
-            members.to_string(),
-            status(&summary.status).to_owned(),
-            summary.set.tooling.clone().unwrap_or_default(),
+            set.namespace.clone().unwrap_or_default(),
+            reference(set),
+            member_count(listing.members, listing.sight),
+            status(state.as_ref()).to_owned(),
+            set.tooling.clone().unwrap_or_default(),
         ]
     });
     columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
 pub(super) fn page(document: &ViewDocument) -> String {
-    let ViewDocument { summary, members, .. } = document;
-    let or_none = |list: &[String]| {
-        if list.is_empty() {
-            "none".to_owned()
-        } else {
-            list.join(", ")
-        }
+    let ViewDocument { summary, .. } = document;
+    let members = document.members.as_deref();
+    let or_none = |list: Option<&Vec<String>>| match list {
+        None => UNKNOWN.to_owned(),
+        Some(list) if list.is_empty() => "none".to_owned(),
+        Some(list) => list.join(", "),
     };
     let home = summary.set.namespace.as_ref();
     let fields = [
@@ -193,22 +261,25 @@ pub(super) fn page(document: &ViewDocument) -> String {
         ),
         ("Id", summary.set.id.clone().unwrap_or_default()),
         ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
-        ("Kinds", or_none(&summary.group_kinds)),
-        ("Namespaces", or_none(&summary.namespaces)),
+        ("Kinds", or_none(summary.group_kinds.as_ref())),
+        ("Namespaces", or_none(summary.namespaces.as_ref())),
         (
             "Status",
-            std::iter::once(status(&summary.status))
+            std::iter::once(status(summary.status.as_ref()))
                 .chain(summary.faults.iter().map(String::as_str))
                 .collect::<Vec<_>>()
                 .join("; "),
         ),
-        ("Members", members.len().to_string()),
+        ("Members", member_count(members.map(<[_]>::len), document.sight)),
     ];
     let mut lines: Vec<String> = fields
         .into_iter()
         .map(|(name, value)| format!("{:<12}{value}", format!("{name}:")))
         .collect();
-    for group in members.chunk_by(|one, other| one.namespace == other.namespace) {
+    for group in members
+        .unwrap_or_default()
+        .chunk_by(|one, other| one.namespace == other.namespace)
+    {
         let place = group[0].namespace.as_ref();
         lines.push(String::new());
         lines.push(place.map_or_else(

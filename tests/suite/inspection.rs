@@ -5,8 +5,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, Program, Set, TOOLING, cluster, cluster_role, config_map, custom_resource, definition,
-    fresh, namespace, secret, service,
+    GROUP_KINDS, PART_OF, Program, Set, TOOLING, cluster, cluster_role, config_map, custom_resource,
+    definition, fresh, namespace, secret, service, with,
 };
 
 /// The entries of a `list` for these sets, in the order of the list.
@@ -180,6 +180,154 @@ fn sets_with_faults_and_sets_of_other_tools_are_shown() {
     let entries = listed(&run.document(), &[&set]);
     assert_eq!(entries[0]["status"], "in-doubt");
     assert_ne!(entries[0]["faults"], json!([]));
+    // Nobody knows where to look for its members.
+    assert_eq!(entries[0]["members"], Value::Null);
+    let run = Program::new().args(["view", "web", "-n", &home]).run().expect(0);
+    assert!(
+        run.stdout.lines().any(|line| line == "Members:    ?"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_recorded_kind_that_is_gone_is_shown_and_warned_of() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let kinds = "ConfigMap,Gone.example.com";
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"annotations": {GROUP_KINDS: kinds}}}),
+    );
+    for command in [&["list"][..], &["view", "web"]] {
+        let run = Program::new()
+            .args(command)
+            .args(["-n", &home, "-o", "json"])
+            .run()
+            .expect(0);
+        let document = run.document();
+        let entry = document.pointer("/sets/0").unwrap_or(&document);
+        assert_eq!(entry["groupKinds"], json!(["ConfigMap", "Gone.example.com"]));
+        assert_eq!(entry["status"], "in-doubt");
+        let warnings = run.warnings();
+        assert!(
+            warnings
+                .iter()
+                .any(|warning| warning.contains("Gone.example.com")),
+            "{warnings:?}"
+        );
+        assert!(run.stderr.contains("warning: "), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_member_outside_the_record_is_in_doubt() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let [set, other] = [Set::secret(&a, "web"), Set::secret(&a, "other")];
+    set.apply(&[config_map(&a, "one", "1")]);
+    other.apply(&[config_map(&b, "two", "1")]);
+    let stray = with(
+        config_map(&b, "stray", "1"),
+        &json!({"metadata": {"labels": {PART_OF: set.id}}}),
+    );
+    cluster().create(&stray);
+    let run = Program::new()
+        .args(["list", "-n", &a, "-o", "json"])
+        .run()
+        .expect(0);
+    let entries = listed(&run.document(), &[&other, &set]);
+    assert_eq!(entries[0]["status"], "consistent");
+    assert_eq!(entries[1]["status"], "in-doubt");
+    let warnings = run.warnings();
+    assert!(
+        warnings.iter().any(|warning| warning.contains(&b)),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn what_may_not_be_listed_hides_nothing_else() {
+    let home = namespace("home");
+    let [one, two] = [Set::secret(&home, "one"), Set::secret(&home, "two")];
+    one.apply(&[config_map(&home, "one", "1"), service(&home, "one", 80)]);
+    two.apply(&[service(&home, "two", 80)]);
+    let by_config_map = Set::config_map(&home, "three");
+    by_config_map.apply(&[secret(&home, "three")]);
+    let user = |resources: &[&str]| {
+        let rule = json!({"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]});
+        ControlPlane::shared()
+            .user(&[Grant::in_namespace(home.as_str(), [rule])])
+            .expect("a user")
+    };
+    let list = |resources: &[&str]| {
+        Program::with_kubeconfig(&user(resources).kubeconfig)
+            .args(["list", "-n", &home, "-o", "json"])
+            .run()
+            .expect(0)
+    };
+
+    // Services may not be listed.
+    let run = list(&["secrets", "configmaps"]);
+    let entries = listed(&run.document(), &[&one, &two, &by_config_map]);
+    let told = |entry: &Value| (entry["members"].clone(), entry["status"].clone());
+    let of = |set: &Set| told(entries.iter().find(|entry| entry["id"] == *set.id).expect("it"));
+    assert_eq!(of(&one), (json!(1), json!("in-doubt")));
+    assert_eq!(of(&two), (Value::Null, json!("in-doubt")));
+    assert_eq!(of(&by_config_map), (json!(1), json!("consistent")));
+    let of_services = |warning: &&String| warning.contains("services could not be listed");
+    assert_eq!(run.warnings().iter().filter(of_services).count(), 1);
+
+    // Neither may Secrets, which are most of the parents.
+    let run = list(&["configmaps"]);
+    let document = run.document();
+    assert_eq!(listed(&document, &[&one, &two]), Vec::<Value>::new());
+    assert_eq!(listed(&document, &[&by_config_map]).len(), 1);
+    let of_secrets = |warning: &&String| warning.contains("secrets could not be listed");
+    assert!(run.warnings().iter().any(|warning| of_secrets(&warning)));
+
+    // The one set, without its members.
+    let viewer = user(&["secrets"]);
+    let view = |flags: &[&str]| {
+        Program::with_kubeconfig(&viewer.kubeconfig)
+            .args(["view", "two", "-n", &home])
+            .args(flags)
+            .run()
+            .expect(0)
+    };
+    let document = view(&["-o", "json"]).document();
+    assert_eq!(document["members"], Value::Null);
+    assert_eq!(document["groupKinds"], json!(["Service"]));
+    let run = view(&[]);
+    assert!(
+        run.stdout.lines().any(|line| line == "Members:    ?"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn the_document_is_printed_where_the_cluster_says_no() {
+    let home = namespace("home");
+    let nobody = ControlPlane::shared().user(&[]).expect("a user");
+    for command in [&["list"][..], &["view", "web"]] {
+        let run = |format: &str| {
+            Program::with_kubeconfig(&nobody.kubeconfig)
+                .args(command)
+                .args(["-n", &home, "-o", format])
+                .run()
+                .expect(4)
+        };
+        let json = run("json");
+        let document = json.document();
+        assert_eq!(document["apiVersion"], "kubectl-applyset/v1");
+        assert_eq!(document["error"]["exitCode"], 4);
+        let message = document["error"]["message"].as_str().expect("a message");
+        assert_eq!(json.errors(), [format!("error: {message}")]);
+        assert_ne!(document["error"]["hints"], json!([]));
+        assert!(run("yaml").stdout.contains("exitCode: 4"));
+        assert_eq!(run("name").stdout, "");
+    }
 }
 
 #[test]
@@ -207,4 +355,5 @@ fn a_user_of_one_namespace_sees_its_sets() {
     assert_eq!(run.document()["members"][0]["name"], "one");
     let run = program().args(["list", "-A", "-o", "json"]).run().expect(4);
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    assert_eq!(run.document()["sets"], json!([]));
 }
