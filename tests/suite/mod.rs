@@ -1,6 +1,7 @@
 //! A module for each capability.
 
 mod concurrency;
+mod connections;
 mod copied_labels;
 mod copies;
 mod data_loss;
