@@ -53,6 +53,12 @@ pub enum ListError {
 }
 
 impl ListError {
+    /// Whether the server serves the resource no more: its definition was deleted since
+    /// discovery, and all its objects with it.
+    pub fn is_not_served(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
+    }
+
     /// Whether the server denied the list to this user.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::FORBIDDEN))

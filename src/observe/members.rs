@@ -143,7 +143,10 @@ pub async fn everywhere(
     let mut lists = stream::iter(resources)
         .map(|resource| async move {
             let listed = list(server, resource, None, selector, |item| Live::of(item, resource)).await;
-            listed.map_err(|_| resource.plural.clone())
+            match listed {
+                Err(error) if error.is_not_served() => Ok(Vec::new()),
+                listed => listed.map_err(|_| resource.plural.clone()),
+            }
         })
         .buffer_unordered(concurrency);
     let mut found = Vec::new();
