@@ -6,9 +6,10 @@ use http::Method;
 use kubectl_applyset::changes::{Verdict, compare};
 use serde_json::{Value, json};
 
-use super::generate::{Random, expand, mutate, thin};
+use super::generate::{expand, mutate, thin};
 use super::server::{Answer, Place, place};
 use super::{Tally, US, World};
+use crate::support::Random;
 
 const ROUNDS: usize = 5;
 

@@ -37,8 +37,11 @@ fn overtake(change: impl Fn(&Value, usize) + Send + Sync + 'static) -> Overtaken
         Verdict::Forward
     });
     let run = set.apply_through(&proxy, std::slice::from_ref(&kept), &[]);
-    let sent = proxy.sent();
-    let deletions = sent.iter().filter(|sent| sent.method == Method::DELETE).count();
+    let requests = proxy.sent();
+    let deletions = requests
+        .iter()
+        .filter(|sent| sent.method == Method::DELETE)
+        .count();
     assert!(deletions > 0, "no delete was sent");
     Overtaken {
         set,
@@ -281,9 +284,12 @@ fn an_object_that_two_groups_serve_is_deleted_once() {
         .expect(0);
 
     assert_eq!(run.results("pruned").len(), 1);
-    let sent = proxy.sent();
+    let requests = proxy.sent();
     assert_eq!(
-        sent.iter().filter(|sent| sent.method == Method::DELETE).count(),
+        requests
+            .iter()
+            .filter(|sent| sent.method == Method::DELETE)
+            .count(),
         1
     );
     assert_eq!(cluster().live(&event), None);

@@ -171,6 +171,11 @@ impl Cluster {
         status.is_success()
     }
 
+    /// The items of all of these lists, which are read at once.
+    pub(crate) fn list_all(&self, paths: &[String]) -> Vec<Vec<Value>> {
+        runtime().block_on(join_all(paths.iter().map(|path| self.items(path))))
+    }
+
     /// Every object of any kind in any place that carries this part-of label. Knows
     /// nothing of what a parent records, so nothing can hide from it.
     pub(crate) fn members(&self, id: &str) -> Vec<Member> {

@@ -9,6 +9,7 @@ mod kubectl;
 mod objects;
 mod program;
 mod proxy;
+mod random;
 mod set;
 
 use std::sync::OnceLock;
@@ -26,6 +27,7 @@ pub(crate) use objects::{
 };
 pub(crate) use program::{Fate, Program, Run};
 pub(crate) use proxy::{Proxy, Sent, Verdict};
+pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 
 /// How long anything that the cluster does by itself is waited for.

@@ -99,6 +99,21 @@ impl Program {
         }
     }
 
+    /// Runs it, and kills it when this much time has gone by, wherever it is then.
+    pub(crate) fn run_and_kill(mut self, after: Duration) {
+        let mut child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        std::thread::sleep(after);
+        // It may have ended by itself.
+        let _ = child.kill();
+        child.wait().expect("a killed child ends");
+    }
+
     /// Runs it until it ends, or kills it when the proxy holds one of its writes.
     pub(crate) fn run_until_held(mut self, proxy: &Proxy) -> Fate {
         let mut child = self
