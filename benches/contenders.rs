@@ -32,7 +32,7 @@ pub(crate) enum Contender {
 
 impl fmt::Display for Contender {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
+        formatter.pad(match self {
             Self::Raw => "raw, 16 connections",
             Self::Ours => "kubectl-applyset",
             Self::KubectlServerSide => "kubectl, server-side",

@@ -1,6 +1,8 @@
-//! The objects that are applied: applications of ten objects each, 40% ConfigMaps, 30%
-//! Deployments, 20% Services, 10% ServiceAccounts, of the sizes that such objects have.
+//! The objects that are applied: applications of ten objects each, 40% `ConfigMaps`, 30%
+//! Deployments, 20% Services, 10% `ServiceAccounts`, of the sizes that such objects have.
 //! The same number always makes the same objects.
+
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -89,11 +91,13 @@ fn server_configuration(application: &str, seed: usize) -> Value {
     let mut file = String::from("worker_processes auto;\nevents {\n  worker_connections 4096;\n}\nhttp {\n");
     for number in 0..3 + seed % 20 {
         let upstream = format!("{application}-{number:02}");
-        file.push_str(&format!(
+        // Writing into a String cannot fail.
+        let _ = write!(
+            file,
             "  upstream {upstream} {{\n    server {upstream}.internal:8080 max_fails=3;\n  }}\n  \
              server {{\n    listen {};\n    location / {{ proxy_pass http://{upstream}; }}\n  }}\n",
             8000 + number
-        ));
+        );
     }
     file.push_str("}\n");
     json!({

@@ -27,7 +27,7 @@ impl Tool {
 /// The program, where there is one: in PATH, or built before; or built now where
 /// `--with` asks for it.
 pub(crate) fn find(tool: Tool, options: &Options) -> Result<Option<PathBuf>> {
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tools");
+    let built = cache()?.join("kubectl-applyset").join("tools");
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path)
         .chain([built.clone()])
@@ -37,6 +37,16 @@ pub(crate) fn find(tool: Tool, options: &Options) -> Result<Option<PathBuf>> {
         return Ok(found);
     }
     build(tool, &built).map(Some)
+}
+
+/// Outside the checkout, as for everything that takes minutes to build.
+fn cache() -> Result<PathBuf> {
+    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let in_home = || Some(env::home_dir()?.join(".cache"));
+    named
+        .filter(|path| path.is_absolute())
+        .or_else(in_home)
+        .ok_or_else(|| "there is no home directory to keep tools in".into())
 }
 
 fn build(tool: Tool, into: &Path) -> Result<PathBuf> {

@@ -70,18 +70,16 @@ async fn measure(
         round,
     } = *place;
     let objects = manifests.objects.len();
-    let (seconds, peak_memory, requests) = match contender.command(server, namespace, manifests, state) {
-        Some(mut command) => {
+    let (seconds, peak_memory, requests) =
+        if let Some(mut command) = contender.command(server, namespace, manifests, state) {
             let (finished, requests, _) = observe(server, &mut command, scratch).await?;
             (finished.seconds, finished.peak_memory, requests)
-        }
-        None => {
+        } else {
             let (seconds, requests) = measure_raw(server, &manifests.objects, namespace).await?;
             (seconds, None, requests)
-        }
-    };
+        };
     tell(&format!(
-        "{objects:>6} objects, round {}: {contender:<22} {:<10} {seconds:7.3} s",
+        "{objects:>6} objects, round {}: {contender:<22} {:<11} {seconds:7.3} s",
         round + 1,
         format!("{step:?}").to_lowercase(),
     ));
