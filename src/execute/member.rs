@@ -99,7 +99,7 @@ impl Execution<'_> {
             self.migrate(object).await?;
         }
         let reply = match self.send_settled(object, standing).await {
-            Err(error) if is_conflict_with_client_side_apply(&error) => {
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 self.migrate(object).await?;
                 return self.send_settled(object, standing).await;
             }
@@ -127,6 +127,22 @@ impl Execution<'_> {
                 reply => return reply,
             }
         }
+    }
+
+    /// Whether all fields in conflict belong to a manager that gives them up to a run:
+    /// client-side apply, and of members of a set that is taken over its former tool.
+    pub(super) fn is_conflict_with_former_owner(&self, error: &ApiError, standing: &MemberStanding) -> bool {
+        let former = match standing {
+            MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+        };
+        let owners = [Some(CLIENT_SIDE_APPLY), former];
+        let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
+        let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
+        error.status().is_some_and(|status| {
+            let mut conflicts = status.field_conflicts().peekable();
+            conflicts.peek().is_some() && conflicts.all(|cause| gives_way(&cause.message))
+        })
     }
 
     pub(super) fn member_call(&self, object: &DesiredObject, standing: &MemberStanding) -> Call {
@@ -170,15 +186,6 @@ const ATTEMPTS: u32 = 5;
 
 fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
-}
-
-/// Whether all fields in conflict belong to client-side apply, which is to give them up.
-pub(super) fn is_conflict_with_client_side_apply(error: &ApiError) -> bool {
-    let of_client_side_apply = format!("\"{CLIENT_SIDE_APPLY}\"");
-    error.status().is_some_and(|status| {
-        let mut conflicts = status.field_conflicts().peekable();
-        conflicts.peek().is_some() && conflicts.all(|cause| cause.message.contains(&of_client_side_apply))
-    })
 }
 
 const TERMINATING: &str = "it or its namespace is being deleted; wait until that is gone, and run again";

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::Execution;
-use super::member::{METADATA, MemberReply, done, failed, is_conflict_with_client_side_apply, told, written};
+use super::member::{METADATA, MemberReply, done, failed, told, written};
 use crate::apiserver::Reply;
 use crate::desired::DesiredObject;
 use crate::event::{Action, Subject};
@@ -43,8 +43,8 @@ impl Execution<'_> {
         };
         let reply = match self.server.send(self.member_call(object, standing)).await {
             Ok(reply) => reply,
-            // A run takes these fields from client-side apply, which a dry run cannot.
-            Err(error) if is_conflict_with_client_side_apply(&error) => {
+            // A run takes these fields from their former owner, which a dry run cannot.
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 return told(done(subject, Action::Configured));
             }
             Err(error) => return failed(subject, error.kind.to_string()),
