@@ -135,8 +135,8 @@ fn a_set_of_kubectl_is_taken_over_for_good_only_when_that_is_confirmed() {
             assert!(run.errors()[0].contains(&tooling), "{}", run.stderr);
             assert_eq!(cluster().state(&[&home]), before, "{flags:?}");
         }
-        // What kubectl applied server-side is owned by its manager, and taken by force.
-        let confirmed = ["--take-over", "--yes", "--force-conflicts"];
+        // What kubectl applied comes along with the set: there is nothing to take by force.
+        let confirmed = ["--take-over", "--yes"];
         let dry = [&confirmed[..], &["--dry-run=server"]].concat();
         set.apply_with(&second, &dry).expect(0);
         assert_eq!(cluster().state(&[&home]), before);
@@ -178,6 +178,29 @@ fn a_field_that_leaves_the_manifest_leaves_what_kubectl_applied() {
             json!({"key": "1"}),
             "{way:?}"
         );
+    }
+}
+
+#[test]
+fn a_field_that_leaves_the_manifest_leaves_what_was_taken_over() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let less = ["one", "two"].map(|name| config_map(&home, name, "1"));
+        let more = less
+            .clone()
+            .map(|object| with(object, &json!({"data": {"more": "2"}})));
+        run_kubectl(&set, &more, way).expect(0);
+        let data = |object: &Value| cluster().live(object).expect("it")["data"].clone();
+
+        // One field leaves in the run that takes over, the other in the run after that.
+        let first = [less[0].clone(), more[1].clone()];
+        set.apply_with(&first, &["--take-over", "--yes"]).expect(0);
+        assert_eq!(data(&less[0]), json!({"key": "1"}), "{way:?}");
+        set.apply(&less);
+
+        assert_eq!(data(&less[1]), json!({"key": "1"}), "{way:?}");
+        set.assert_holds(&less);
     }
 }
 
