@@ -68,9 +68,7 @@ fn run(options: &Options) -> Result<Results> {
     let mut results = runtime.block_on(measure(options, scratch.path()))?;
     results.goals = goals::judge(&results);
     io::stdout().write_all(tables::text(&results).as_bytes())?;
-    if let Some(path) = &options.json {
-        write(path, &serde_json::to_string_pretty(&results)?)?;
-    }
+    save(options, &results)?;
     if let Some(path) = &options.plot {
         write(path, &plot::svg(&results))?;
     }
@@ -89,24 +87,33 @@ async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
         results.startup = Some(scenarios::startup(scratch)?);
     }
     if options.wants(Scenario::Lifecycle) {
-        results
-            .measurements
-            .extend(scenarios::lifecycle(options, scratch).await?);
+        let measurements = scenarios::lifecycle(options, scratch).await?;
+        results.measurements.extend(measurements);
+        save(options, &results)?;
     }
     if options.wants(Scenario::Growth) {
-        results
-            .measurements
-            .extend(scenarios::growth(options, scratch).await?);
+        let measurements = scenarios::growth(options, scratch).await?;
+        results.measurements.extend(measurements);
+        save(options, &results)?;
     }
     if options.wants(Scenario::Spread) {
-        results
-            .measurements
-            .extend(scenarios::spread(options, scratch).await?);
+        let measurements = scenarios::spread(options, scratch).await?;
+        results.measurements.extend(measurements);
+        save(options, &results)?;
     }
     if options.wants(Scenario::Real) {
         results.real = Some(scenarios::real(scratch).await?);
     }
     Ok(results)
+}
+
+/// Writes the document; also after each scenario, so that a bench that is ended early
+/// leaves what it has measured. Goals are judged at the end only.
+fn save(options: &Options, results: &Results) -> Result<()> {
+    match &options.json {
+        Some(path) => write(path, &serde_json::to_string_pretty(results)?),
+        None => Ok(()),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
