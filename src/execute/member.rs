@@ -10,14 +10,12 @@ use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::observe::WHOLE_OBJECTS;
+use crate::observe::{METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
 use crate::plan::{Apply, MemberStanding};
 
 /// Body of server-side apply. JSON is YAML.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
-/// Asks for the metadata of the written object instead of all of it.
-pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// What became of one member, and what the server said along with it.
 pub(super) struct MemberReply {
@@ -105,7 +103,8 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
-        if owns_client_side(&reply) {
+        // What this apply has just created, nobody else owns.
+        if reply.status != StatusCode::CREATED && owns_client_side(&reply) {
             self.migrate(object).await?;
             self.send_settled(object, standing).await?;
         }

@@ -6,10 +6,10 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::Execution;
-use super::member::METADATA;
 use crate::apiserver::{ApiError, Call, query};
 use crate::applyset::Tooling;
 use crate::desired::DesiredObject;
+use crate::observe::METADATA;
 use crate::ownership::{self, LastApplied};
 
 /// How often an object that others write at the same time is read and tried again.

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::member::{APPLY_PATCH, METADATA, written};
+use super::member::{APPLY_PATCH, written};
 use super::{DryRun, Execution, Sink};
 use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::applyset::TOOLING_ANNOTATION;
 use crate::applyset::parent::labels;
 use crate::event::Event;
-use crate::observe::{self, ParentObject};
+use crate::observe::{self, METADATA, ParentObject};
 use crate::plan::Refusal;
 
 /// Field manager of the parent's bookkeeping. kubectl's is `kubectl-applyset`, which is

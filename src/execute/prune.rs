@@ -5,11 +5,10 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::member::METADATA;
 use super::{DryRun, Execution};
 use crate::apiserver::{ApiError, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::observe::Live;
+use crate::observe::{Live, METADATA};
 use crate::plan::{Judgement, judge_candidate};
 
 /// How often an object that keeps changing is judged again.

@@ -4,11 +4,11 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::Execution;
-use super::member::{METADATA, MemberReply, done, failed, told, written};
+use super::member::{MemberReply, done, failed, told, written};
 use crate::apiserver::Reply;
 use crate::desired::DesiredObject;
 use crate::event::{Action, Subject};
-use crate::observe::WHOLE_OBJECTS;
+use crate::observe::{METADATA, WHOLE_OBJECTS};
 use crate::plan::{MemberStanding, is_promised};
 
 impl Execution<'_> {

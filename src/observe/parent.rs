@@ -16,7 +16,7 @@ use crate::discovery::{Origin, Resource, Scope};
 use crate::identity::GroupKind;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
-pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// The parent object as it stands in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
