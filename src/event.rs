@@ -36,6 +36,24 @@ pub enum Phase {
     Applying,
     /// What left the manifests is deleted.
     Pruning,
+    /// All members are deleted.
+    Deleting,
+    /// Members lose the set's label.
+    Releasing,
+    /// Objects get the set's label.
+    Adopting,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Applying => "applying",
+            Self::Pruning => "pruning",
+            Self::Deleting => "deleting",
+            Self::Releasing => "releasing",
+            Self::Adopting => "adopting",
+        })
+    }
 }
 
 /// Which object an outcome is about.
@@ -95,6 +113,44 @@ pub struct ObjectOutcome {
     pub error: Option<String>,
 }
 
+/// The commands that write, and tell of each object what they did to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Apply manifests and prune what left them.
+    Apply,
+    /// Delete the members, and then the set.
+    Delete,
+    /// Forget the set and keep its objects.
+    Disband,
+    /// Take live objects into a set.
+    Adopt,
+    /// Take members of one set into another.
+    Move,
+}
+
+impl Operation {
+    /// What can become of an object, in the order of summaries. The words of `apply` are
+    /// in each of them, so that scripts can count on them.
+    pub fn actions(self) -> Vec<Action> {
+        let own = match self {
+            Self::Apply => None,
+            Self::Delete => Some(Action::Deleted),
+            Self::Disband => Some(Action::Released),
+            Self::Adopt | Self::Move => Some(Action::Adopted),
+        };
+        let of_apply = [
+            Action::Created,
+            Action::Configured,
+            Action::Unchanged,
+            Action::Pruned,
+            Action::Skipped,
+            Action::Failed,
+        ];
+        own.into_iter().chain(of_apply).collect()
+    }
+}
+
 /// What was done to an object, or would be in a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,22 +163,16 @@ pub enum Action {
     Unchanged,
     /// It had left the manifests, and was deleted.
     Pruned,
+    /// It was deleted with its set.
+    Deleted,
+    /// It is in no set any more, and otherwise as it was.
+    Released,
+    /// It is in the set from now on, and otherwise as it was.
+    Adopted,
     /// It was left as it is, for the given reason.
     Skipped,
     /// Something went wrong.
     Failed,
-}
-
-impl Action {
-    /// All actions of `apply`, in the order of summaries.
-    pub const ALL: [Self; 6] = [
-        Self::Created,
-        Self::Configured,
-        Self::Unchanged,
-        Self::Pruned,
-        Self::Skipped,
-        Self::Failed,
-    ];
 }
 
 impl fmt::Display for Action {
@@ -132,6 +182,9 @@ impl fmt::Display for Action {
             Self::Configured => "configured",
             Self::Unchanged => "unchanged",
             Self::Pruned => "pruned",
+            Self::Deleted => "deleted",
+            Self::Released => "released",
+            Self::Adopted => "adopted",
             Self::Skipped => "skipped",
             Self::Failed => "failed",
         })

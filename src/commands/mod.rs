@@ -6,6 +6,7 @@ mod apply;
 mod list;
 mod opening;
 mod rbac;
+mod run;
 mod situation;
 mod view;
 

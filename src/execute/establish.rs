@@ -6,7 +6,8 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::Execution;
+use super::Interrupt;
+use crate::apiserver::ApiServer;
 use crate::desired::DesiredObject;
 use crate::plan::is_promised;
 
@@ -16,44 +17,46 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Execution<'_> {
-    /// Waits for the kind of a custom resource whose CRD came with the manifests.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says why the kind is not served.
-    pub(super) async fn await_kind(&self, object: &DesiredObject) -> Result<(), String> {
-        if !is_promised(object) {
-            return Ok(());
-        }
-        let deadline = Instant::now() + PATIENCE;
-        let collection = format!(
-            "{}?limit=1",
-            object.resource.path(object.key.namespace.as_deref(), None)
-        );
-        while !self.interrupt.is_requested() && Instant::now() < deadline {
-            match self.server.get(&collection, "application/json").await {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is(StatusCode::FORBIDDEN) => return Ok(()),
-                Err(error) if error.is(StatusCode::NOT_FOUND) => sleep(PAUSE).await,
-                Err(error) => return Err(error.kind.to_string()),
-            }
-        }
-        Err(self.why_not_served(object).await)
+/// Waits for the kind of a custom resource whose CRD came with the manifests.
+///
+/// # Errors
+///
+/// A sentence that says why the kind is not served.
+pub(super) async fn await_kind(
+    server: &ApiServer,
+    interrupt: &Interrupt,
+    object: &DesiredObject,
+) -> Result<(), String> {
+    if !is_promised(object) {
+        return Ok(());
     }
+    let deadline = Instant::now() + PATIENCE;
+    let collection = format!(
+        "{}?limit=1",
+        object.resource.path(object.key.namespace.as_deref(), None)
+    );
+    while !interrupt.is_requested() && Instant::now() < deadline {
+        match server.get(&collection, "application/json").await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is(StatusCode::FORBIDDEN) => return Ok(()),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => sleep(PAUSE).await,
+            Err(error) => return Err(error.kind.to_string()),
+        }
+    }
+    Err(why_not_served(server, object).await)
+}
 
-    async fn why_not_served(&self, object: &DesiredObject) -> String {
-        let definition = format!("{}.{}", object.resource.plural, object.resource.group);
-        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
-        let conditions = match self.server.get(&path, "application/json").await {
-            Ok(reply) => serde_json::from_slice::<Value>(&reply.body)
-                .ok()
-                .map(|read| failing_conditions(&read))
-                .unwrap_or_default(),
-            Err(error) => error.kind.to_string(),
-        };
-        format!("the server does not serve its kind; CustomResourceDefinition {definition}: {conditions}")
-    }
+async fn why_not_served(server: &ApiServer, object: &DesiredObject) -> String {
+    let definition = format!("{}.{}", object.resource.plural, object.resource.group);
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
+    let conditions = match server.get(&path, "application/json").await {
+        Ok(reply) => serde_json::from_slice::<Value>(&reply.body)
+            .ok()
+            .map(|read| failing_conditions(&read))
+            .unwrap_or_default(),
+        Err(error) => error.kind.to_string(),
+    };
+    format!("the server does not serve its kind; CustomResourceDefinition {definition}: {conditions}")
 }
 
 fn failing_conditions(definition: &Value) -> String {

@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::establish::await_kind;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::applyset::parent::Pairs;
@@ -71,7 +72,7 @@ impl Execution<'_> {
         subject: Subject,
         standing: &MemberStanding,
     ) -> MemberReply {
-        if let Err(reason) = self.await_kind(object).await {
+        if let Err(reason) = await_kind(self.server, self.interrupt, object).await {
             return failed(subject, reason);
         }
         match self.apply_and_migrate(object, standing).await {

@@ -22,7 +22,9 @@ pub use interrupt::Interrupt;
 use member::MemberReply;
 use pace::Pace;
 use parent::Known;
-pub use parent::ParentWriteError;
+pub use parent::{ParentWriteError, ParentWriting};
+use prune::Deleting;
+use wave::each;
 
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
@@ -185,7 +187,11 @@ impl Execution<'_> {
                 None => self.tell_unchanged(&mut progress.applied, sink),
             }
         }
-        let mut known = match self.widen(sink).await {
+        let mut known = match self
+            .parent_writing()
+            .cover(self.parent.cloned(), &self.plan.record_during, sink)
+            .await
+        {
             // Members have been written already: that is a failure of writing.
             Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
                 sink(Event::Failure(error.to_string()));
@@ -211,7 +217,9 @@ impl Execution<'_> {
             self.narrow(known, &progress.applied.uids, sink).await
         } else {
             // However a run ends, its members must be recorded.
-            self.stay_wide(&mut known, sink).await
+            self.parent_writing()
+                .stay_wide(&mut known, &self.plan.record_during, sink)
+                .await
         };
         match kept {
             Ok(()) => Ok(ending),
@@ -219,6 +227,18 @@ impl Execution<'_> {
                 sink(Event::Failure(error.to_string()));
                 Ok(Ending::Incomplete)
             }
+        }
+    }
+
+    fn parent_writing(&self) -> ParentWriting<'_> {
+        ParentWriting {
+            server: self.server,
+            set: self.set,
+            resource: self.parent_resource,
+            policy: self.parent_policy,
+            manifest: self.desired.parent.as_ref(),
+            writing: self.writing,
+            interrupt: self.interrupt,
         }
     }
 
@@ -231,14 +251,16 @@ impl Execution<'_> {
         if let Some(Ending::Interrupted) = self.stopped(progress) {
             return Ok(Ending::Interrupted);
         }
-        if let Err(error) = self.apply_parent_manifest(known, sink).await {
+        if let Err(error) = self.parent_writing().apply_manifest(known, sink).await {
             progress.applied.failed += 1;
             sink(Event::Failure(error.to_string()));
         }
         for (place, wave) in self.plan.waves.iter().enumerate() {
             // A wave may take long, and another run may have narrowed the record meanwhile.
             if place > 0 && !self.interrupt.is_requested() {
-                self.stay_wide(known, sink).await?;
+                self.parent_writing()
+                    .stay_wide(known, &self.plan.record_during, sink)
+                    .await?;
             }
             self.apply_wave(wave, progress, sink).await;
         }
@@ -283,7 +305,12 @@ impl Execution<'_> {
         for wave in &self.plan.waves {
             self.apply_wave(wave, &mut progress, sink).await;
         }
-        if let Err(error) = self.rehearse_parent_manifest().await {
+        let is_known = !self
+            .desired
+            .parent
+            .as_ref()
+            .is_some_and(|parent| self.is_out_of_reach(parent));
+        if is_known && let Err(error) = self.parent_writing().rehearse_manifest().await {
             progress.applied.failed += 1;
             sink(Event::Failure(format!("the set's parent: {}", error.kind)));
         }
@@ -311,7 +338,7 @@ impl Execution<'_> {
             }
             sink(Event::Object(reply.outcome));
         };
-        self.each(wave, write, pace, answered).await;
+        each(self.server, self.interrupt, wave, write, pace, answered).await;
     }
 
     async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
@@ -323,18 +350,25 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: self.plan.deletions(),
         });
+        let deleting = Deleting {
+            server: self.server,
+            set: self.set,
+            policy: self.policy,
+            dry_run: self.writing.dry_run,
+            done: Action::Pruned,
+        };
         let Progress { applied, pace, .. } = progress;
         for wave in &self.plan.prunes {
             // Two groups can serve one object: what was just applied under one name is not
             // deleted under the other.
             let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
-            let write = async |live| self.prune(live).await;
+            let write = async |live| deleting.delete(live).await;
             let answered = |outcome: ObjectOutcome| {
                 pruned.failed += usize::from(outcome.action == Action::Failed);
                 pruned.kept += usize::from(outcome.action == Action::Skipped);
                 sink(Event::Object(outcome));
             };
-            self.each(unwanted, write, pace, answered).await;
+            each(self.server, self.interrupt, unwanted, write, pace, answered).await;
         }
         pruned
     }

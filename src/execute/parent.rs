@@ -4,22 +4,46 @@
 //! that two runs cannot erase each other's kinds. When what is recorded is told by
 //! `record`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use super::establish::await_kind;
 use super::member::{APPLY_PATCH, written};
-use super::{DryRun, Execution, Sink};
-use crate::apiserver::{ApiError, Call, Reply, query};
+use super::{Conflicts, DryRun, Interrupt, Sink, Writing};
+use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::TOOLING_ANNOTATION;
 use crate::applyset::parent::labels;
+use crate::desired::DesiredObject;
+use crate::discovery::Resource;
 use crate::event::Event;
 use crate::observe::{self, METADATA, ParentObject};
-use crate::plan::Refusal;
+use crate::plan::{ParentPolicy, Refusal, Set};
 
 /// Field manager of the parent's bookkeeping. kubectl's is `kubectl-applyset`, which is
 /// also the default manager of our members, so this one has a name of its own.
 pub(super) const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
+
+/// Everything that writing the parent of a set needs.
+#[derive(Clone, Copy)]
+pub struct ParentWriting<'a> {
+    /// Where to write.
+    pub server: &'a ApiServer,
+    /// The set.
+    pub set: &'a Set,
+    /// The resource of the parent.
+    pub resource: &'a Arc<Resource>,
+    /// What may be done about a parent that is not what was planned for.
+    pub policy: ParentPolicy,
+    /// The parent's own manifest, where there is one.
+    pub manifest: Option<&'a DesiredObject>,
+    /// How.
+    pub writing: &'a Writing,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
+}
 
 /// The parent could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -57,15 +81,15 @@ pub(super) enum Written {
     Overtaken,
 }
 
-impl Execution<'_> {
+impl ParentWriting<'_> {
     /// Applies the parent's own manifest, where it is among the manifests: its data, and
     /// none of the bookkeeping, which another field manager owns.
-    pub(super) async fn apply_parent_manifest(
+    pub(super) async fn apply_manifest(
         &self,
         known: &mut Known,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let Some(object) = &self.desired.parent else {
+        let Some(object) = self.manifest else {
             return Ok(());
         };
         let reply = self
@@ -86,8 +110,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    pub(super) async fn read_parent(&self) -> Result<Option<ParentObject>, ApiError> {
-        observe::parent(self.server, self.parent_resource, &self.set.parent).await
+    pub(super) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
+        observe::parent(self.server, self.resource, &self.set.parent).await
     }
 
     /// Writes the record on a parent that has this resourceVersion.
@@ -118,7 +142,7 @@ impl Execution<'_> {
         target: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
-        let Some(manifest) = &self.desired.parent else {
+        let Some(manifest) = self.manifest else {
             let mut object = self.bare_parent();
             object["metadata"]["labels"] = labels(&self.set.id);
             object["metadata"]["annotations"] = target.clone();
@@ -126,8 +150,7 @@ impl Execution<'_> {
                 method: Method::POST,
                 path: format!(
                     "{}?{}",
-                    self.parent_resource
-                        .path(self.set.parent.namespace.as_deref(), None),
+                    self.resource.path(self.set.parent.namespace.as_deref(), None),
                     query(&[("fieldManager", PARENT_FIELD_MANAGER)])
                 ),
                 accept: METADATA.to_owned(),
@@ -136,7 +159,7 @@ impl Execution<'_> {
             };
             return known(self.server.send(call).await, target);
         };
-        if let Err(reason) = self.await_kind(manifest).await {
+        if let Err(reason) = await_kind(self.server, self.interrupt, manifest).await {
             sink(Event::Warning(reason));
         }
         let mut object = manifest.object.clone();
@@ -163,15 +186,15 @@ impl Execution<'_> {
             metadata["namespace"] = json!(namespace);
         }
         json!({
-            "apiVersion": self.parent_resource.api_version(),
-            "kind": self.parent_resource.kind,
+            "apiVersion": self.resource.api_version(),
+            "kind": self.resource.kind,
             "metadata": metadata,
         })
     }
 
     fn member_parameters(&self) -> Vec<(&str, &str)> {
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
-        if self.writing.conflicts == super::Conflicts::Forced {
+        if self.writing.conflicts == Conflicts::Forced {
             parameters.push(("force", "true"));
         }
         if self.writing.dry_run == DryRun::Server {
@@ -180,21 +203,21 @@ impl Execution<'_> {
         parameters
     }
 
-    /// Lets the server rehearse the parent's own manifest, as far as it can know of it.
-    pub(super) async fn rehearse_parent_manifest(&self) -> Result<(), ApiError> {
-        match &self.desired.parent {
-            Some(object) if self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(object) => {
+    /// Lets the server rehearse the parent's own manifest.
+    pub(super) async fn rehearse_manifest(&self) -> Result<(), ApiError> {
+        match self.manifest {
+            Some(object) if self.writing.dry_run == DryRun::Server => {
                 let call = self.parent_call(&object.object, &self.member_parameters());
                 self.server.send(call).await.map(drop)
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 
     fn parent_call(&self, object: &Value, parameters: &[(&str, &str)]) -> Call {
         let parent = &self.set.parent;
         let path = self
-            .parent_resource
+            .resource
             .path(parent.namespace.as_deref(), Some(&parent.name));
         Call {
             method: Method::PATCH,

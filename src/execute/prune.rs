@@ -1,40 +1,53 @@
-//! Deletes one object that left the manifests, and only the very object that was
+//! Deletes one member that is not wanted any more, and only the very object that was
 //! judged: UID and resourceVersion are preconditions.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{DryRun, Execution};
-use crate::apiserver::{ApiError, Call};
+use super::DryRun;
+use crate::apiserver::{ApiError, ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::{Live, METADATA};
-use crate::plan::{Judgement, judge_candidate};
+use crate::plan::{Judgement, Policy, Set, judge_candidate};
 
 /// How often an object that keeps changing is judged again.
 const JUDGEMENTS: usize = 5;
 
-impl Execution<'_> {
-    pub(super) async fn prune(&self, live: &Live) -> ObjectOutcome {
+/// Everything that deleting members needs.
+#[derive(Clone, Copy)]
+pub(super) struct Deleting<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) set: &'a Set,
+    /// What an object that changed meanwhile is judged by.
+    pub(super) policy: &'a Policy,
+    pub(super) dry_run: DryRun,
+    /// What is told of an object that was deleted.
+    pub(super) done: Action,
+}
+
+impl Deleting<'_> {
+    /// Deletes the object as it was read; one that changed since is judged again.
+    pub(super) async fn delete(&self, live: &Live) -> ObjectOutcome {
         let outcome = |action, reason: String, error| ObjectOutcome {
             subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
             action,
             reason,
             error,
         };
-        if self.writing.dry_run == DryRun::Client {
-            return outcome(Action::Pruned, String::new(), None);
+        if self.dry_run == DryRun::Client {
+            return outcome(self.done, String::new(), None);
         }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             match self.server.send(self.deletion(&current)).await {
-                Ok(_) => return outcome(Action::Pruned, String::new(), None),
+                Ok(_) => return outcome(self.done, String::new(), None),
                 Err(error) if is_gone(&error) => {
-                    return outcome(Action::Pruned, "it was gone already".to_owned(), None);
+                    return outcome(self.done, "it was gone already".to_owned(), None);
                 }
                 Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
                     Ok(Some(fresh)) => current = fresh,
-                    Ok(None) => return outcome(Action::Pruned, "it was gone already".to_owned(), None),
+                    Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
                     Err(error) => {
                         return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
                     }
@@ -65,7 +78,7 @@ impl Execution<'_> {
             .resource
             .path(live.key.namespace.as_deref(), Some(&live.key.name));
         // A DELETE that has a body ignores its query, so this cannot be a parameter.
-        let dry_run: &[&str] = match self.writing.dry_run {
+        let dry_run: &[&str] = match self.dry_run {
             DryRun::Server => &["All"],
             DryRun::None | DryRun::Client => &[],
         };

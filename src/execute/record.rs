@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::parent::{Known, ParentWriteError, Written};
+use super::parent::{Known, ParentWriteError, ParentWriting, Written};
 use super::{Execution, Sink};
 use crate::apiserver::ApiError;
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
@@ -26,31 +26,61 @@ const ATTEMPTS: usize = 20;
 /// Told when another run works on the same set.
 const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
 
-impl Execution<'_> {
-    /// Makes the parent record at least every place that this run may write to.
-    pub(super) async fn widen(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
-        self.cover(self.parent.cloned(), &self.plan.record_during, sink)
-            .await
+impl ParentWriting<'_> {
+    /// Makes the parent, which was `current` when it was last read, record at least the
+    /// places of `needed`.
+    pub(super) async fn cover(
+        &self,
+        mut current: Option<ParentObject>,
+        needed: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Known, ParentWriteError> {
+        let mut overtaken = false;
+        for _ in 0..ATTEMPTS {
+            let standing =
+                plan::judge(self.set, current.as_ref(), self.policy).map_err(ParentWriteError::Refused)?;
+            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
+            let attempt = match &current {
+                Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
+                    resource_version: parent.resource_version.clone(),
+                    annotations: target,
+                    overtaken: false,
+                }),
+                Some(parent) => self.write_record(&parent.resource_version, &target).await?,
+                None => self.create(&target, sink).await?,
+            };
+            match attempt {
+                Written::Done(known) => return Ok(Known { overtaken, ..known }),
+                Written::Overtaken => {
+                    overtaken = true;
+                    current = self.read().await?;
+                }
+            }
+        }
+        Err(ParentWriteError::Contended)
     }
 
-    /// Sees to it that no other run has narrowed the record below what this one writes.
+    /// Sees to it that no other run has narrowed the record below `needed`.
     pub(super) async fn stay_wide(
         &self,
         known: &mut Known,
+        needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let current = self.read_parent().await?;
+        let current = self.read().await?;
         let has_changed = !current
             .as_ref()
             .is_some_and(|parent| is_up_to_date(parent, &known.annotations));
-        let latest = self.cover(current, &self.plan.record_during, sink).await?;
+        let latest = self.cover(current, needed, sink).await?;
         *known = Known {
             overtaken: known.overtaken || has_changed || latest.overtaken,
             ..latest
         };
         Ok(())
     }
+}
 
+impl Execution<'_> {
     /// Makes the parent record exactly what the plan says, unless somebody else has
     /// written it since; then it only sees to it that nothing of ours is missing.
     ///
@@ -61,36 +91,38 @@ impl Execution<'_> {
         settled: &BTreeSet<String>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
+        let parent = self.parent_writing();
+        let needed = &self.plan.record_during;
         let target = annotations(&self.set.tooling, &self.plan.record_after);
         if known.annotations == target {
             if self.plan.applies() > 0 {
-                self.stay_wide(&mut known, sink).await?;
+                parent.stay_wide(&mut known, needed, sink).await?;
             }
             return Ok(());
         }
         if known.overtaken || self.has_newcomers(settled).await? {
             sink(Event::Warning(OVERTAKEN.to_owned()));
-            return self.stay_wide(&mut known, sink).await;
+            return parent.stay_wide(&mut known, needed, sink).await;
         }
         for _ in 0..ATTEMPTS {
-            match self.write_record(&known.resource_version, &target).await? {
+            match parent.write_record(&known.resource_version, &target).await? {
                 // A member that another run has put there between the last look and this
                 // write would be lost without a second look.
                 Written::Done(_) if !self.has_newcomers(settled).await? => return Ok(()),
                 Written::Done(_) => break,
-                Written::Overtaken => match self.read_parent().await? {
+                Written::Overtaken => match parent.read().await? {
                     // The write got through, and its answer was lost.
-                    Some(parent) if is_up_to_date(&parent, &target) => return Ok(()),
+                    Some(found) if is_up_to_date(&found, &target) => return Ok(()),
                     // Something else of the parent was changed.
-                    Some(parent) if is_up_to_date(&parent, &known.annotations) => {
-                        known.resource_version = parent.resource_version;
+                    Some(found) if is_up_to_date(&found, &known.annotations) => {
+                        known.resource_version = found.resource_version;
                     }
                     _ => break,
                 },
             }
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
-        self.stay_wide(&mut known, sink).await
+        parent.stay_wide(&mut known, needed, sink).await
     }
 
     /// Whether another run has put members where this one is about to record none. What
@@ -163,37 +195,6 @@ impl Execution<'_> {
             }
         }
         Ok(false)
-    }
-
-    async fn cover(
-        &self,
-        mut current: Option<ParentObject>,
-        needed: &Record,
-        sink: &mut Sink<'_>,
-    ) -> Result<Known, ParentWriteError> {
-        let mut overtaken = false;
-        for _ in 0..ATTEMPTS {
-            let standing = plan::judge(self.set, current.as_ref(), self.parent_policy)
-                .map_err(ParentWriteError::Refused)?;
-            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
-            let attempt = match &current {
-                Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
-                    resource_version: parent.resource_version.clone(),
-                    annotations: target,
-                    overtaken: false,
-                }),
-                Some(parent) => self.write_record(&parent.resource_version, &target).await?,
-                None => self.create(&target, sink).await?,
-            };
-            match attempt {
-                Written::Done(known) => return Ok(Known { overtaken, ..known }),
-                Written::Overtaken => {
-                    overtaken = true;
-                    current = self.read_parent().await?;
-                }
-            }
-        }
-        Err(ParentWriteError::Contended)
     }
 }
 

@@ -6,40 +6,40 @@ use std::time::Instant;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-use super::Execution;
+use super::Interrupt;
 use super::pace::Pace;
+use crate::apiserver::ApiServer;
 
-impl Execution<'_> {
-    /// Begins a write for each of `items` and hands on each answer as it comes. After an
-    /// interrupt nothing more is begun, and what is under way is waited for.
-    pub(super) async fn each<T, A>(
-        &self,
-        items: impl IntoIterator<Item = T>,
-        write: impl AsyncFn(T) -> A,
-        pace: &mut Pace,
-        mut answered: impl FnMut(A),
-    ) {
-        let mut items = items.into_iter();
-        let mut under_way = FuturesUnordered::new();
-        loop {
-            while under_way.len() < pace.limit() && !self.interrupt.is_requested() {
-                let Some(item) = items.next() else { break };
-                let write = &write;
-                under_way.push(async move {
-                    let begun = Instant::now();
-                    (write(item).await, begun.elapsed())
-                });
-            }
-            let pushbacks = self.server.pushbacks();
-            let Some((answer, latency)) = under_way.next().await else {
-                break;
-            };
-            if self.server.pushbacks() > pushbacks {
-                pace.pushed_back();
-            } else {
-                pace.answered(latency);
-            }
-            answered(answer);
+/// Begins a write for each of `items` and hands on each answer as it comes. After an
+/// interrupt nothing more is begun, and what is under way is waited for.
+pub(super) async fn each<T, A>(
+    server: &ApiServer,
+    interrupt: &Interrupt,
+    items: impl IntoIterator<Item = T>,
+    write: impl AsyncFn(T) -> A,
+    pace: &mut Pace,
+    mut answered: impl FnMut(A),
+) {
+    let mut items = items.into_iter();
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        while under_way.len() < pace.limit() && !interrupt.is_requested() {
+            let Some(item) = items.next() else { break };
+            let write = &write;
+            under_way.push(async move {
+                let begun = Instant::now();
+                (write(item).await, begun.elapsed())
+            });
         }
+        let pushbacks = server.pushbacks();
+        let Some((answer, latency)) = under_way.next().await else {
+            break;
+        };
+        if server.pushbacks() > pushbacks {
+            pace.pushed_back();
+        } else {
+            pace.answered(latency);
+        }
+        answered(answer);
     }
 }

@@ -1,12 +1,14 @@
-//! The document that `apply` prints for scripts: `kubectl-applyset/v1`, `Report`.
+//! The document that commands which write print for scripts: `kubectl-applyset/v1`, `Report`.
 //!
 //! Fields may be added; none is renamed or removed within v1.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::API_VERSION;
 use crate::error::{Error, Exit};
-use crate::event::{Action, ObjectOutcome};
+use crate::event::{Action, ObjectOutcome, Operation};
 use crate::execute::DryRun;
 use crate::plan::Set;
 
@@ -59,31 +61,36 @@ pub struct Cost {
     pub seconds: f64,
 }
 
+/// What a run has told of itself.
+#[derive(Debug)]
+pub struct Account {
+    /// Which command it is of.
+    pub operation: Operation,
+    /// Whether it writes.
+    pub dry_run: DryRun,
+    /// What became of each object; empty where no document is printed in the end.
+    pub results: Vec<ObjectOutcome>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// What failed and is no object of the set.
+    pub failures: Vec<String>,
+}
+
 /// The document.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<'a> {
     api_version: &'static str,
     kind: &'static str,
-    command: &'static str,
+    command: Operation,
     dry_run: &'static str,
     set: SetDocument,
     results: &'a [ObjectOutcome],
-    summary: Counts,
+    summary: BTreeMap<Action, usize>,
     warnings: &'a [String],
     error: Option<ErrorDocument>,
     requests: u64,
     seconds: f64,
-}
-
-#[derive(Debug, Serialize, Default)]
-struct Counts {
-    created: usize,
-    configured: usize,
-    unchanged: usize,
-    pruned: usize,
-    skipped: usize,
-    failed: usize,
 }
 
 /// Why there is nothing more to tell.
@@ -117,21 +124,21 @@ impl ErrorDocument {
 }
 
 impl<'a> Report<'a> {
-    /// The document of a run of `apply`.
-    pub fn new(
-        set: SetDocument,
-        dry_run: DryRun,
-        results: &'a [ObjectOutcome],
-        warnings: &'a [String],
-        failures: &[String],
-        error: Option<&Error>,
-        cost: Cost,
-    ) -> Self {
+    /// The document of a run.
+    pub fn new(set: SetDocument, account: &'a Account, error: Option<&Error>, cost: Cost) -> Self {
+        let Account {
+            operation,
+            dry_run,
+            results,
+            warnings,
+            failures,
+        } = account;
+        let actions = operation.actions();
         let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
         Self {
             api_version: API_VERSION,
             kind: "Report",
-            command: "apply",
+            command: *operation,
             dry_run: match dry_run {
                 DryRun::None => "none",
                 DryRun::Client => "client",
@@ -139,14 +146,10 @@ impl<'a> Report<'a> {
             },
             set,
             results,
-            summary: Counts {
-                created: count(Action::Created),
-                configured: count(Action::Configured),
-                unchanged: count(Action::Unchanged),
-                pruned: count(Action::Pruned),
-                skipped: count(Action::Skipped),
-                failed: count(Action::Failed),
-            },
+            summary: actions
+                .into_iter()
+                .map(|action| (action, count(action)))
+                .collect(),
             warnings,
             error: error
                 .map(ErrorDocument::from)

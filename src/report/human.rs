@@ -1,7 +1,7 @@
 //! The wording of lines for people, after kubectl's.
 
 use super::Colors;
-use crate::event::{Action, ObjectOutcome, Phase, Summary};
+use crate::event::{ObjectOutcome, Operation, Phase, Summary};
 use crate::execute::DryRun;
 use crate::wording::counted;
 
@@ -55,16 +55,19 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
 }
 
 pub(super) fn phase(phase: Phase, total: usize) -> String {
-    let verb = match phase {
-        Phase::Applying => "applying",
-        Phase::Pruning => "pruning",
-    };
-    format!("{verb} {}", counted(total, "object"))
+    format!("{phase} {}", counted(total, "object"))
 }
 
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
-pub(super) fn summary(summary: &Summary, dry_run: DryRun, requests: u64, seconds: f64) -> String {
-    let counts: Vec<String> = Action::ALL
+pub(super) fn summary(
+    operation: Operation,
+    summary: &Summary,
+    dry_run: DryRun,
+    requests: u64,
+    seconds: f64,
+) -> String {
+    let counts: Vec<String> = operation
+        .actions()
         .into_iter()
         .filter(|action| summary.count(*action) > 0)
         .map(|action| format!("{} {action}", summary.count(action)))

@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use document::Cost;
+use document::{Account, Cost};
 pub use document::{Report, SetDocument};
 pub use sets::{ListDocument, SetListing, ViewDocument};
 
 use crate::error::Error;
-use crate::event::{Action, Event, ObjectOutcome, Summary};
+use crate::event::{Action, Event, ObjectOutcome, Operation, Summary};
 use crate::execute::DryRun;
 use crate::identity::GroupVersionKind;
 use crate::plan::Refusal;
@@ -87,26 +87,25 @@ pub enum Progress {
 /// Consumes the events of a run, and tells of it at the end.
 pub struct Reporter {
     style: Style,
-    dry_run: DryRun,
     bars: Bars,
     summary: Summary,
-    /// Kept only where a document is printed in the end.
-    results: Vec<ObjectOutcome>,
-    warnings: Vec<String>,
-    failures: Vec<String>,
+    account: Account,
 }
 
 impl Reporter {
     /// A reporter of one run.
-    pub fn new(style: Style, dry_run: DryRun) -> Self {
+    pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
-            dry_run,
             bars: Bars::new(style.progress),
             summary: Summary::default(),
-            results: Vec::new(),
-            warnings: Vec::new(),
-            failures: Vec::new(),
+            account: Account {
+                operation,
+                dry_run,
+                results: Vec::new(),
+                warnings: Vec::new(),
+                failures: Vec::new(),
+            },
         }
     }
 
@@ -123,7 +122,7 @@ impl Reporter {
             Event::Failure(text) => {
                 self.bars
                     .suspend(|| print_message(human::Label::Error, &text, self.style.colors));
-                self.failures.push(text);
+                self.account.failures.push(text);
             }
             Event::Object(outcome) => self.object(outcome),
         }
@@ -133,7 +132,7 @@ impl Reporter {
         self.bars.advance(outcome.action);
         match self.style.format {
             Format::Lines if self.style.loudness > Loudness::Quiet => {
-                let line = human::line(&outcome, self.dry_run);
+                let line = human::line(&outcome, self.account.dry_run);
                 self.bars.suspend(|| print(&line));
             }
             Format::Names if outcome.action != Action::Failed => {
@@ -149,8 +148,12 @@ impl Reporter {
         if let Some(detail) = human::detail(&outcome) {
             let loudness = match outcome.action {
                 Action::Failed => Loudness::Quiet,
-                Action::Pruned | Action::Skipped => Loudness::Normal,
-                Action::Created | Action::Configured | Action::Unchanged => Loudness::Verbose,
+                Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
+                Action::Created
+                | Action::Configured
+                | Action::Unchanged
+                | Action::Released
+                | Action::Adopted => Loudness::Verbose,
             };
             if self.style.loudness >= loudness {
                 let label = if outcome.action == Action::Failed {
@@ -164,7 +167,7 @@ impl Reporter {
         }
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml) {
-            self.results.push(outcome);
+            self.account.results.push(outcome);
         }
     }
 
@@ -173,7 +176,7 @@ impl Reporter {
             self.bars
                 .suspend(|| print_message(human::Label::Warning, &text, self.style.colors));
         }
-        self.warnings.push(text);
+        self.account.warnings.push(text);
     }
 
     fn note(&self, text: &str) {
@@ -188,18 +191,16 @@ impl Reporter {
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, requests: u64, seconds: f64) {
         self.bars.clear();
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let line = human::summary(&self.summary, self.dry_run, requests, seconds);
+            let line = human::summary(
+                self.account.operation,
+                &self.summary,
+                self.account.dry_run,
+                requests,
+                seconds,
+            );
             print_message(human::Label::Plain, &line, self.style.colors);
         }
-        let report = Report::new(
-            set,
-            self.dry_run,
-            &self.results,
-            &self.warnings,
-            &self.failures,
-            error,
-            Cost { requests, seconds },
-        );
+        let report = Report::new(set, &self.account, error, Cost { requests, seconds });
         document(&report, self.style);
     }
 }

@@ -33,20 +33,16 @@ impl Bars {
         if self.progress == Progress::Hidden || total == 0 {
             return;
         }
-        let word = match phase {
-            Phase::Applying => "applying",
-            Phase::Pruning => "pruning",
-        };
         let bar =
             ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
-        if let Ok(style) = ProgressStyle::with_template("{msg:>8} [{wide_bar}] {pos}/{len} {rate:>6}") {
+        if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len} {rate:>6}") {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
                 // A bar that cannot be written is not worth a word.
                 let _ = write!(out, "{:.0}/s", state.per_sec());
             };
             bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
-        bar.set_message(word);
+        bar.set_message(phase.to_string());
         bar.enable_steady_tick(Duration::from_millis(500));
         self.bar = bar;
     }

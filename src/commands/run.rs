@@ -1,0 +1,128 @@
+//! One run of a command that writes: who is told of it, how it is stopped, and how it
+//! ends.
+//!
+//! What is written is the business of each command.
+
+use std::time::Instant;
+
+use crate::apiserver::ApiServer;
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Event, Operation};
+use crate::execute::{DryRun, Interrupt};
+use crate::plan::Refusal;
+use crate::report::{self, Reporter, SetDocument, Style};
+
+/// One run.
+pub(super) struct Run {
+    /// What is known of the set so far.
+    pub(super) set: SetDocument,
+    /// Who is told.
+    pub(super) reporter: Reporter,
+    /// The user's wish to stop.
+    pub(super) interrupt: Interrupt,
+    /// Whose requests are counted, once there is a connection.
+    pub(super) server: Option<ApiServer>,
+    questions: Questions,
+    started: Instant,
+}
+
+/// Whether there is a person to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Questions {
+    /// There is.
+    Asked,
+    /// There is not, or standard input is wanted for something else.
+    Impossible,
+}
+
+impl Run {
+    /// Begins a run, and listens for signals from here on.
+    pub(super) fn begin(
+        operation: Operation,
+        set: SetDocument,
+        style: Style,
+        dry_run: DryRun,
+        questions: Questions,
+    ) -> Self {
+        Self {
+            set,
+            reporter: Reporter::new(operation, style, dry_run),
+            interrupt: listen(),
+            server: None,
+            questions,
+            started: Instant::now(),
+        }
+    }
+
+    /// Prints what belongs at the end, and says how the program ends.
+    pub(super) fn finish(self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let requests = self.server.as_ref().map_or(0, ApiServer::requests);
+        let error = outcome.as_ref().err();
+        if error.is_none_or(|error| error.exit() != Exit::Usage) {
+            self.reporter.finish(self.set, error, requests, seconds);
+        }
+        Ok(match outcome? {
+            Ending::Done => Exit::Done,
+            Ending::Incomplete => Exit::Failed,
+            Ending::Interrupted => Exit::Interrupted,
+        })
+    }
+
+    /// Shows at a terminal what stands against the run, and asks whether to go on.
+    pub(super) async fn confirm(&self, refusals: Vec<Refusal>) -> Result<(), Error> {
+        if self.questions == Questions::Impossible {
+            return Err(Error::Refused(refusals));
+        }
+        let shown = refusals.clone();
+        // Waiting for an answer must not keep signals from being heard.
+        let answer = tokio::task::spawn_blocking(move || report::confirm(&shown)).await;
+        if answer.unwrap_or(false) {
+            Ok(())
+        } else {
+            Err(Error::Refused(refusals))
+        }
+    }
+
+    /// Passes warnings on.
+    pub(super) fn warn(&mut self, texts: &[String]) {
+        for text in texts {
+            self.reporter.event(Event::Warning(text.clone()));
+        }
+    }
+}
+
+/// Listens for SIGINT and SIGTERM: the first asks the run to stop after the requests
+/// under way, the second ends the program at once.
+fn listen() -> Interrupt {
+    let interrupt = Interrupt::default();
+    let asked = interrupt.clone();
+    tokio::spawn(async move {
+        while signal().await {
+            if !asked.request() {
+                std::process::exit(i32::from(Exit::Interrupted.code()));
+            }
+            crate::report::interrupted();
+        }
+    });
+    interrupt
+}
+
+#[cfg(unix)]
+async fn signal() -> bool {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return false;
+    };
+    tokio::select! {
+        received = interrupt.recv() => received.is_some(),
+        received = terminate.recv() => received.is_some(),
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() -> bool {
+    tokio::signal::ctrl_c().await.is_ok()
+}
