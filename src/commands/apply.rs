@@ -63,10 +63,11 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
         plan: &prepared.plan,
         policy: &prepared.policy,
         writing: &prepared.writing,
-        interrupt: &run.interrupt,
+        interrupt: &interrupt,
     };
     let reporter = &mut run.reporter;
-    Ok(execution.run(&mut |event| reporter.event(event)).await?)
+    let mut sink = |event| reporter.event(event);
+    Ok(Run::until_insisted(&interrupt, execution.run(&mut sink)).await?)
 }
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {

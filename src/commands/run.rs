@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::apiserver::ApiServer;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{DryRun, Interrupt};
+use crate::execute::{DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
 use crate::report::{self, Reporter, SetDocument, Style};
 
@@ -54,6 +54,20 @@ impl Run {
         }
     }
 
+    /// Carries `work` on until the user insists that it stops.
+    ///
+    /// What is under way then is neither waited for nor told: whether the server has got
+    /// it, only the next run can find out.
+    pub(super) async fn until_insisted<E>(
+        interrupt: &Interrupt,
+        work: impl Future<Output = Result<Ending, E>>,
+    ) -> Result<Ending, E> {
+        tokio::select! {
+            ending = work => ending,
+            () = interrupt.insisted() => Ok(Ending::Interrupted),
+        }
+    }
+
     /// Prints what belongs at the end, and says how the program ends.
     pub(super) fn finish(self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         let seconds = self.started.elapsed().as_secs_f64();
@@ -93,36 +107,45 @@ impl Run {
 }
 
 /// Listens for SIGINT and SIGTERM: the first asks the run to stop after the requests
-/// under way, the second ends the program at once.
+/// under way, the second at once, and the third ends the program wherever it is.
+///
+/// On a thread of its own, so that it hears them while the run waits for a slow reader of
+/// its output.
 fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
-    tokio::spawn(async move {
-        while signal().await {
-            if !asked.request() {
-                std::process::exit(i32::from(Exit::Interrupted.code()));
-            }
-            crate::report::interrupted();
-        }
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+            return;
+        };
+        runtime.block_on(signals(|| match asked.request() {
+            Wish::GoOn | Wish::StopAtOnce => {}
+            Wish::Stop => report::interrupted(),
+            Wish::Leave => std::process::exit(i32::from(Exit::Interrupted.code())),
+        }));
     });
     interrupt
 }
 
 #[cfg(unix)]
-async fn signal() -> bool {
+async fn signals(mut received: impl FnMut()) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
-        return false;
+        return;
     };
-    tokio::select! {
-        received = interrupt.recv() => received.is_some(),
-        received = terminate.recv() => received.is_some(),
+    while tokio::select! {
+        signal = interrupt.recv() => signal.is_some(),
+        signal = terminate.recv() => signal.is_some(),
+    } {
+        received();
     }
 }
 
 #[cfg(not(unix))]
-async fn signal() -> bool {
-    tokio::signal::ctrl_c().await.is_ok()
+async fn signals(mut received: impl FnMut()) {
+    while tokio::signal::ctrl_c().await.is_ok() {
+        received();
+    }
 }

@@ -18,7 +18,7 @@ mod wave;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, Wish};
 use member::MemberReply;
 use pace::Pace;
 use parent::Known;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use crate::support::{
-    Files, Program, Proxy, Set, Verdict, cluster, config_map, namespace, objects_file, secret, service,
+    Files, Program, Proxy, Set, Verdict, cluster, config_map, eventually, namespace, objects_file, secret,
+    service,
 };
 
 /// Whether the parent's own manifest is among those of a run.
@@ -112,6 +113,29 @@ fn a_run_that_is_interrupted_stops_tells_and_converges_later() {
     assert_eq!(run.results("created"), [format!("ConfigMap {a}/one-0")]);
     assert_eq!(run.results("pruned"), Vec::<String>::new());
     assert!(cluster().live(&service(&b, "dropped", 80)).is_some());
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(&objects);
+    set.assert_holds(&objects);
+}
+
+#[test]
+fn a_run_that_is_interrupted_twice_ends_at_once_and_still_tells() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    let files = Files::new().with("a.yaml", &objects_file(&objects));
+    let proxy = Proxy::holding_after(2);
+    let mut running = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
+        .args(["--concurrency=1", "-o", "json"])
+        .start();
+    eventually("a write is held", || proxy.holds().then_some(()));
+    running.interrupt();
+    running.wait_for_message("stopping");
+    running.interrupt();
+    let run = running.finish().expect(130);
+
+    assert_eq!(run.results("created"), [format!("ConfigMap {home}/one")]);
     assert_eq!(set.unrecorded(), Vec::<String>::new());
     set.apply(&objects);
     set.assert_holds(&objects);
