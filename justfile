@@ -33,3 +33,7 @@ completions: build
 # Measure against kubectl and others on a throw-away control plane; --help tells the options
 bench *options:
     cargo bench --bench applyset -- {{ options }}
+
+# Write into README.md and docs/ what the commands on these pages print
+documentation:
+    DOCUMENTATION=write cargo test --locked --test main documentation

@@ -5,6 +5,7 @@
 //! cluster and on exit codes. Rules of single stages are tested beside their code.
 
 mod changes_property;
+mod documentation;
 mod model;
 mod packaging;
 mod suite;

@@ -1,0 +1,96 @@
+//! A person's shell: one bash for a whole page, so that a directory or a variable that
+//! one command sets is there for the next.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use controlplane::ControlPlane;
+use tempfile::TempDir;
+
+/// Ends the output of each command.
+const MARK: &str = "--- end of the output ---";
+
+/// A running bash.
+pub(super) struct Shell {
+    bash: Child,
+    commands: ChildStdin,
+    output: BufReader<ChildStdout>,
+    directory: TempDir,
+}
+
+impl Shell {
+    /// In a directory that holds the project's test data, with kubectl and the plugin on
+    /// the search path.
+    pub(super) fn start(control_plane: &ControlPlane) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+        std::os::unix::fs::symlink(testdata, directory.path().join("testdata")).expect("linked");
+        let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
+        let programs = [plugin, control_plane.kubectl()]
+            .map(|program| program.parent().expect("a directory").to_owned());
+        let present = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(programs.into_iter().chain(env::split_paths(&present)));
+        let mut bash = Command::new("bash")
+            .args(["--noprofile", "--norc"])
+            .current_dir(directory.path())
+            .env("PATH", path.expect("a search path"))
+            .env("KUBECONFIG", control_plane.admin_kubeconfig())
+            .env("HOME", directory.path())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bash starts");
+        let mut commands = bash.stdin.take().expect("a pipe");
+        writeln!(commands, "exec 2>&1").expect("bash listens");
+        let output = BufReader::new(bash.stdout.take().expect("a pipe"));
+        Self {
+            bash,
+            commands,
+            output,
+            directory,
+        }
+    }
+
+    /// Writes a file of the page.
+    pub(super) fn write_file(&self, name: &str, text: &str) {
+        let path = self.directory.path().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("directories of a file");
+        fs::write(path, text).expect("a file");
+    }
+
+    /// Runs a command line, and returns what it prints on either stream. The next one can
+    /// ask for its exit code as `$?`.
+    pub(super) fn run(&mut self, command: &str) -> String {
+        let script =
+            format!("{{ {command}\n}} </dev/null\ncode=$?; printf '\\n%s\\n' '{MARK}'; (exit $code)");
+        writeln!(self.commands, "{script}").expect("bash listens");
+        let mut printed = String::new();
+        loop {
+            let mut line = String::new();
+            let count = self.output.read_line(&mut line).expect("UTF-8");
+            assert!(count > 0, "bash ended at {command:?}:\n{printed}");
+            if line.trim_end() == MARK {
+                break;
+            }
+            printed.push_str(&line);
+        }
+        // The mark begins a line whether or not the output ended one.
+        let end = printed.strip_suffix('\n').unwrap_or(&printed).len();
+        printed.truncate(end);
+        if !printed.is_empty() && !printed.ends_with('\n') {
+            printed.push('\n');
+        }
+        printed
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.bash.kill();
+        let _ = self.bash.wait();
+    }
+}
