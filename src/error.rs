@@ -63,7 +63,7 @@ pub enum Error {
     #[error(transparent)]
     Manifests(#[from] ManifestErrors),
     /// Manifests that this cluster cannot take.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", .0.iter().map(|misfit| format!("{misfit}\n  hint: {}", misfit.hint())).collect::<Vec<_>>().join("\n"))]
     Misfits(Vec<Misfit>),
     /// Namespaces that are not there.
     #[error("{}", missing_namespaces(.0))]
@@ -75,7 +75,7 @@ pub enum Error {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
     /// The server did not tell which kinds it serves.
-    #[error("the cluster's kinds could not be found out: {}", request(.0.request()))]
+    #[error("{}", discovery(.0.request()))]
     Discovery(#[from] DiscoveryError),
     /// The server did not tell of one group.
     #[error("{0}")]
@@ -162,8 +162,7 @@ impl Error {
         let hints: Vec<String> = match self {
             Self::Usage { hint, .. } => vec![hint.clone()],
             // Each fault of a manifest is printed with its hint beside it.
-            Self::Manifests(_) => Vec::new(),
-            Self::Misfits(misfits) => misfits.iter().map(Misfit::hint).collect(),
+            Self::Manifests(_) | Self::Misfits(_) => Vec::new(),
             Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
             Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
                 refusals.iter().map(Refusal::hint).collect()
@@ -196,6 +195,14 @@ fn request(error: &ApiError) -> String {
     match error.status().map(|status| status.code) {
         Some(401) => "the server does not accept these credentials".to_owned(),
         _ => error.kind.to_string(),
+    }
+}
+
+/// Discovery comes first: where nobody answers, there is nothing to say of kinds.
+fn discovery(error: &ApiError) -> String {
+    match error.status().map(|status| status.code) {
+        None | Some(401) => request(error),
+        Some(_) => format!("the cluster's kinds could not be found out: {}", request(error)),
     }
 }
 

@@ -34,16 +34,17 @@ impl Status {
 }
 
 impl fmt::Display for Status {
-    /// The message, and for a field conflict each field with its manager.
+    /// The message; where it lists several fields at fault, a line for each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.is_field_conflict() {
+        let causes = &self.details.causes;
+        if self.reason != "Invalid" || causes.len() < 2 {
             return f.write_str(&self.message);
         }
-        f.write_str("other field managers own fields that the manifest sets:")?;
-        for cause in &self.details.causes {
-            write!(f, " {} ({})", cause.field, cause.message)?;
+        f.write_str("the server finds it invalid")?;
+        for cause in causes {
+            write!(f, "\n  {}: {}", cause.field, cause.message)?;
         }
-        f.write_str("; leave them out of the manifest, or take them with --force-conflicts")
+        Ok(())
     }
 }
 

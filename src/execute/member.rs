@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::conflict::explained;
 use super::establish::await_kind;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Call, Reply, query};
@@ -77,7 +78,7 @@ impl Execution<'_> {
         }
         match self.apply_and_migrate(object, standing).await {
             Ok(reply) => judge_reply(&reply, subject, standing),
-            Err(error) => failed(subject, error.kind.to_string()),
+            Err(error) => failed(subject, explained(self.server, object, &error).await),
         }
     }
 

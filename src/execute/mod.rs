@@ -4,6 +4,7 @@
 //! All writes of the program are made here. What is written was decided in `plan`;
 //! what happens is told as events.
 
+mod conflict;
 mod establish;
 mod interrupt;
 mod member;

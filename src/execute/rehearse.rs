@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::Execution;
+use super::conflict::explained;
 use super::member::{MemberReply, done, failed, told, written};
 use crate::apiserver::Reply;
 use crate::desired::DesiredObject;
@@ -47,7 +48,7 @@ impl Execution<'_> {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 return told(done(subject, Action::Configured));
             }
-            Err(error) => return failed(subject, error.kind.to_string()),
+            Err(error) => return failed(subject, explained(self.server, object, &error).await),
         };
         let action = match live {
             _ if reply.status == StatusCode::CREATED => Action::Created,

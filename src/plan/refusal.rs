@@ -173,7 +173,7 @@ impl fmt::Display for Named<'_> {
 fn other_set(parent: Option<&ObjectKey>, id: &str) -> String {
     match parent {
         Some(parent) => format!("the set of {parent}"),
-        None => format!("another set, {id}, whose parent was not found"),
+        None => format!("another set, {id}, whose parent is gone or not yours to see"),
     }
 }
 

@@ -207,13 +207,7 @@ impl Reporter {
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for line in error.to_string().lines() {
-        let (label, text) = match line.strip_prefix("  hint: ") {
-            Some(hint) => (human::Label::Hint, hint),
-            None => (human::Label::Error, line),
-        };
-        print_message(label, text, colors);
-    }
+    print_message(human::Label::Error, &error.to_string(), colors);
     for hint in error.hints() {
         print_message(human::Label::Hint, &hint, colors);
     }
@@ -336,9 +330,18 @@ fn print_document(text: &str) {
     heed(written.and_then(|()| stdout.flush()));
 }
 
+/// Each line gets the label, but for lines that are indented: they go with the one above,
+/// or give a hint.
 fn print_message(label: human::Label, message: &str, colors: Colors) {
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{}{}", label.text(colors), printable(message));
+    for line in printable(message).lines() {
+        let (label, text) = match line.strip_prefix("  hint: ") {
+            Some(hint) => (human::Label::Hint, hint),
+            None if line.starts_with("  ") => (human::Label::Plain, line),
+            None => (label, line),
+        };
+        let _ = writeln!(stderr, "{}{text}", label.text(colors));
+    }
 }
 
 fn json<T: Serialize>(document: &T) -> String {

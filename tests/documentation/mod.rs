@@ -33,6 +33,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    troubleshooting: "docs/troubleshooting.md",
 }
 
 #[test]
