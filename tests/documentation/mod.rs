@@ -33,6 +33,8 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    many_namespaces: "docs/many-namespaces.md",
+    permissions: "docs/permissions.md",
     troubleshooting: "docs/troubleshooting.md",
 }
 
