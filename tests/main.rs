@@ -10,3 +10,4 @@ mod model;
 mod packaging;
 mod suite;
 mod support;
+mod terminal;

@@ -11,6 +11,7 @@ mod program;
 mod proxy;
 mod random;
 mod set;
+mod terminal;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub(crate) use program::{Fate, Program, Run};
 pub(crate) use proxy::{Proxy, Sent, Verdict};
 pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
+pub(crate) use terminal::Terminal;
 
 /// How long anything that the cluster does by itself is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);

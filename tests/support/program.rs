@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use controlplane::ControlPlane;
 use serde_json::Value;
 
-use super::{PATIENCE, Proxy};
+use super::{PATIENCE, Proxy, Terminal};
 
 /// One run that is to be started.
 pub(crate) struct Program {
@@ -46,6 +46,9 @@ impl Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
         command
             .env_remove("KUBECTL_APPLYSET")
+            .env_remove("CI")
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
             .env("KUBECONFIG", kubeconfig);
         Self {
             command,
@@ -80,6 +83,22 @@ impl Program {
             .take()
             .map(|mut pipe| pipe.write_all(self.input.as_bytes()));
         Run::of(&child.wait_with_output().expect("the program ends"))
+    }
+
+    /// An environment variable.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it at a terminal.
+    pub(crate) fn start_at(mut self, terminal: &Terminal) -> Child {
+        self.command
+            .stdin(terminal.end())
+            .stdout(terminal.end())
+            .stderr(terminal.end())
+            .spawn()
+            .expect("the program starts")
     }
 
     /// Starts it, and lets the test go on.

@@ -1,0 +1,103 @@
+//! A terminal of a given size: what is written to it is kept as the screen that a person
+//! would see.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Lines of every terminal.
+const ROWS: NonZero<u16> = NonZero::new(24).expect("not zero");
+
+/// A terminal.
+pub(crate) struct Terminal {
+    keyboard: File,
+    screen: Arc<Mutex<Screen>>,
+    /// The end that programs write to. Held open, so that what the last one has written is
+    /// not lost when it ends.
+    device: PathBuf,
+    _held: File,
+}
+
+struct Screen {
+    parser: vt100::Parser,
+    /// Everything that was written, escape sequences included.
+    written: Vec<u8>,
+}
+
+impl Terminal {
+    /// One that is this many characters wide.
+    pub(crate) fn new(columns: u16) -> Self {
+        let columns = NonZero::new(columns).expect("a terminal with columns");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&master).expect("granted");
+        unlockpt(&master).expect("unlocked");
+        let name = ptsname(&master, Vec::new())
+            .expect("a name")
+            .into_string()
+            .expect("UTF-8");
+        let size = Winsize {
+            ws_row: ROWS.get(),
+            ws_col: columns.get(),
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).expect("a size");
+        let keyboard = File::from(master);
+        let screen = Arc::new(Mutex::new(Screen {
+            parser: vt100::Parser::new(ROWS, columns, 0),
+            written: Vec::new(),
+        }));
+        let device = PathBuf::from(name);
+        let held = open(&device);
+        let mut output = keyboard.try_clone().expect("a second handle");
+        let shown = Arc::clone(&screen);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count) = output.read(&mut bytes) {
+                let mut screen = shown.lock().expect("no panic");
+                screen.parser.process(&bytes[..count]);
+                screen.written.extend(&bytes[..count]);
+            }
+        });
+        Self {
+            keyboard,
+            screen,
+            device,
+            _held: held,
+        }
+    }
+
+    /// An end for a program.
+    pub(super) fn end(&self) -> Stdio {
+        Stdio::from(open(&self.device))
+    }
+
+    /// The screen as it is now, without what is blank at the end of lines and below.
+    pub(crate) fn screen(&self) -> String {
+        let screen = self.screen.lock().expect("no panic");
+        screen.parser.screen().contents()
+    }
+
+    /// Everything that was written so far, escape sequences included.
+    pub(crate) fn written(&self) -> String {
+        let screen = self.screen.lock().expect("no panic");
+        String::from_utf8_lossy(&screen.written).into_owned()
+    }
+
+    /// Types a text.
+    pub(crate) fn type_text(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).expect("typed");
+    }
+}
+
+fn open(device: &PathBuf) -> File {
+    let opened = OpenOptions::new().read(true).write(true).open(device);
+    opened.expect("the device of the terminal")
+}

@@ -1,0 +1,174 @@
+//! What a person sees at a terminal: progress while something is going on, nothing of it
+//! left behind, questions, and colour only where it is wanted.
+
+use std::process::Child;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use crate::support::{
+    Files, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, named, namespace,
+    objects_file, with,
+};
+use serde_json::{Value, json};
+
+/// A run at a terminal, held before its sixth write: the parent and four members are there.
+struct Held {
+    terminal: Terminal,
+    child: Child,
+    go_on: Sender<()>,
+}
+
+impl Held {
+    fn start(columns: u16, home: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let objects: Vec<Value> = (0..10)
+            .map(|number| config_map(home, &format!("one-{number}"), "1"))
+            .collect();
+        let files = Files::new().with("a.yaml", &objects_file(&objects));
+        let (proxy, is_reached, go_on) = held_at_write(5);
+        let terminal = Terminal::new(columns);
+        let program = Set::secret(home, "web")
+            .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
+            .args(["--concurrency=1"])
+            .args(arguments);
+        let program = environment
+            .iter()
+            .fold(program, |program, (name, value)| program.env(name, value));
+        let child = program.start_at(&terminal);
+        is_reached.recv().expect("the sixth write");
+        Self {
+            terminal,
+            child,
+            go_on,
+        }
+    }
+
+    fn finish(mut self) -> Terminal {
+        self.go_on.send(()).expect("the gate waits");
+        assert!(
+            self.child.wait().expect("it ends").success(),
+            "{}",
+            self.terminal.screen()
+        );
+        self.terminal
+    }
+}
+
+fn held_at_write(write: usize) -> (Proxy, Receiver<()>, Sender<()>) {
+    let (reached, is_reached) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let ends = Mutex::new((reached, may_go_on));
+    let proxy = Proxy::gated(move |writes| {
+        if writes == write {
+            let (reached, may_go_on) = &*ends.lock().expect("no panic");
+            let _ = reached.send(());
+            let _ = may_go_on.recv();
+        }
+        Verdict::Forward
+    });
+    (proxy, is_reached, go_on)
+}
+
+/// What is at the lowest line of the screen.
+fn last_line(terminal: &Terminal) -> String {
+    terminal
+        .screen()
+        .trim_end()
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn progress_is_one_line_at_any_width_and_leaves_nothing() {
+    for columns in [40, 80, 200] {
+        let home = namespace("home");
+        let held = Held::start(columns, &home, &[], &[]);
+        let line = eventually("the bar shows four of ten", || {
+            let line = last_line(&held.terminal);
+            line.contains("4/10").then_some(line)
+        });
+        assert!(line.trim_start().starts_with("applying"), "{columns}: {line}");
+        // The bar has a line of its own: the one above it tells of an object.
+        let screen = held.terminal.screen();
+        let above = screen.trim_end().lines().rev().nth(1).unwrap_or_default();
+        assert!(!above.contains("applying"), "{columns}: {screen}");
+        let terminal = held.finish();
+        let screen = eventually("the summary", || {
+            Some(terminal.screen()).filter(|screen| screen.contains("10 created"))
+        });
+        assert!(
+            !screen.contains("applying") && !screen.contains("/10"),
+            "{columns}: {screen}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_drawn_where_it_is_not_wanted() {
+    for (arguments, environment) in [
+        (&["--no-progress"][..], &[][..]),
+        (&["-q"], &[]),
+        (&[], &[("TERM", "dumb")]),
+        (&[], &[("CI", "true")]),
+    ] {
+        let home = namespace("home");
+        let terminal = Held::start(80, &home, arguments, environment).finish();
+        let written = terminal.written();
+        assert!(
+            !written.contains("applying"),
+            "{arguments:?} {environment:?}: {written}"
+        );
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    for (environment, is_coloured) in [
+        (&[][..], true),
+        (&[("NO_COLOR", "1")], false),
+        (&[("TERM", "dumb")], false),
+    ] {
+        let home = namespace("home");
+        let terminal = Terminal::new(80);
+        let program = Program::new().args(["view", "nothing", "-n", &home]);
+        let program = environment
+            .iter()
+            .fold(program, |program, (name, value)| program.env(name, value));
+        program.start_at(&terminal).wait().expect("it ends");
+        eventually("the hint", || terminal.screen().contains("hint: ").then_some(()));
+        assert_eq!(
+            terminal.written().contains("\u{1b}["),
+            is_coloured,
+            "{environment:?}: {}",
+            terminal.written()
+        );
+    }
+}
+
+#[test]
+fn only_yes_at_the_terminal_lets_data_go() {
+    for (answer, code, is_kept) in [("no\n", 3, true), ("\n", 3, true), ("yes\n", 0, false)] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let claim = with(
+            named("v1", "PersistentVolumeClaim", Some(&home), "data"),
+            &json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+        );
+        let one = config_map(&home, "one", "1");
+        set.apply(&[one.clone(), claim.clone()]);
+        let files = Files::new().with("a.yaml", &objects_file(&[one]));
+        let mut terminal = Terminal::new(80);
+        let mut child = set.command(Program::new(), &files).start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        terminal.type_text(answer);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
+        let is_there = cluster()
+            .live(&claim)
+            .is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null());
+        assert_eq!(is_there, is_kept, "{answer:?}");
+    }
+}
