@@ -10,6 +10,14 @@ use crate::options::{Options, Tool};
 use crate::server::Server;
 use crate::tools;
 
+/// Who can be measured here, and which tools are missing.
+pub(crate) struct Contenders {
+    /// First the two that goals compare.
+    pub(crate) present: Vec<Contender>,
+    /// Names of tools that are not here.
+    pub(crate) missing: Vec<&'static str>,
+}
+
 /// The program that all of this is about, as `cargo bench` built it: a release build.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-applyset");
 
@@ -43,18 +51,31 @@ impl fmt::Display for Contender {
     }
 }
 
+impl Contenders {
+    /// All that the options ask for and this machine has.
+    pub(crate) fn find(options: &Options) -> Result<Self> {
+        let mut present = vec![Contender::Raw, Contender::Ours];
+        let mut missing = Vec::new();
+        if options.alone {
+            return Ok(Self { present, missing });
+        }
+        present.extend([Contender::KubectlServerSide, Contender::KubectlClientSide]);
+        let tools: [(Tool, fn(PathBuf) -> Contender); 2] =
+            [(Tool::Kapp, Contender::Kapp), (Tool::Helm, Contender::Helm)];
+        for (tool, contender) in tools {
+            match tools::find(tool, options)? {
+                Some(program) => present.push(contender(program)),
+                None => missing.push(tool.name()),
+            }
+        }
+        Ok(Self { present, missing })
+    }
+}
+
 impl Contender {
-    /// All that can be measured here: first the two that goals compare.
-    pub(crate) fn all(options: &Options) -> Result<Vec<Self>> {
-        let mut all = vec![
-            Self::Raw,
-            Self::Ours,
-            Self::KubectlServerSide,
-            Self::KubectlClientSide,
-        ];
-        all.extend(tools::find(Tool::Kapp, options)?.map(Self::Kapp));
-        all.extend(tools::find(Tool::Helm, options)?.map(Self::Helm));
-        Ok(all)
+    /// Whether it is one of those that goals compare, and so always measured.
+    pub(crate) fn is_judged(&self) -> bool {
+        matches!(self, Self::Raw | Self::Ours)
     }
 
     /// The command that makes `namespace` hold the set in this state and nothing else of

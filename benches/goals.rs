@@ -12,48 +12,47 @@ use crate::scenarios::{NAMESPACES, sizes};
 pub(crate) struct Goal {
     pub(crate) name: String,
     pub(crate) at_most: f64,
-    pub(crate) measured: f64,
+    pub(crate) measured: Option<f64>,
     pub(crate) unit: &'static str,
-    pub(crate) reached: bool,
+    pub(crate) verdict: Verdict,
+}
+
+/// What a measurement says of a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Verdict {
+    Reached,
+    Missed,
+    NotMeasured,
 }
 
 const RATIO: &str = "times";
 const REQUESTS: &str = "requests";
 
-/// Judges everything that was measured; what was not has no goal.
+/// Judges all goals, measured or not.
 pub(crate) fn judge(results: &Results) -> Vec<Goal> {
     let mut goals = Vec::new();
     lifecycle(results, &mut goals);
     growth(results, &mut goals);
     let spread = (Step::SpreadAgain, Contender::Ours, NAMESPACES * 20);
     let name = "20 kinds in 50 namespaces, unchanged";
-    goals.extend(goal(name, 60.0, requests(results, spread), REQUESTS));
-    if let Some(real) = &results.real {
+    goals.push(goal(name, 60.0, requests(results, spread), REQUESTS));
+    let real = results.real.as_ref();
+    let differing = real.map(|real| {
         let differing = real.remarks.iter().filter(|remark| remark.action != "unchanged");
+        count(differing.count())
+    });
+    let share = real.map(|real| {
         let sent: u64 = real.sent.iter().map(|(_, count)| count).sum();
-        let share = 100.0 * number(sent) / count(real.objects);
-        goals.extend(goal(
-            "real manifests not `unchanged`",
-            0.0,
-            Some(count(differing.count())),
-            "objects",
-        ));
-        goals.extend(goal(
-            "real manifests sent all the same",
-            10.0,
-            Some(share),
-            "percent",
-        ));
-    }
-    if let Some(startup) = &results.startup {
-        goals.extend(goal("`version`", 10.0, Some(startup.seconds * 1e3), "ms"));
-        goals.extend(goal(
-            "program file",
-            12.0,
-            Some(number(startup.bytes) / 1e6),
-            "MB",
-        ));
-    }
+        100.0 * number(sent) / count(real.objects)
+    });
+    goals.push(goal("real manifests not `unchanged`", 0.0, differing, "objects"));
+    goals.push(goal("real manifests sent all the same", 10.0, share, "percent"));
+    let startup = results.startup.as_ref();
+    let milliseconds = startup.map(|startup| startup.seconds * 1e3);
+    goals.push(goal("`version`", 10.0, milliseconds, "ms"));
+    let megabytes = startup.map(|startup| number(startup.bytes) / 1e6);
+    goals.push(goal("program file", 12.0, megabytes, "MB"));
     goals
 }
 
@@ -81,9 +80,9 @@ fn lifecycle(results: &Results, goals: &mut Vec<Goal>) {
     let (ours, raw) = (Contender::Ours.to_string(), Contender::Raw.to_string());
     for (name, step, step_of_raw, ratio, most_requests) in table {
         let measured = results.ratio((step, &ours, objects), (step_of_raw, &raw, objects));
-        goals.extend(goal(name, ratio, measured, RATIO));
+        goals.push(goal(name, ratio, measured, RATIO));
         let measured = requests(results, (step, Contender::Ours, objects));
-        goals.extend(goal(
+        goals.push(goal(
             name.split(", by").next().unwrap_or(name),
             most_requests,
             measured,
@@ -99,7 +98,7 @@ fn growth(results: &Results, goals: &mut Vec<Goal>) {
         (Step::GrowthAgain, &*ours, objects),
         (Step::GrowthAgain, &*ours, more),
     );
-    goals.extend(goal(
+    goals.push(goal(
         "tenfold set, unchanged, time",
         10.0,
         results.ratio(there, here),
@@ -109,9 +108,9 @@ fn growth(results: &Results, goals: &mut Vec<Goal>) {
     let ratio = requests(there)
         .zip(requests(here))
         .map(|(there, here)| there / here);
-    goals.extend(goal("tenfold set, unchanged, requests", 10.0, ratio, RATIO));
+    goals.push(goal("tenfold set, unchanged, requests", 10.0, ratio, RATIO));
     let memory = results.median_of(there, |run| Some(number(run.peak_memory?) / 1e6));
-    goals.extend(goal("tenfold set, unchanged, peak memory", 120.0, memory, "MB"));
+    goals.push(goal("tenfold set, unchanged, peak memory", 120.0, memory, "MB"));
 }
 
 fn requests(results: &Results, (step, contender, objects): (Step, Contender, usize)) -> Option<f64> {
@@ -120,15 +119,18 @@ fn requests(results: &Results, (step, contender, objects): (Step, Contender, usi
     })
 }
 
-fn goal(name: &str, at_most: f64, measured: Option<f64>, unit: &'static str) -> Option<Goal> {
-    let measured = measured?;
-    Some(Goal {
+fn goal(name: &str, at_most: f64, measured: Option<f64>, unit: &'static str) -> Goal {
+    Goal {
         name: name.to_owned(),
         at_most,
         measured,
         unit,
-        reached: measured <= at_most,
-    })
+        verdict: match measured {
+            None => Verdict::NotMeasured,
+            Some(measured) if measured <= at_most => Verdict::Reached,
+            Some(_) => Verdict::Missed,
+        },
+    }
 }
 
 #[expect(

@@ -27,6 +27,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use contenders::Contenders;
+use goals::Verdict;
 use options::{OBJECTS_OF_THE_GOALS, Options, Scenario};
 use results::{Machine, Results};
 use server::Server;
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(results) => {
             let is_judged = results.objects == OBJECTS_OF_THE_GOALS;
-            if is_judged && results.goals.iter().any(|goal| !goal.reached) {
+            if is_judged && results.goals.iter().any(|goal| goal.verdict == Verdict::Missed) {
                 return ExitCode::from(GOAL_MISSED);
             }
             ExitCode::SUCCESS
@@ -76,10 +78,12 @@ fn run(options: &Options) -> Result<Results> {
 }
 
 async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
+    let contenders = Contenders::find(options)?;
     let mut results = Results {
         machine: Machine::here(),
         objects: options.objects,
         rounds: options.rounds,
+        missing: contenders.missing.clone(),
         ..Results::default()
     };
     results.machine.kubernetes = Server::start().await?.version().await?;
@@ -87,7 +91,7 @@ async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
         results.startup = Some(scenarios::startup(scratch)?);
     }
     if options.wants(Scenario::Lifecycle) {
-        let measurements = scenarios::lifecycle(options, scratch).await?;
+        let measurements = scenarios::lifecycle(options, &contenders, scratch).await?;
         results.measurements.extend(measurements);
         save(options, &results)?;
     }

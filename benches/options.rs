@@ -28,6 +28,12 @@ pub(crate) struct Options {
     /// Also measure these, building them from Go modules where they are not in PATH
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) with: Vec<Tool>,
+    /// Leave all other tools out: the goals compare with raw server-side apply alone
+    #[arg(long, conflicts_with = "with")]
+    pub(crate) alone: bool,
+    /// The longest that another tool is waited for; it is then measured no further
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) patience: u64,
     /// Write all that was measured to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -43,6 +49,9 @@ const EXAMPLES: &str = "\
 Examples:
   # Everything, also kapp and Helm
   just bench --with kapp,helm --json bench.json --plot bench.svg
+
+  # All goals, and nothing that they do not need
+  just bench --alone
 
   # A quick look at one scenario
   just bench --only lifecycle --objects 100 --rounds 1";

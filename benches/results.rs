@@ -13,6 +13,8 @@ pub(crate) struct Results {
     pub(crate) machine: Machine,
     pub(crate) objects: usize,
     pub(crate) rounds: usize,
+    /// Tools that could not be measured because they are not here.
+    pub(crate) missing: Vec<&'static str>,
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) real: Option<Real>,
     pub(crate) startup: Option<Startup>,
@@ -63,9 +65,22 @@ pub(crate) struct Measurement {
     pub(crate) objects: usize,
     pub(crate) round: usize,
     pub(crate) seconds: f64,
+    /// Whether it was not waited for to its end: then `seconds` is how long it was.
+    pub(crate) was_ended: bool,
+    pub(crate) processor: Processor,
     pub(crate) requests: Requests,
     /// In bytes; none for what runs in the bench itself.
     pub(crate) peak_memory: Option<u64>,
+}
+
+/// Seconds of processors that both ends had; `None` where the system does not tell.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Processor {
+    /// The contender; for raw the bench itself.
+    pub(crate) client: Option<f64>,
+    /// The API server with its store and its controllers.
+    pub(crate) server: Option<f64>,
 }
 
 /// Requests, counted at both ends.
@@ -127,13 +142,15 @@ impl Results {
             .filter(move |run| run.step == step && run.contender == contender && run.objects == objects)
     }
 
-    /// The median of something about those runs; `None` where there were none.
+    /// The median of something about those runs that came to their end; `None` where there
+    /// were none.
     pub(crate) fn median_of(
         &self,
         (step, contender, objects): (Step, &str, usize),
         what: impl Fn(&Measurement) -> Option<f64>,
     ) -> Option<f64> {
-        median(self.runs(step, contender, objects).filter_map(what).collect())
+        let ended = self.runs(step, contender, objects).filter(|run| !run.was_ended);
+        median(ended.filter_map(what).collect())
     }
 
     /// The median of seconds.
@@ -148,7 +165,8 @@ impl Results {
         (step, contender, objects): (Step, &str, usize),
         (other_step, other, other_objects): (Step, &str, usize),
     ) -> Option<f64> {
-        let ratios = self.runs(step, contender, objects).filter_map(|run| {
+        let ended = self.runs(step, contender, objects).filter(|run| !run.was_ended);
+        let ratios = ended.filter_map(|run| {
             let other = self
                 .runs(other_step, other, other_objects)
                 .find(|other| other.round == run.round)?;

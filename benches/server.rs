@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::connection::{Address, Connection};
+use crate::process;
 
 /// A control plane that nobody else uses.
 pub(crate) struct Server {
@@ -74,6 +75,11 @@ impl Server {
     pub(crate) async fn version(&self) -> Result<String> {
         let version: Value = serde_json::from_slice(&self.get("/version").await?)?;
         Ok(version["gitVersion"].as_str().unwrap_or("unknown").to_owned())
+    }
+
+    /// Seconds of processors that the control plane has had so far.
+    pub(crate) fn processor_time(&self) -> Option<f64> {
+        process::processor_time_of_family(self.control_plane.pid())
     }
 
     /// All requests that the server has counted, but its own.

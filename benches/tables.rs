@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::contenders::Contender;
-use crate::goals::number;
-use crate::results::{Measurement, Requests, Results, Step};
+use crate::goals::{Verdict, number};
+use crate::results::{Measurement, Processor, Requests, Results, Step};
 
 /// The steps that all contenders do, and what each is compared with.
 const STEPS: [(Step, &str, Step); 4] = [
@@ -26,6 +26,13 @@ pub(crate) fn text(results: &Results) -> String {
             .map_or("unknown".to_owned(), |load| format!("{load:.2}")),
         results.rounds
     );
+    if !results.missing.is_empty() {
+        let missing = results.missing.join(" and ");
+        line(
+            &mut text,
+            format_args!("Not found, and so not measured: {missing} (--with builds them from Go modules)"),
+        );
+    }
     goals(results, &mut text);
     lifecycle(results, &mut text);
     sizes(results, &mut text);
@@ -34,16 +41,18 @@ pub(crate) fn text(results: &Results) -> String {
 }
 
 fn goals(results: &Results, text: &mut String) {
-    if results.goals.is_empty() {
-        return;
-    }
     line(
         text,
         format_args!("\n{:<38}{:>10}{:>12}  {:<9}", "Goal", "at most", "measured", ""),
     );
     for goal in &results.goals {
-        let verdict = if goal.reached { "reached" } else { "MISSED" };
-        let (at_most, measured) = (figure(goal.at_most), figure(goal.measured));
+        let verdict = match goal.verdict {
+            Verdict::Reached => "reached",
+            Verdict::Missed => "MISSED",
+            Verdict::NotMeasured => "not measured",
+        };
+        let at_most = figure(goal.at_most);
+        let measured = goal.measured.map_or("-".to_owned(), figure);
         line(
             text,
             format_args!(
@@ -68,8 +77,24 @@ fn lifecycle(results: &Results, text: &mut String) {
         |key, base| Some(format!("{:.2}", results.ratio(key, (base, &raw, objects))?)),
     );
     table(results, text, &format!("Seconds, {objects} objects"), |key, _| {
-        Some(format!("{:.3}", results.seconds(key.0, key.1, key.2)?))
+        seconds(results, key)
     });
+    let processor = |key: (Step, &str, usize), of: fn(Processor) -> Option<f64>| {
+        let seconds = results.median_of(key, |run| of(run.processor))?;
+        Some(format!("{seconds:.2}"))
+    };
+    table(
+        results,
+        text,
+        "Seconds of processors that the client had",
+        |key, _| processor(key, |processor| processor.client),
+    );
+    table(
+        results,
+        text,
+        "Seconds of processors that the server had",
+        |key, _| processor(key, |processor| processor.server),
+    );
     table(results, text, "Requests, as the server counted", |key, _| {
         median_of_requests(results, key, |requests| Some(requests.by_server))
     });
@@ -80,6 +105,15 @@ fn lifecycle(results: &Results, text: &mut String) {
         let memory = results.median_of(key, |run| Some(number(run.peak_memory?)))?;
         Some(format!("{:.0}", memory / 1e6))
     });
+}
+
+/// The median, or how long was waited in vain.
+fn seconds(results: &Results, (step, contender, objects): (Step, &str, usize)) -> Option<String> {
+    if let Some(seconds) = results.seconds(step, contender, objects) {
+        return Some(format!("{seconds:.3}"));
+    }
+    let run = results.runs(step, contender, objects).next()?;
+    Some(format!("> {:.0}", run.seconds))
 }
 
 fn median_of_requests(
@@ -160,14 +194,15 @@ fn sizes(results: &Results, text: &mut String) {
             Step::GrowthFirst | Step::First => "first",
             Step::GrowthAgain | Step::Again | Step::Changed | Step::Dropped => "again",
         };
-        let seconds = results.seconds(key.0, key.1, key.2).unwrap_or_default();
-        let requests = median_of_requests(results, key, |requests| Some(requests.most())).unwrap_or_default();
+        let seconds = seconds(results, key).unwrap_or_default();
+        let requests = median_of_requests(results, key, |requests| Some(requests.most()));
+        let requests = requests.unwrap_or_else(|| "-".to_owned());
         let memory = results.median_of(key, |run| Some(number(run.peak_memory?) / 1e6));
         let memory = memory.map_or("-".to_owned(), |memory| format!("{memory:.0}"));
         line(
             text,
             format_args!(
-                "{:<24}{:>8} {name:<14}{seconds:>9.3}{requests:>11}{memory:>8}",
+                "{:<24}{:>8} {name:<14}{seconds:>9}{requests:>11}{memory:>8}",
                 row.contender, row.objects
             ),
         );

@@ -9,7 +9,7 @@ use crate::options::{Options, Tool};
 use crate::{Result, tell};
 
 impl Tool {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kapp => "kapp",
             Self::Helm => "helm",

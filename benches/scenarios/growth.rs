@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Place, check, measure, warm_server};
+use super::{Place, check, measure, patience, warm_server};
 use crate::Result;
 use crate::contenders::Contender;
 use crate::manifests::{Manifests, State};
@@ -14,11 +14,9 @@ pub(crate) fn sizes(objects: usize) -> [usize; 3] {
     [objects / 10, objects, objects * 10]
 }
 
-/// Contenders that are applied again in every round; the other is too slow for that.
-const IN_EVERY_ROUND: [Contender; 2] = [Contender::Raw, Contender::Ours];
-
 /// Measures all sizes on one control plane, so that they are read and written under the
-/// same conditions.
+/// same conditions. Only the two that goals compare are applied again in every round; the
+/// other is too slow for that.
 pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
     let server = warm_server(scratch).await?;
     let mut sets = Vec::new();
@@ -26,21 +24,30 @@ pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Meas
     for size in sizes(options.objects) {
         let manifests = Manifests::write(scratch, size)?;
         for contender in [Contender::Raw, Contender::Ours, Contender::KubectlServerSide] {
+            if options.alone && !contender.is_judged() {
+                continue;
+            }
             let namespace = server.namespace("growth").await?;
             let place = Place {
                 server: &server,
                 namespace: &namespace,
                 contender: &contender,
                 round: 0,
+                patience: patience(options),
             };
-            measurements.push(measure(&place, &manifests, (Step::GrowthFirst, State::Full), scratch).await?);
+            let measurement = measure(&place, &manifests, (Step::GrowthFirst, State::Full), scratch).await?;
+            let was_ended = measurement.was_ended;
+            measurements.push(measurement);
+            if was_ended {
+                continue;
+            }
             check(&place, size).await?;
             sets.push((contender, namespace, size));
         }
     }
     for round in 0..options.rounds {
         for (contender, namespace, size) in &sets {
-            if round > 0 && !IN_EVERY_ROUND.contains(contender) {
+            if round > 0 && !contender.is_judged() {
                 continue;
             }
             let manifests = Manifests::write(scratch, *size)?;
@@ -49,6 +56,7 @@ pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Meas
                 namespace,
                 contender,
                 round,
+                patience: patience(options),
             };
             measurements.push(measure(&place, &manifests, (Step::GrowthAgain, State::Full), scratch).await?);
         }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::{Place, check, measure, warm_server};
+use super::{Place, check, measure, patience, warm_server};
 use crate::Result;
-use crate::contenders::Contender;
+use crate::contenders::{Contender, Contenders};
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
 use crate::results::{Measurement, Step};
@@ -17,11 +17,16 @@ const STEPS: [(Step, State); 4] = [
     (Step::Dropped, State::Dropped),
 ];
 
-/// Measures all contenders, each round on a control plane of its own.
-pub(crate) async fn lifecycle(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
+/// Measures these contenders, each round on a control plane of its own. Who was not waited
+/// for to the end is measured no further.
+pub(crate) async fn lifecycle(
+    options: &Options,
+    contenders: &Contenders,
+    scratch: &Path,
+) -> Result<Vec<Measurement>> {
     let manifests = Manifests::write(scratch, options.objects)?;
-    let mut contenders = Contender::all(options)?;
-    let mut measurements = Vec::new();
+    let mut contenders = contenders.present.clone();
+    let mut measurements: Vec<Measurement> = Vec::new();
     for round in 0..options.rounds {
         let server = warm_server(scratch).await?;
         for contender in &contenders {
@@ -31,9 +36,17 @@ pub(crate) async fn lifecycle(options: &Options, scratch: &Path) -> Result<Vec<M
                 namespace: &namespace,
                 contender,
                 round,
+                patience: patience(options),
             };
             measurements.extend(run(&place, &manifests, scratch).await?);
         }
+        let was_ended = |contender: &Contender| {
+            let name = contender.to_string();
+            measurements
+                .iter()
+                .any(|run| run.was_ended && run.contender == name)
+        };
+        contenders.retain(|contender| !was_ended(contender));
         // The two that are compared stay neighbours, and take turns at being first.
         contenders.swap(0, 1);
     }
@@ -48,7 +61,12 @@ async fn run(place: &Place<'_>, manifests: &Manifests, scratch: &Path) -> Result
         if *place.contender == Contender::Raw && state != State::Full {
             continue;
         }
-        measurements.push(measure(place, manifests, (step, state), scratch).await?);
+        let measurement = measure(place, manifests, (step, state), scratch).await?;
+        let was_ended = measurement.was_ended;
+        measurements.push(measurement);
+        if was_ended {
+            break;
+        }
         check(place, state.size(manifests.objects.len())).await?;
     }
     Ok(measurements)

@@ -20,9 +20,10 @@ use serde_json::Value;
 
 use crate::contenders::Contender;
 use crate::manifests::{Manifests, State};
+use crate::options::Options;
 use crate::process::{self, Finished};
 use crate::raw::Prepared;
-use crate::results::{Measurement, Requests, Step};
+use crate::results::{Measurement, Processor, Requests, Step};
 use crate::server::{Counts, Server, since};
 use crate::{Result, tell};
 
@@ -38,6 +39,18 @@ struct Place<'a> {
     namespace: &'a str,
     contender: &'a Contender,
     round: usize,
+    /// How long another tool is waited for.
+    patience: Duration,
+}
+
+impl Place<'_> {
+    fn patience(&self) -> Option<Duration> {
+        (!self.contender.is_judged()).then_some(self.patience)
+    }
+}
+
+fn patience(options: &Options) -> Duration {
+    Duration::from_secs(options.patience)
 }
 
 /// Starts a control plane, and lets it serve some requests that are not measured.
@@ -52,6 +65,7 @@ async fn warm_server(scratch: &Path) -> Result<Server> {
     process::run(
         server.control_plane.kubectl_command().arg("api-resources"),
         scratch,
+        None,
     )?;
     Ok(server)
 }
@@ -68,30 +82,83 @@ async fn measure(
         namespace,
         contender,
         round,
+        ..
     } = *place;
     let objects = manifests.objects.len();
-    let (seconds, peak_memory, requests) =
-        if let Some(mut command) = contender.command(server, namespace, manifests, state) {
-            let (finished, requests, _) = observe(server, &mut command, scratch).await?;
-            (finished.seconds, finished.peak_memory, requests)
-        } else {
-            let (seconds, requests) = measure_raw(server, &manifests.objects, namespace).await?;
-            (seconds, None, requests)
-        };
+    let observed = match contender.command(server, namespace, manifests, state) {
+        Some(mut command) => observe(server, &mut command, scratch, place.patience()).await?,
+        None => observe_raw(server, &manifests.objects, namespace).await?,
+    };
     tell(&format!(
-        "{objects:>6} objects, round {}: {contender:<22} {:<11} {seconds:7.3} s",
+        "{objects:>6} objects, round {}: {contender:<22} {:<11} {:7.3} s{}",
         round + 1,
         format!("{step:?}").to_lowercase(),
+        observed.finished.seconds,
+        if observed.finished.was_ended {
+            ", and not waited for longer"
+        } else {
+            ""
+        },
     ));
-    Ok(Measurement {
-        step,
-        contender: contender.to_string(),
-        objects,
-        round,
-        seconds,
-        requests,
-        peak_memory,
-    })
+    Ok(observed.measurement(step, contender, objects, round))
+}
+
+/// A run, and what the server had to do for it.
+struct Observed {
+    finished: Finished,
+    requests: Requests,
+    counts: Counts,
+    processor: Processor,
+}
+
+impl Observed {
+    fn measurement(&self, step: Step, contender: &Contender, objects: usize, round: usize) -> Measurement {
+        Measurement {
+            step,
+            contender: contender.to_string(),
+            objects,
+            round,
+            seconds: self.finished.seconds,
+            was_ended: self.finished.was_ended,
+            processor: self.processor,
+            requests: self.requests,
+            peak_memory: self.finished.peak_memory,
+        }
+    }
+}
+
+/// What a server had done before something was observed.
+struct Before {
+    counts: Counts,
+    processor: Option<f64>,
+}
+
+impl Before {
+    async fn of(server: &Server) -> Result<Self> {
+        tokio::time::sleep(REST).await;
+        Ok(Self {
+            counts: server.counts().await?,
+            processor: server.processor_time(),
+        })
+    }
+
+    /// What it has done since, for a client that says how many requests it sent.
+    async fn observed(self, server: &Server, finished: Finished, by_client: Option<u64>) -> Result<Observed> {
+        let after = server.processor_time();
+        let counts = since(&self.counts, &server.counts().await?);
+        Ok(Observed {
+            requests: Requests {
+                by_client,
+                by_server: counts.values().sum(),
+            },
+            processor: Processor {
+                client: finished.processor,
+                server: after.zip(self.processor).map(|(after, before)| after - before),
+            },
+            finished,
+            counts,
+        })
+    }
 }
 
 /// Runs a command while the server counts.
@@ -99,30 +166,31 @@ async fn observe(
     server: &Server,
     command: &mut Command,
     scratch: &Path,
-) -> Result<(Finished, Requests, Counts)> {
-    tokio::time::sleep(REST).await;
-    let before = server.counts().await?;
-    let finished = process::run(command, scratch)?;
-    let counts = since(&before, &server.counts().await?);
-    let requests = Requests {
-        by_client: report_of(&finished)["requests"].as_u64(),
-        by_server: counts.values().sum(),
-    };
-    Ok((finished, requests, counts))
+    patience: Option<Duration>,
+) -> Result<Observed> {
+    let before = Before::of(server).await?;
+    let finished = process::run(command, scratch, patience)?;
+    let by_client = report_of(&finished)["requests"].as_u64();
+    before.observed(server, finished, by_client).await
 }
 
 /// Sends everything without a tool while the server counts.
-async fn measure_raw(server: &Server, objects: &[Value], namespace: &str) -> Result<(f64, Requests)> {
+async fn observe_raw(server: &Server, objects: &[Value], namespace: &str) -> Result<Observed> {
     let prepared = Prepared::new(objects, namespace);
-    tokio::time::sleep(REST).await;
-    let before = server.counts().await?;
+    let before = Before::of(server).await?;
+    let own = process::own_processor_time();
     let seconds = prepared.send(&server.address).await?;
-    let counts = since(&before, &server.counts().await?);
-    let requests = Requests {
-        by_client: Some(u64::try_from(prepared.len())?),
-        by_server: counts.values().sum(),
+    let finished = Finished {
+        seconds,
+        was_ended: false,
+        processor: process::own_processor_time()
+            .zip(own)
+            .map(|(after, before)| after - before),
+        peak_memory: None,
+        output: String::new(),
     };
-    Ok((seconds, requests))
+    let by_client = Some(u64::try_from(prepared.len())?);
+    before.observed(server, finished, by_client).await
 }
 
 /// The document that our program prints; null for what others print.

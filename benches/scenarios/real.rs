@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{observe, report_of, warm_server};
+use super::{Observed, observe, report_of, warm_server};
 use crate::contenders::ours;
 use crate::results::{Real, Remark};
 use crate::{Result, tell};
@@ -19,8 +19,13 @@ pub(crate) async fn real(scratch: &Path) -> Result<Real> {
     let server = warm_server(scratch).await?;
     let namespace = server.namespace("real").await?;
     let mut command = ours(&server, &namespace, Path::new(MANIFESTS));
-    observe(&server, &mut command, scratch).await?;
-    let (finished, requests, counts) = observe(&server, &mut command, scratch).await?;
+    observe(&server, &mut command, scratch, None).await?;
+    let Observed {
+        finished,
+        requests,
+        counts,
+        ..
+    } = observe(&server, &mut command, scratch, None).await?;
     let report = report_of(&finished);
     let results = report["results"].as_array().map_or(&[][..], Vec::as_slice);
     tell(&format!("{} real manifests applied again", results.len()));

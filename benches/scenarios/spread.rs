@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{measure_raw, observe, warm_server};
+use super::{observe, observe_raw, warm_server};
 use crate::Result;
 use crate::contenders::{Contender, ours};
 use crate::kinds::one_of_each;
@@ -39,27 +39,11 @@ pub(crate) async fn spread(options: &Options, scratch: &Path) -> Result<Vec<Meas
             None => (Step::SpreadFirst, 0),
             Some(round) => (Step::SpreadAgain, round),
         };
-        let (seconds, requests) = measure_raw(&server, &objects_of_raw, "").await?;
-        measurements.push(Measurement {
-            step,
-            contender: Contender::Raw.to_string(),
-            objects: objects.len(),
-            round,
-            seconds,
-            requests,
-            peak_memory: None,
-        });
+        let raw = observe_raw(&server, &objects_of_raw, "").await?;
+        measurements.push(raw.measurement(step, &Contender::Raw, objects.len(), round));
         let mut command = ours(&server, &namespaces[0], &directory);
-        let (finished, requests, _) = observe(&server, &mut command, scratch).await?;
-        measurements.push(Measurement {
-            step,
-            contender: Contender::Ours.to_string(),
-            objects: objects.len(),
-            round,
-            seconds: finished.seconds,
-            requests,
-            peak_memory: finished.peak_memory,
-        });
+        let observed = observe(&server, &mut command, scratch, None).await?;
+        measurements.push(observed.measurement(step, &Contender::Ours, objects.len(), round));
     }
     Ok(measurements)
 }

@@ -15,7 +15,7 @@ const RUNS: usize = 20;
 pub(crate) fn startup(scratch: &Path) -> Result<Startup> {
     let mut seconds = Vec::new();
     for _ in 0..RUNS {
-        seconds.push(process::run(Command::new(PROGRAM).arg("version"), scratch)?.seconds);
+        seconds.push(process::run(Command::new(PROGRAM).arg("version"), scratch, None)?.seconds);
     }
     Ok(Startup {
         seconds: median(seconds).unwrap_or_default(),
