@@ -16,6 +16,7 @@ use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIde
 use crate::discovery::{Discovery, FailedVersion, Lookup, Resource, Scope};
 use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::manifest::{Manifest, Position};
+use crate::object::Object;
 
 /// What must be possible with an object for it to be applied, found again and pruned.
 const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
@@ -28,7 +29,7 @@ pub struct DesiredObject {
     /// The resource that it is applied through.
     pub resource: Arc<Resource>,
     /// The object as it is sent: namespace filled in, a member with its part-of label.
-    pub object: Value,
+    pub object: Object,
     /// Where it was written.
     pub position: Position,
 }
@@ -214,7 +215,7 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
                 }
             },
         };
-        let object = place(manifest, resource, target.namespace);
+        let (object, metadata) = place(manifest, resource, target.namespace);
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => errors.push(Misfit {
                 position: object.position,
@@ -225,12 +226,12 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
             }),
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                match fault(&object, target) {
+                match fault(&object.key, &metadata, target) {
                     Some(problem) => errors.push(Misfit {
                         position: object.position,
                         problem,
                     }),
-                    None => desired.add(object, target),
+                    None => desired.add(object, metadata, target),
                 }
             }
         }
@@ -243,32 +244,32 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
 }
 
 impl Desired {
-    fn add(&mut self, mut object: DesiredObject, target: Target) {
+    fn add(&mut self, mut object: DesiredObject, mut metadata: Map<String, Value>, target: Target) {
         if object.key == *target.parent {
-            if strip_bookkeeping(&mut object.object) {
+            if strip_bookkeeping(&mut metadata) {
                 self.warnings.push(format!(
                     "{}: labels and annotations of {} that belong to the set's bookkeeping are left out; this program writes them itself",
                     object.position, object.key
                 ));
             }
+            object.object = object.object.with_metadata(&metadata);
             self.parent = Some(object);
         } else {
-            stamp(&mut object.object, target.id);
+            stamp(&mut metadata, target.id);
+            object.object = object.object.with_metadata(&metadata);
             self.members.push(object);
         }
     }
 }
 
 /// What is wrong with an object by itself.
-fn fault(object: &DesiredObject, target: Target) -> Option<MisfitProblem> {
-    let key = || object.key.clone();
-    if has_strict_name(&object.key.group_kind) && !is_dns_subdomain(&object.key.name) {
-        return Some(MisfitProblem::InvalidName { key: key() });
+fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Option<MisfitProblem> {
+    if has_strict_name(&key.group_kind) && !is_dns_subdomain(&key.name) {
+        return Some(MisfitProblem::InvalidName { key: key.clone() });
     }
-    if object.key == *target.parent {
+    if key == target.parent {
         return None;
     }
-    let metadata = object.object.get("metadata")?;
     let keys = ["labels", "annotations"]
         .into_iter()
         .filter_map(|field| metadata.get(field)?.as_object());
@@ -276,7 +277,7 @@ fn fault(object: &DesiredObject, target: Target) -> Option<MisfitProblem> {
         .flat_map(Map::keys)
         .filter(|key| is_bookkeeping_key(key) && *key != IS_PARENT_TYPE_LABEL);
     bookkeeping.next().map(|bookkeeping| MisfitProblem::Bookkeeping {
-        key: key(),
+        key: key.clone(),
         bookkeeping: bookkeeping.clone(),
     })
 }
@@ -333,23 +334,27 @@ fn find_resource(
 }
 
 /// A namespaced object without a namespace gets the default one; a cluster-scoped
-/// object loses a namespace that it names, as the server would ignore it.
-fn place(mut manifest: Manifest, resource: Arc<Resource>, default_namespace: &str) -> DesiredObject {
+/// object loses a namespace that it names, as the server would ignore it. The metadata
+/// that it is to have are apart from it, for they are not complete yet.
+fn place(
+    manifest: Manifest,
+    resource: Arc<Resource>,
+    default_namespace: &str,
+) -> (DesiredObject, Map<String, Value>) {
     let namespace = match resource.scope {
         Scope::Cluster => None,
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
-    if let Some(metadata) = manifest.object.get_mut("metadata").and_then(Value::as_object_mut) {
-        match &namespace {
-            Some(namespace) => {
-                metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
-            }
-            None => {
-                metadata.remove("namespace");
-            }
+    let mut metadata = manifest.object.metadata();
+    match &namespace {
+        Some(namespace) => {
+            metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
+        }
+        None => {
+            metadata.remove("namespace");
         }
     }
-    DesiredObject {
+    let object = DesiredObject {
         key: ObjectKey {
             group_kind: resource.group_kind(),
             namespace,
@@ -358,13 +363,11 @@ fn place(mut manifest: Manifest, resource: Arc<Resource>, default_namespace: &st
         resource,
         object: manifest.object,
         position: manifest.position,
-    }
+    };
+    (object, metadata)
 }
 
-fn stamp(object: &mut Value, id: &ApplySetId) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
-        return;
-    };
+fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
     let labels = metadata
         .entry("labels")
         .or_insert_with(|| Value::Object(Map::new()));
@@ -377,13 +380,10 @@ fn stamp(object: &mut Value, id: &ApplySetId) {
 }
 
 /// Whether there was anything to strip.
-fn strip_bookkeeping(object: &mut Value) -> bool {
+fn strip_bookkeeping(metadata: &mut Map<String, Value>) -> bool {
     let mut stripped = false;
     for field in ["labels", "annotations"] {
-        if let Some(pairs) = object
-            .pointer_mut(&format!("/metadata/{field}"))
-            .and_then(Value::as_object_mut)
-        {
+        if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             let before = pairs.len();
             pairs.retain(|key, _| !is_bookkeeping_key(key));
             stripped |= pairs.len() != before;

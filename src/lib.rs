@@ -18,6 +18,7 @@ pub mod execute;
 pub mod identity;
 pub mod inspect;
 pub mod manifest;
+pub mod object;
 pub mod observe;
 pub mod options;
 pub mod ownership;

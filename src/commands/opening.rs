@@ -91,12 +91,13 @@ pub(super) async fn discover_with(
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     };
     let mut cluster = cluster?;
-    let brings_kinds = manifests
+    let definitions: Vec<Value> = manifests
         .iter()
-        .any(|manifest| manifest.gvk.kind == "CustomResourceDefinition");
-    if brings_kinds {
-        let objects = manifests.iter().map(|manifest| &manifest.object);
-        cluster.discovery = cluster.discovery.with_custom_resources(objects);
+        .filter(|manifest| manifest.gvk.kind == "CustomResourceDefinition")
+        .map(|manifest| manifest.object.value())
+        .collect();
+    if !definitions.is_empty() {
+        cluster.discovery = cluster.discovery.with_custom_resources(definitions.iter());
     }
     Ok((cluster, manifests))
 }
@@ -331,7 +332,8 @@ fn is_labelled_definition(manifest: &Manifest, name: &str) -> bool {
         && manifest.name == name
         && manifest
             .object
-            .pointer("/metadata/labels")
+            .metadata()
+            .get("labels")
             .and_then(Value::as_object)
             .is_some_and(|labels| labels.contains_key(IS_PARENT_TYPE_LABEL))
 }

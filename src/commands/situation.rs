@@ -321,7 +321,12 @@ async fn read_members(
             }
             let definition = definitions.get(&live.key.group_kind);
             let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
-            changes::compare(&member.object, item, rules.field_manager, definition.as_ref())
+            changes::compare(
+                &member.object.value(),
+                item,
+                rules.field_manager,
+                definition.as_ref(),
+            )
         });
         Some((live, verdict))
     };

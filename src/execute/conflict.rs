@@ -26,7 +26,7 @@ pub(super) async fn explained(server: &ApiServer, object: &DesiredObject, error:
         Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
         Err(_) => Value::Null,
     };
-    told(status, &object.key.group_kind, &object.object, &live)
+    told(status, &object.key.group_kind, &object.object.value(), &live)
 }
 
 fn told(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> String {

@@ -1,6 +1,5 @@
 //! Applies one member by server-side apply, and says what that did to it.
 
-use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
@@ -171,7 +170,7 @@ impl Execution<'_> {
             path: format!("{path}?{}", query(&parameters)),
             accept: accept.to_owned(),
             content_type: Some(APPLY_PATCH),
-            body: Bytes::from(object.object.to_string()),
+            body: object.object.body(),
         }
     }
 }

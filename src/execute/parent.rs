@@ -94,7 +94,7 @@ impl ParentWriting<'_> {
         };
         let reply = self
             .server
-            .send(self.parent_call(&object.object, &self.member_parameters()))
+            .send(self.parent_call(object.object.body(), &self.member_parameters()))
             .await?;
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
@@ -126,7 +126,9 @@ impl ParentWriting<'_> {
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER), ("force", "true")];
         known(
-            self.server.send(self.parent_call(&object, &parameters)).await,
+            self.server
+                .send(self.parent_call(object.to_string(), &parameters))
+                .await,
             target,
         )
     }
@@ -162,7 +164,7 @@ impl ParentWriting<'_> {
         if let Err(reason) = await_kind(self.server, self.interrupt, manifest).await {
             sink(Event::Warning(reason));
         }
-        let mut object = manifest.object.clone();
+        let mut object = manifest.object.value();
         let metadata = &mut object["metadata"];
         if !metadata["annotations"].is_object() {
             metadata["annotations"] = json!({});
@@ -170,7 +172,7 @@ impl ParentWriting<'_> {
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
         let reply = self
             .server
-            .send(self.parent_call(&object, &self.member_parameters()))
+            .send(self.parent_call(object.to_string(), &self.member_parameters()))
             .await?;
         if reply.status != StatusCode::CREATED {
             // Another run has made it meanwhile, and may have recorded a set on it.
@@ -207,14 +209,14 @@ impl ParentWriting<'_> {
     pub(super) async fn rehearse_manifest(&self) -> Result<(), ApiError> {
         match self.manifest {
             Some(object) if self.writing.dry_run == DryRun::Server => {
-                let call = self.parent_call(&object.object, &self.member_parameters());
+                let call = self.parent_call(object.object.body(), &self.member_parameters());
                 self.server.send(call).await.map(drop)
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn parent_call(&self, object: &Value, parameters: &[(&str, &str)]) -> Call {
+    fn parent_call(&self, object: impl Into<Bytes>, parameters: &[(&str, &str)]) -> Call {
         let parent = &self.set.parent;
         let path = self
             .resource
@@ -224,7 +226,7 @@ impl ParentWriting<'_> {
             path: format!("{path}?{}", query(parameters)),
             accept: METADATA.to_owned(),
             content_type: Some(APPLY_PATCH),
-            body: Bytes::from(object.to_string()),
+            body: object.into(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::error::Problem;
 use super::node::{Content, Node};
@@ -14,6 +15,7 @@ use super::scalar::Scalar;
 use super::yaml::Fault;
 use super::{Manifest, Position, Source};
 use crate::identity::GroupVersionKind;
+use crate::object::Object;
 
 const PART_OF: &str = "applyset.kubernetes.io/part-of";
 
@@ -98,9 +100,9 @@ pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, V
         return Err(faults);
     }
     let line = object.line;
-    let object = object.into_value();
-    if let Err(error) = ObjectMeta::deserialize(&object["metadata"]) {
-        return Err(vec![(line, Problem::Metadata(escaped(&error.to_string())))]);
+    let object = Object::of(object.fields());
+    if serde_json::from_slice::<ObjectMeta>(object.metadata_text()).is_err() {
+        return Err(vec![(line, misfit(&object))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
@@ -112,6 +114,13 @@ pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, V
             line,
         },
     })
+}
+
+/// Why metadata are none. Told of their value, since a place in their text is of no use.
+fn misfit(object: &Object) -> Problem {
+    let read = ObjectMeta::deserialize(Value::Object(object.metadata()));
+    let message = read.err().map(|error| error.to_string()).unwrap_or_default();
+    Problem::Metadata(escaped(&message))
 }
 
 /// A field of the object that has to be a string, and to say something.
@@ -299,7 +308,7 @@ mod tests {
                 ),
             ]
         );
-        assert!(manifests[0].object.get("status").is_some());
+        assert!(manifests[0].object.value().get("status").is_some());
     }
 
     #[test]
@@ -322,7 +331,7 @@ mod tests {
             seen,
             [("Secret", "a", 4), ("Secret", "c", 11), ("ConfigMap", "b", 10)]
         );
-        assert_eq!(manifests[2].object["apiVersion"], "v1");
+        assert_eq!(manifests[2].object.value()["apiVersion"], "v1");
     }
 
     #[test]
@@ -460,6 +469,31 @@ mod tests {
                 "standard input:10: key \"a\" was already set in line 8",
             ]
         );
+    }
+
+    #[test]
+    fn a_large_text_is_read_as_a_small_one() {
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        for number in 0..5_000 {
+            expected.push((format!("a{number}"), 5 * number + 2));
+            text += &format!("---\napiVersion: v1\nkind: Thing\nmetadata:\n  name: a{number}\n");
+        }
+        let manifests = read(&text).expect("the text is right");
+        let seen: Vec<_> = manifests
+            .into_iter()
+            .map(|manifest| (manifest.name, manifest.position.line))
+            .collect();
+        // The first separator has nothing above it and belongs to its document.
+        assert_eq!(seen, expected);
+
+        let wrong = text.replace("99\n", "99: x\n");
+        let expected: Vec<_> = (0..50).map(|hundred| 5 * (100 * hundred + 99) + 5).collect();
+        let seen: Vec<usize> = errors(&wrong)
+            .iter()
+            .filter_map(|error| error.split(':').nth(1)?.parse().ok())
+            .collect();
+        assert_eq!(seen, expected);
     }
 
     #[test]

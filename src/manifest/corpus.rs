@@ -56,7 +56,10 @@ fn disagreement(case: &Path) -> Option<String> {
                 .into_iter()
                 .map(|value| as_in_go(value.expect("a JSON object")))
                 .collect();
-            let ours: Vec<_> = manifests.into_iter().map(|manifest| manifest.object).collect();
+            let ours: Vec<_> = manifests
+                .into_iter()
+                .map(|manifest| manifest.object.value())
+                .collect();
             (ours != meaning)
                 .then(|| format!("ours: {}\nexpected: {}", Value::from(ours), Value::from(meaning)))
         }

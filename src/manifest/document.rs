@@ -11,17 +11,50 @@ use super::error::Problem;
 use super::node::Node;
 use super::yaml::{self, Fault};
 
-/// Reads every document of a text and hands each one, or what is wrong with it, to `found`.
-/// Documents that are empty, hold only comments or are null are passed over.
-pub(super) fn read(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
-    let mut keep = |document: Result<Node, Vec<Fault>>| match document {
-        Ok(node) if node.is_null() => {}
-        document => found(document),
-    };
+/// A run of documents of about this many bytes is worth a turn of its own.
+const PART: usize = 64 << 10;
+
+/// Documents that follow each other in a text, and need no others to be read.
+pub(super) enum Part<'text> {
+    /// A stream of JSON values, which only reading divides.
+    Json(&'text str),
+    Yaml(Vec<YamlDocument<'text>>),
+}
+
+/// Divides a text into parts, which may be read in any order.
+pub(super) fn divide(text: &str) -> Vec<Part<'_>> {
     if text.trim_start().starts_with('{') {
-        read_json(text, &mut keep);
-    } else {
-        read_yaml(text, 1, &mut keep);
+        return vec![Part::Json(text)];
+    }
+    let mut parts = Vec::new();
+    let mut run = Vec::new();
+    let mut size = 0;
+    for document in yaml_documents(text, 1) {
+        size += document.text.len();
+        run.push(document);
+        if size >= PART {
+            parts.push(Part::Yaml(std::mem::take(&mut run)));
+            size = 0;
+        }
+    }
+    if !run.is_empty() {
+        parts.push(Part::Yaml(run));
+    }
+    parts
+}
+
+impl Part<'_> {
+    /// Reads every document and hands each one, or what is wrong with it, to `found`.
+    /// Documents that are empty, hold only comments or are null are passed over.
+    pub(super) fn read(&self, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
+        let mut keep = |document: Result<Node, Vec<Fault>>| match document {
+            Ok(node) if node.is_null() => {}
+            document => found(document),
+        };
+        match self {
+            Self::Json(text) => read_json(text, &mut keep),
+            Self::Yaml(documents) => documents.iter().for_each(|document| document.read(&mut keep)),
+        }
     }
 }
 
@@ -55,13 +88,15 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
     let mut json_fault = looks_like_json(rest).then_some(fault);
-    read_yaml(rest, first_line, &mut |document| {
-        let fault = json_fault.take();
-        match (document, fault) {
-            (Err(_), Some(fault)) => found(Err(vec![fault])),
-            (document, _) => found(document),
-        }
-    });
+    for document in yaml_documents(rest, first_line) {
+        document.read(&mut |document| {
+            let fault = json_fault.take();
+            match (document, fault) {
+                (Err(_), Some(fault)) => found(Err(vec![fault])),
+                (document, _) => found(document),
+            }
+        });
+    }
 }
 
 /// Whether a text that is neither JSON nor YAML was meant to be JSON.
@@ -86,66 +121,63 @@ fn json_fault(error: &serde_json::Error) -> Fault {
     (error.line(), problem)
 }
 
-fn read_yaml(text: &str, first_line: usize, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
-    let mut reader = YamlStream {
-        text,
-        start: 0,
-        end: 0,
-        start_line: first_line,
-        separator: Ok(()),
-    };
+/// Cuts a text whose first line has this number at its separators.
+fn yaml_documents(text: &str, first_line: usize) -> Vec<YamlDocument<'_>> {
+    let mut documents = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    let mut line_of_start = first_line;
+    let mut separator = None;
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        if let Some(trailer) = line.strip_prefix("---") {
-            let is_empty = reader.start == reader.end;
-            if !is_empty {
-                reader.flush(found);
-            }
-            let number = first_line + index;
-            reader.begin(line, number, is_empty);
-            let trailer = trailer.trim();
-            if !trailer.is_empty() && !trailer.starts_with('#') {
-                reader.separator = Err((number, Problem::Separator(line.trim_end().to_owned())));
-            }
+        end += line.len();
+        let Some(trailer) = line.strip_prefix("---") else {
+            continue;
+        };
+        let number = first_line + index;
+        let before = end - line.len();
+        // A separator belongs to the document below it only where nothing precedes it.
+        if before > start {
+            documents.push(YamlDocument {
+                text: &text[start..before],
+                first_line: line_of_start,
+                separator: separator.take(),
+            });
+            start = end;
+            line_of_start = number + 1;
         } else {
-            reader.end += line.len();
+            line_of_start = number;
+        }
+        let trailer = trailer.trim();
+        if !trailer.is_empty() && !trailer.starts_with('#') {
+            separator = Some((number, line.trim_end()));
         }
     }
-    reader.flush(found);
+    documents.push(YamlDocument {
+        text: &text[start..end],
+        first_line: line_of_start,
+        separator,
+    });
+    documents
 }
 
-/// The document being gathered from the lines of a text.
-struct YamlStream<'text> {
+/// One document of YAML that is still to be read.
+pub(super) struct YamlDocument<'text> {
     text: &'text str,
-    start: usize,
-    end: usize,
-    start_line: usize,
-    /// Whether the separator above this document can be read at all.
-    separator: Result<(), Fault>,
+    first_line: usize,
+    /// The line above it, where that is no separator although it begins as one.
+    separator: Option<(usize, &'text str)>,
 }
 
-impl YamlStream<'_> {
-    /// A separator belongs to the document below it only where nothing precedes it.
-    fn begin(&mut self, separator: &str, number: usize, is_first: bool) {
-        self.end += separator.len();
-        if is_first {
-            self.start_line = number;
-        } else {
-            self.start = self.end;
-            self.start_line = number + 1;
-        }
-    }
-
-    fn flush(&mut self, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
-        let text = &self.text[self.start..self.end];
-        if let Err(fault) = std::mem::replace(&mut self.separator, Ok(())) {
-            found(Err(vec![fault]));
+impl YamlDocument<'_> {
+    fn read(&self, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
+        if let Some((line, text)) = self.separator {
+            found(Err(vec![(line, Problem::Separator(text.to_owned()))]));
             return;
         }
         // kubectl ends the last line, which matters to a block scalar in it.
-        let document = if text.ends_with('\n') {
-            yaml::read(text, self.start_line)
+        let document = if self.text.ends_with('\n') {
+            yaml::read(self.text, self.first_line)
         } else {
-            yaml::read(&format!("{text}\n"), self.start_line)
+            yaml::read(&format!("{}\n", self.text), self.first_line)
         };
         match document {
             Ok(None) => {}
@@ -171,12 +203,17 @@ mod tests {
     /// What a text holds: the value of `a` of each document, or its first fault.
     fn documents(text: &str) -> Vec<String> {
         let mut seen = Vec::new();
-        read(text, &mut |document| {
-            seen.push(match document {
-                Ok(node) => format!("{}: {}", node.line, node.clone().into_value()["a"]),
-                Err(faults) => format!("{}! {}", faults[0].0, faults[0].1),
+        for part in divide(text) {
+            part.read(&mut |document| {
+                seen.push(match document {
+                    Ok(node) => {
+                        let value = serde_json::to_value(&node).expect("a value");
+                        format!("{}: {}", node.line, value["a"])
+                    }
+                    Err(faults) => format!("{}! {}", faults[0].0, faults[0].1),
+                });
             });
-        });
+        }
         seen
     }
 

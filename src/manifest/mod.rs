@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod json;
 mod node;
+mod parallel;
 mod scalar;
 mod source;
 mod yaml;
@@ -19,11 +20,10 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::source::{Recursion, Source};
 use crate::identity::GroupVersionKind;
+use crate::object::Object;
 
 /// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,8 +49,8 @@ pub struct Manifest {
     pub name: String,
     /// `metadata.namespace` as written; `None` if it is absent or empty.
     pub namespace: Option<String>,
-    /// The whole object: a JSON object, nothing defaulted or removed.
-    pub object: Value,
+    /// The whole object, nothing defaulted or removed.
+    pub object: Object,
     /// The line where the object begins.
     pub position: Position,
 }
@@ -70,28 +70,41 @@ pub fn read_with(
     recursion: Recursion,
     mut standard_input: impl Read,
 ) -> Result<Vec<Manifest>, ManifestErrors> {
-    let mut reading = Reading::default();
+    let mut texts = Vec::new();
     let mut inputs = 0;
     for argument in sources {
         inputs += usize::from(*argument == Source::StandardInput);
         if inputs > 1 && *argument == Source::StandardInput {
-            reading.refuse(argument, Problem::StandardInputTwice);
+            texts.push((argument.clone(), Text::Refused(Problem::StandardInputTwice)));
             continue;
         }
         match source::expand(argument, recursion) {
-            Ok(files) => {
-                for file in files {
-                    reading.source(file, &mut standard_input);
-                }
-            }
-            Err(problem) => reading.refuse(argument, problem),
+            Ok(files) => texts.extend(files.into_iter().map(|file| match file {
+                Source::StandardInput => match source::text(&file, &mut standard_input) {
+                    Ok(text) => (file, Text::Read(text)),
+                    Err(problem) => (file, Text::Refused(problem)),
+                },
+                file => (file, Text::InFile),
+            })),
+            Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
-    if reading.errors.is_empty() {
-        Ok(reading.manifests)
-    } else {
-        Err(ManifestErrors(reading.errors))
+    let mut all = Reading::default();
+    for reading in parallel::map(texts, |(source, text)| Reading::of(source, text)) {
+        all.extend(reading);
     }
+    if all.errors.is_empty() {
+        Ok(all.manifests)
+    } else {
+        Err(ManifestErrors(all.errors))
+    }
+}
+
+/// Where the text of a source is.
+enum Text {
+    Read(String),
+    InFile,
+    Refused(Problem),
 }
 
 /// What has been read so far.
@@ -102,33 +115,54 @@ struct Reading {
 }
 
 impl Reading {
-    fn refuse(&mut self, source: &Source, problem: Problem) {
-        let place = Place::Source(source.clone());
-        self.errors.push(ManifestError { place, problem });
-    }
-
-    fn source(&mut self, source: Source, standard_input: &mut impl Read) {
-        match source::text(&source, standard_input) {
-            Ok(text) => self.text(&Arc::new(source), &text),
-            Err(problem) => self.refuse(&source, problem),
+    fn of(source: Source, text: Text) -> Self {
+        let text = match text {
+            Text::Read(text) => Ok(text),
+            Text::InFile => source::text(&source, &mut io::empty()),
+            Text::Refused(problem) => Err(problem),
+        };
+        match text {
+            Ok(text) => Self::of_text(&Arc::new(source), &text),
+            Err(problem) => Self {
+                manifests: Vec::new(),
+                errors: vec![ManifestError {
+                    place: Place::Source(source),
+                    problem,
+                }],
+            },
         }
     }
 
-    fn text(&mut self, source: &Arc<Source>, text: &str) {
-        document::read(text, &mut |document| match document {
-            Err(faults) => self.faults(source, faults),
+    fn of_text(source: &Arc<Source>, text: &str) -> Self {
+        let mut all = Self::default();
+        for reading in parallel::map(document::divide(text), |part| Self::of_part(source, &part)) {
+            all.extend(reading);
+        }
+        all
+    }
+
+    fn of_part(source: &Arc<Source>, part: &document::Part<'_>) -> Self {
+        let mut reading = Self::default();
+        part.read(&mut |document| match document {
+            Err(faults) => reading.faults(source, faults),
             Ok(document) => {
                 for object in check::objects(document) {
                     let manifest = object
                         .map_err(|fault| vec![fault])
                         .and_then(|object| check::manifest(source, object));
                     match manifest {
-                        Ok(manifest) => self.manifests.push(manifest),
-                        Err(faults) => self.faults(source, faults),
+                        Ok(manifest) => reading.manifests.push(manifest),
+                        Err(faults) => reading.faults(source, faults),
                     }
                 }
             }
         });
+        reading
+    }
+
+    fn extend(&mut self, later: Self) {
+        self.manifests.extend(later.manifests);
+        self.errors.extend(later.errors);
     }
 
     fn faults(&mut self, source: &Arc<Source>, faults: Vec<yaml::Fault>) {

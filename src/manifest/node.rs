@@ -1,11 +1,12 @@
 //! One document as it was written: values, each with the line it stands on.
 //!
 //! A node lives only while its document is read and checked; what remains of it is the
-//! JSON value. How text becomes a node is the business of `yaml` and `json`.
+//! JSON text. How text becomes a node is the business of `yaml` and `json`.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value};
+use serde::{Serialize, Serializer};
+use serde_json::Number;
 
 use super::scalar::Scalar;
 
@@ -84,30 +85,38 @@ impl Node {
         }
     }
 
-    /// The JSON value that kubectl would send.
-    pub(super) fn into_value(self) -> Value {
-        match self.content {
-            Content::Scalar(scalar) => scalar.into_value(),
-            Content::Sequence(items) => items.into_iter().map(Self::into_value).collect(),
-            Content::Mapping(entries) => entries
-                .into_iter()
-                .map(|(key, entry)| (key, entry.value.into_value()))
-                .collect::<Map<_, _>>()
-                .into(),
+    /// The fields of a mapping; none of anything else.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&String, &Self)> {
+        let entries = match &self.content {
+            Content::Mapping(entries) => Some(entries),
+            _ => None,
+        };
+        let entries = entries.into_iter().flatten();
+        entries.map(|(key, entry)| (key, &entry.value))
+    }
+}
+
+/// The JSON value that kubectl would send.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.content {
+            Content::Scalar(scalar) => scalar.serialize(serializer),
+            Content::Sequence(items) => serializer.collect_seq(items),
+            Content::Mapping(_) => serializer.collect_map(self.fields()),
         }
     }
 }
 
-impl Scalar {
-    fn into_value(self) -> Value {
+impl Serialize for Scalar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null => Value::Null,
-            Self::Bool(value) => Value::Bool(value),
-            Self::Integer(value) => Value::from(value),
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(value) => serializer.serialize_i64(*value),
             #[expect(clippy::cast_precision_loss, reason = "Kubernetes has no wider integers")]
-            Self::Unsigned(value) => Value::Number(number(value as f64)),
-            Self::Float(value) => Value::Number(number(value)),
-            Self::String(text) => Value::String(text),
+            Self::Unsigned(value) => number(*value as f64).serialize(serializer),
+            Self::Float(value) => number(*value).serialize(serializer),
+            Self::String(text) => serializer.serialize_str(text),
         }
     }
 }

@@ -27,7 +27,9 @@ pub(super) type Fault = (usize, Problem);
 /// Reads the text of one document whose first line is number `first_line` of its source.
 /// `None` if it holds nothing but comments.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fault>> {
-    for (index, line) in text.split('\n').enumerate() {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r');
+    let lines = (!text.bytes().all(is_plain)).then(|| text.split('\n'));
+    for (index, line) in lines.into_iter().flatten().enumerate() {
         if let Some(character) = line.chars().find(|character| is_forbidden(*character)) {
             let problem = Problem::ForbiddenCharacter(character);
             return Err(vec![(first_line + index, problem)]);

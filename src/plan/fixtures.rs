@@ -11,6 +11,7 @@ use crate::desired::DesiredObject;
 use crate::discovery::{Origin, Resource, Scope};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::{Position, Source};
+use crate::object::Object;
 use crate::observe::{Live, Presence};
 
 /// The set of the Secret `web` in namespace `shop`.
@@ -94,7 +95,7 @@ pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> Desire
     let resource = resource(kind, scope(namespace));
     DesiredObject {
         key: key(&resource, namespace, name),
-        object: json!({"metadata": {"name": name}}),
+        object: Object::from(&json!({"metadata": {"name": name}})),
         resource,
         position: Position {
             source: Arc::new(Source::from_argument("manifests.yaml")),

@@ -286,17 +286,16 @@ fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind
     let is_changing =
         |member: &&DesiredObject| observed.comparisons.get(&member.key) != Some(&Verdict::Unchanged);
     let changing = desired.members.iter().filter(is_changing);
-    changing
-        .filter_map(|member| defined_kind(&member.object))
-        .collect()
+    changing.filter_map(defined_kind).collect()
 }
 
 /// The kind that a CRD defines; `None` for any other object.
-fn defined_kind(object: &Value) -> Option<GroupKind> {
-    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-    if text("/kind") != Some("CustomResourceDefinition") {
+fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
+    if object.key.group_kind.kind != "CustomResourceDefinition" {
         return None;
     }
+    let value = object.object.value();
+    let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
     Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
 }
 
@@ -331,7 +330,7 @@ fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
     let key = &object.key;
     let is_home =
         key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == set.parent.namespace.as_ref();
-    is_home || defined_kind(&object.object).as_ref() == Some(&set.parent.group_kind)
+    is_home || defined_kind(object).as_ref() == Some(&set.parent.group_kind)
 }
 
 fn candidates(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> (Vec<Live>, Vec<Skip>) {

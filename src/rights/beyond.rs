@@ -35,7 +35,8 @@ pub(super) fn rights(object: &DesiredObject, desired: &Desired, discovery: &Disc
 /// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`. A role that
 /// gives nothing escalates nothing.
 fn escalate(object: &DesiredObject) -> Option<Right> {
-    let gives = |field: &str| object.object.get(field).is_some_and(|value| !is_empty(value));
+    let value = object.object.value();
+    let gives = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
     if !gives("rules") && !gives("aggregationRule") {
         return None;
     }
@@ -50,7 +51,8 @@ fn is_empty(value: &Value) -> bool {
 /// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`: asked for in the
 /// namespace of the binding, of a `ClusterRole`, too.
 fn bind(object: &DesiredObject) -> Option<Right> {
-    let resource = match text(&object.object, "/roleRef/kind")? {
+    let value = object.object.value();
+    let resource = match text(&value, "/roleRef/kind")? {
         "Role" => "roles",
         "ClusterRole" => "clusterroles",
         _ => return None,
@@ -60,15 +62,16 @@ fn bind(object: &DesiredObject) -> Option<Right> {
         group: RBAC.to_owned(),
         resource: resource.to_owned(),
         verb: Verb::Bind,
-        name: Some(text(&object.object, "/roleRef/name")?.to_owned()),
+        name: Some(text(&value, "/roleRef/name")?.to_owned()),
     })
 }
 
 /// `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`: all objects
 /// of the kind of the parameters must be readable. A kind that is not known is any.
 fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Right> {
-    let kind = text(&policy.object, "/spec/paramKind/kind")?;
-    let api_version = text(&policy.object, "/spec/paramKind/apiVersion")?;
+    let value = policy.object.value();
+    let kind = text(&value, "/spec/paramKind/kind")?;
+    let api_version = text(&value, "/spec/paramKind/apiVersion")?;
     let gvk = GroupVersionKind::from_api_version(api_version, kind);
     let resource = match discovery.preferred(&gvk.group_kind()) {
         KindLookup::Found(resource) => resource.plural.clone(),
@@ -86,11 +89,9 @@ fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Righ
 /// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Of a
 /// policy that is not among the manifests nothing is known here.
 fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Option<Right> {
-    let reference = binding
-        .object
-        .pointer("/spec/paramRef")
-        .filter(|value| !value.is_null())?;
-    let policy_name = text(&binding.object, "/spec/policyName")?;
+    let value = binding.object.value();
+    let reference = value.pointer("/spec/paramRef").filter(|value| !value.is_null())?;
+    let policy_name = text(&value, "/spec/policyName")?;
     let policy_kind = binding.key.group_kind.kind.strip_suffix("Binding")?;
     let policy = desired.members.iter().find(|member| {
         let GroupKind { group, kind } = &member.key.group_kind;
@@ -108,7 +109,8 @@ fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: 
 /// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`: the
 /// signer itself, not all of its domain.
 fn attest(bundle: &DesiredObject) -> Vec<Right> {
-    let signer = text(&bundle.object, "/spec/signerName").filter(|signer| !signer.is_empty());
+    let value = bundle.object.value();
+    let signer = text(&value, "/spec/signerName").filter(|signer| !signer.is_empty());
     let right = |signer: &str| Right {
         namespace: None,
         group: "certificates.k8s.io".to_owned(),

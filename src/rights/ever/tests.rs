@@ -7,6 +7,7 @@ use super::super::{Rules, Subject, name, objects};
 use super::*;
 use crate::applyset::ParentIdentity;
 use crate::desired::DesiredObject;
+use crate::object::Object;
 use crate::plan::fixtures::{desired, live, resource, set};
 
 const ROLE: &str = "Role.rbac.authorization.k8s.io";
@@ -15,9 +16,11 @@ const ROLE_BINDING: &str = "RoleBinding.rbac.authorization.k8s.io";
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
 fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
-    for (field, value) in fields.as_object().expect("a mapping") {
-        object.object[field] = value.clone();
+    let mut value = object.object.value();
+    for (field, wanted) in fields.as_object().expect("a mapping") {
+        value[field] = wanted.clone();
     }
+    object.object = Object::from(&value);
     object
 }
 
@@ -182,7 +185,7 @@ fn contents_that_give_power_take_rights() {
         (desired("ConfigMap", Some("shop"), "a"), vec![], ""),
     ];
     for (object, others, expected) in table {
-        let case = object.object.to_string();
+        let case = object.object.value().to_string();
         assert_eq!(beyond_its_kind(&object, others).join(", "), expected, "{case}");
     }
 }

@@ -1,0 +1,54 @@
+//! One function over many values, on all processors.
+//!
+//! What the values are is the caller's business.
+
+use std::sync::{Mutex, PoisonError};
+use std::{panic, thread};
+
+/// More threads than this would wait for memory and not for processors.
+const MOST_THREADS: usize = 8;
+
+/// The results of `work` in the order of `items`.
+pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(MOST_THREADS).min(items.len());
+    if threads <= 1 {
+        return items.into_iter().map(work).collect();
+    }
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let share = || {
+        let mut done = Vec::new();
+        while let Some((index, item)) = next() {
+            done.push((index, work(item)));
+        }
+        done
+    };
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+        let mut done = share();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panicked) => panic::resume_unwind(panicked),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stand_in_the_order_of_their_values() {
+        for count in [0, 1, 2, 1000] {
+            let items: Vec<usize> = (0..count).collect();
+            let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
+            assert_eq!(map(items, |item| item * 2), doubled);
+        }
+    }
+}
