@@ -2,8 +2,12 @@
 //!
 //! What is listed, and what becomes of the items, is the caller's business.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use http::StatusCode;
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::apiserver::{ApiError, ApiServer, query};
@@ -65,20 +69,101 @@ impl ListError {
     }
 }
 
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    metadata: PageMetadata,
-    /// `null` where Go had an empty slice; missing where this is no list at all.
-    #[serde(deserialize_with = "Option::deserialize")]
-    items: Option<Vec<Value>>,
-}
-
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct PageMetadata {
     #[serde(rename = "continue")]
     continue_token: Option<String>,
+}
+
+/// Reads a page item by item, so that never more than one of them is a value in memory.
+struct PageSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PageMetadata, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<PageMetadata, A::Error> {
+        let Self { reduce, found } = self;
+        let mut metadata = PageMetadata::default();
+        let mut has_items = false;
+        while let Some(field) = access.next_key::<Cow<'_, str>>()? {
+            match &*field {
+                "metadata" => metadata = access.next_value()?,
+                "items" => {
+                    has_items = true;
+                    access.next_value_seed(ItemsSeed { reduce, found })?;
+                }
+                _ => {
+                    access.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if has_items {
+            Ok(metadata)
+        } else {
+            Err(A::Error::missing_field("items"))
+        }
+    }
+}
+
+/// The items of a page: `null` where Go had an empty slice.
+struct ItemsSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the items of a list")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        while let Some(item) = access.next_element::<Value>()? {
+            self.found.extend((self.reduce)(&item));
+        }
+        Ok(())
+    }
+}
+
+/// Reads one page into `found`.
+fn read_page<T>(
+    body: &[u8],
+    reduce: &mut impl FnMut(&Value) -> Option<T>,
+    found: &mut Vec<T>,
+) -> serde_json::Result<PageMetadata> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(metadata)
 }
 
 /// Reads the collection of `resource` in `namespace` (`None`: all of the cluster),
@@ -116,12 +201,11 @@ async fn list_once<T>(
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let page: Page = serde_json::from_slice(&reply.body).map_err(|error| ListError::Senseless {
+        let page = read_page(&reply.body, reduce, &mut found).map_err(|error| ListError::Senseless {
             path: path.to_owned(),
             fault: format!("cannot be read: {error}"),
         })?;
-        found.extend(page.items.iter().flatten().filter_map(&mut *reduce));
-        let next = page.metadata.continue_token.filter(|next| !next.is_empty());
+        let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some(found));
         }
@@ -141,4 +225,43 @@ fn page_query(selector: &Selector, token: Option<&str>) -> String {
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
     query(&parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
+        let mut found = Vec::new();
+        read_page(body.as_bytes(), &mut Value::as_i64, &mut found)
+            .map(|metadata| (found, metadata.continue_token))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_page_is_a_list_to_its_end_or_nothing() {
+        let token = Some("next".to_owned());
+        for (body, expected) in [
+            (r#"{"items":[1,"left out",2]}"#, (vec![1, 2], None)),
+            (r#"{"items":null,"metadata":{}}"#, (vec![], None)),
+            (
+                r#"{"kind":"L","items":[3],"metadata":{"continue":"next","x":[]}}"#,
+                (vec![3], token),
+            ),
+        ] {
+            assert_eq!(page(body), Ok(expected), "{body}");
+        }
+        for body in [
+            "",
+            "null",
+            "[]",
+            "{}",
+            r#"{"kind":"Status"}"#,
+            r#"{"items":[1"#,
+            r#"{"items":[1]} x"#,
+            r#"{"items":{}}"#,
+        ] {
+            assert!(page(body).is_err(), "{body}");
+        }
+    }
 }
