@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt as _};
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder};
 
@@ -51,6 +51,18 @@ pub struct ConnectionOptions {
     pub certificates: Certificates,
     /// `--request-timeout`
     pub request_timeout: Option<Duration>,
+    /// Whether somebody can be asked to log in.
+    pub login: Login,
+}
+
+/// Whether a credentials plugin may ask whoever sits at the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Login {
+    /// As the kubeconfig says.
+    #[default]
+    Attended,
+    /// Never: nobody expects a question now.
+    Silent,
 }
 
 /// Whether the server's certificate is checked.
@@ -67,6 +79,17 @@ pub enum Certificates {
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 /// A server that does not even answer the connection attempt is gone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a kubeconfig names, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubeconfigNames {
+    /// For `--context`.
+    pub contexts: Vec<String>,
+    /// For `--cluster`.
+    pub clusters: Vec<String>,
+    /// For `--user`.
+    pub users: Vec<String>,
+}
 
 /// A connection, and the namespace that the kubeconfig's context names.
 pub struct Connection {
@@ -164,10 +187,25 @@ impl ConnectionOptions {
         })
     }
 
+    /// Reads what the kubeconfig names; nothing where there is none.
+    pub fn names(&self) -> Result<KubeconfigNames, ConnectionError> {
+        let kubeconfig = self.kubeconfig()?.unwrap_or_default();
+        Ok(KubeconfigNames {
+            contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
+            clusters: kubeconfig.clusters.into_iter().map(|named| named.name).collect(),
+            users: kubeconfig
+                .auth_infos
+                .into_iter()
+                .map(|named| named.name)
+                .collect(),
+        })
+    }
+
     async fn config(&self) -> Result<Config, ConnectionError> {
         let mut config = match self.kubeconfig()? {
             Some(mut kubeconfig) => {
                 self.override_user(&mut kubeconfig);
+                self.override_login(&mut kubeconfig);
                 let options = KubeConfigOptions {
                     context: self.context.clone(),
                     cluster: self.cluster.clone(),
@@ -209,6 +247,19 @@ impl ConnectionOptions {
                 user.username = None;
                 user.password = None;
             }
+        }
+    }
+
+    fn override_login(&self, kubeconfig: &mut Kubeconfig) {
+        if self.login == Login::Attended {
+            return;
+        }
+        let users = kubeconfig
+            .auth_infos
+            .iter_mut()
+            .filter_map(|named| named.auth_info.as_mut());
+        for plugin in users.filter_map(|user| user.exec.as_mut()) {
+            plugin.interactive_mode = Some(ExecInteractiveMode::Never);
         }
     }
 

@@ -1,10 +1,16 @@
 //! The program: one call, turned into an exit code.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use kubectl_applyset::cli::Cli;
+use kubectl_applyset::commands::{self, completion};
 
 fn main() -> ExitCode {
-    ExitCode::from(kubectl_applyset::commands::run(&Cli::parse()).code())
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if completion::answer(&arguments) {
+        return ExitCode::SUCCESS;
+    }
+    ExitCode::from(commands::run(&Cli::parse_from(arguments)).code())
 }

@@ -12,7 +12,7 @@ use crate::applyset::record::is_dns_subdomain;
 use crate::cli::{
     Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, Rbac, SetArgument, Shared,
 };
-use crate::connection::{Certificates, ConnectionOptions};
+use crate::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Writing};
 use crate::manifest::{Recursion, Source};
@@ -350,6 +350,7 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
             Certificates::Verified
         },
         request_timeout: flags.request_timeout.as_deref().map(duration).transpose()?,
+        login: Login::Attended,
     })
 }
 

@@ -1,6 +1,7 @@
 //! What is packaged beside the program fits the program: completion scripts and the
 //! manifest of the plugin. No cluster is needed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -96,7 +97,18 @@ fn bash_completes_the_flags_of_a_command() {
         "$(complete -p kubectl-applyset | sed 's/.*-F \([^ ]*\).*/\1/')" kubectl-applyset --pru apply
         echo "${COMPREPLY[*]}"
     "#;
+    let program = Path::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
     let mut bash = Command::new("bash");
-    let answer = succeed(bash.args(["--norc", "-ec", press_tab]).current_dir(CHECKOUT));
+    bash.args(["--norc", "-ec", press_tab]).current_dir(CHECKOUT);
+    let answer = succeed(bash.env("PATH", before_search_path(program.parent().expect("a directory"))));
     assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "--prune");
+}
+
+/// The search path with a directory in front of it.
+fn before_search_path(directory: &Path) -> OsString {
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let places = [directory.to_owned()]
+        .into_iter()
+        .chain(std::env::split_paths(&others));
+    std::env::join_paths(places).expect("a search path")
 }

@@ -3,14 +3,13 @@
 //! What two commands need is a stage, or stands in `opening` or `situation`.
 
 mod apply;
+pub mod completion;
 mod list;
 mod opening;
 mod rbac;
 mod run;
 mod situation;
 mod view;
-
-use clap::CommandFactory as _;
 
 use crate::cli::{Cli, Command};
 use crate::error::{Error, Exit};
@@ -37,7 +36,7 @@ fn run_command(cli: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Completion { shell } => {
-            report::text(&completion(*shell));
+            report::text(&completion::script(*shell));
             return Exit::Done;
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
@@ -49,15 +48,6 @@ fn run_command(cli: &Cli) -> Exit {
         report::error(&error, options::style(&cli.shared).colors);
         error.exit()
     })
-}
-
-/// The completion script of a shell, as `completions/` holds it.
-pub fn completion(shell: clap_complete::Shell) -> String {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
-    // clap_complete 4.6 writes the labels of subcommands in two spellings where the name of
-    // the program and that of the command differ, and then completes nothing behind them.
-    String::from_utf8_lossy(&script).replace("kubectl__subcmd__applyset", "kubectl__applyset")
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

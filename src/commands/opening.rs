@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::apiserver::ApiServer;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
-use crate::connection::{Connection, ConnectionOptions};
+use crate::connection::{Connection, ConnectionOptions, Login};
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
 use crate::identity::GroupKind;
@@ -41,7 +41,16 @@ pub(super) struct OpenedSet {
 
 /// Sets the connection up; nothing is sent yet.
 pub(super) async fn connect(shared: &Shared) -> Result<Connection, Error> {
-    connect_with(options::connection(&shared.connection)?, shared).await
+    connect_for(shared, Login::Attended).await
+}
+
+/// The same where perhaps nobody can be asked to log in.
+pub(super) async fn connect_for(shared: &Shared, login: Login) -> Result<Connection, Error> {
+    let options = ConnectionOptions {
+        login,
+        ..options::connection(&shared.connection)?
+    };
+    connect_with(options, shared).await
 }
 
 /// The same as the user of the kubeconfig, whoever else `--as` names.

@@ -53,6 +53,21 @@ pub async fn namespaces(
     }
 }
 
+/// The names of all namespaces.
+pub async fn namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
+    list(server, &resource(), None, &everything(), |item| {
+        Some(item.pointer("/metadata/name")?.as_str()?.to_owned())
+    })
+    .await
+}
+
+fn everything() -> Selector {
+    Selector {
+        labels: String::new(),
+        accept: METADATA_LIST,
+    }
+}
+
 const UNKNOWN: NamespaceState = NamespaceState {
     part_of: None,
     presence: Presence::Present,
@@ -79,11 +94,7 @@ async fn list_all(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
-    let everything = Selector {
-        labels: String::new(),
-        accept: METADATA_LIST,
-    };
-    let namespaces = resource();
+    let (namespaces, everything) = (resource(), everything());
     let all = list(server, &namespaces, None, &everything, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
         let fields = Fields::deserialize(&item["metadata"]).ok()?;

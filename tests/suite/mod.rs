@@ -1,5 +1,6 @@
 //! A module for each capability.
 
+mod completion;
 mod concurrency;
 mod connections;
 mod copied_labels;

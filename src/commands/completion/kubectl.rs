@@ -1,0 +1,101 @@
+//! kubectl's protocol for plugins: `kubectl_complete-applyset` is called with the words
+//! behind `kubectl applyset`, the last of them unfinished, and prints candidates and a
+//! directive (kubectl, `pkg/cmd/plugin/plugin_completion.go`; cobra, `completions.go`).
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use clap::Command;
+use clap_complete::engine::{CompletionCandidate, complete};
+
+use super::PROGRAM;
+use super::tree::{self, PathsBy, WantedPath};
+use super::values::Values;
+
+/// Cobra's directives to the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directive {
+    /// The shell completes files where there is no candidate.
+    Default = 0,
+    /// It does not.
+    NoFiles = 4,
+    /// The candidates are extensions of files.
+    Extensions = 8,
+    /// The shell completes directories.
+    Directories = 16,
+}
+
+/// The extensions of manifests.
+const EXTENSIONS: &str = "json\nyaml\nyml\n";
+
+/// The lines that kubectl reads: `candidate` or `candidate TAB description`, and in the end
+/// `:directive`.
+pub(super) fn answer(words: &[OsString]) -> String {
+    let asked = Arc::new(Mutex::new(None));
+    let values = Arc::new(Values::of_line(words));
+    let mut command = tree::with_values(&values, &PathsBy::Shell(Arc::clone(&asked)));
+    let mut line = words.to_vec();
+    let typed = line.pop().unwrap_or_default();
+    line.retain(|word| !takes_value_behind_equals_only(&command, &word.to_string_lossy()));
+    line.insert(0, PROGRAM.into());
+    line.push(typed.clone());
+    let last = line.len() - 1;
+    let candidates = complete(&mut command, line, last, None).unwrap_or_default();
+    let wanted = asked.lock().ok().and_then(|asked| *asked);
+    let (mut lines, directive) = match wanted {
+        Some(WantedPath::Manifests) => (EXTENSIONS.to_owned(), Directive::Extensions),
+        Some(WantedPath::Directory) => (String::new(), Directive::Directories),
+        Some(WantedPath::File) => (String::new(), Directive::Default),
+        None => (
+            candidate_lines(&candidates, &typed.to_string_lossy()),
+            Directive::NoFiles,
+        ),
+    };
+    // Writing into memory does not fail.
+    let _ = writeln!(lines, ":{}", directive as u8);
+    lines
+}
+
+/// Whether the word is a flag that no value follows; clap's engine expects one behind each
+/// flag that may have a value, even if that can only stand behind `=`.
+fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
+    let Some(name) = word.strip_prefix("--") else {
+        return false;
+    };
+    command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(name) && argument.is_require_equals_set())
+        || command
+            .get_subcommands()
+            .any(|command| takes_value_behind_equals_only(command, word))
+}
+
+/// As kubectl does, flags are shown when one was begun, or when there is nothing else.
+fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
+    let is_flag = |candidate: &&CompletionCandidate| candidate.get_value().to_string_lossy().starts_with('-');
+    let others: Vec<_> = candidates
+        .iter()
+        .filter(|candidate| !is_flag(candidate))
+        .collect();
+    let shown = if others.is_empty() {
+        candidates.iter().collect()
+    } else {
+        others
+    };
+    // The shell completes only what stands behind the `=` of a flag.
+    let flag = match typed.split_once('=') {
+        Some((flag, _)) if flag.starts_with('-') => typed.get(..=flag.len()).unwrap_or_default(),
+        _ => "",
+    };
+    shown.into_iter().fold(String::new(), |mut lines, candidate| {
+        let value = candidate.get_value().to_string_lossy();
+        let _ = write!(lines, "{}", value.strip_prefix(flag).unwrap_or(&value));
+        let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        if let Some(help) = help.lines().next() {
+            let _ = write!(lines, "\t{}", help.replace('\t', " "));
+        }
+        lines.push('\n');
+        lines
+    })
+}

@@ -1,0 +1,162 @@
+//! Values that only a look can tell: sets and namespaces of the cluster, what the
+//! kubeconfig names.
+//!
+//! Somebody waits at a prompt: a look takes two seconds at most, and finds nothing where
+//! something is wrong. Nobody is asked to log in.
+
+use std::ffi::OsString;
+use std::slice;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+use clap_complete::engine::CompletionCandidate;
+use futures_util::future::join_all;
+
+use crate::applyset::parent::Reading;
+use crate::cli::{Cli, Shared};
+use crate::commands::opening::{self, Cluster};
+use crate::connection::{ConnectionOptions, KubeconfigNames, Login};
+use crate::discovery::{KindLookup, Resource};
+use crate::{observe, options};
+
+/// The longest that one look may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where values come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The parents of sets, as `SET` takes them.
+    Sets,
+    /// The namespaces of the cluster.
+    Namespaces,
+    /// The contexts of the kubeconfig.
+    Contexts,
+    /// Its clusters.
+    Clusters,
+    /// Its users.
+    Users,
+}
+
+/// The values that fit the flags of one line.
+#[derive(Debug)]
+pub(super) struct Values {
+    /// `None` where the line is too far from one that could be run.
+    shared: Option<Arc<Shared>>,
+}
+
+impl Values {
+    /// `words` are those behind the name of the program, the last of them unfinished.
+    pub(super) fn of_line(words: &[OsString]) -> Self {
+        // The last word may be the value of a flag, or half of a flag's name.
+        let finished = words.len().saturating_sub(1);
+        let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
+        Self {
+            shared: shared.map(Arc::new),
+        }
+    }
+
+    /// The values from a source; `typed` is what there is of the value so far.
+    pub(super) fn look_up(&self, source: Source, typed: &str) -> Vec<CompletionCandidate> {
+        let Some(shared) = self.shared.clone() else {
+            return Vec::new();
+        };
+        let typed = typed.to_owned();
+        in_time(move || match source {
+            Source::Sets => within_runtime(sets(&shared, &typed)),
+            Source::Namespaces => within_runtime(namespaces(&shared)),
+            Source::Contexts => named_by_kubeconfig(&shared, |names| names.contexts),
+            Source::Clusters => named_by_kubeconfig(&shared, |names| names.clusters),
+            Source::Users => named_by_kubeconfig(&shared, |names| names.users),
+        })
+        .unwrap_or_default()
+    }
+}
+
+/// The flags that say which cluster and namespace is meant, from a line that lacks much.
+fn shared_flags(words: &[OsString]) -> Option<Shared> {
+    let command = Cli::command().ignore_errors(true).no_binary_name(true);
+    let matches = command.try_get_matches_from(words).ok()?;
+    Shared::from_arg_matches(&matches).ok()
+}
+
+/// A look that is not over in time goes on alone until the process ends, which it does soon.
+fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(look()));
+    receiver.recv_timeout(PATIENCE).ok().flatten()
+}
+
+fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.ok()?.block_on(look)
+}
+
+fn named_by_kubeconfig(
+    shared: &Shared,
+    choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
+) -> Option<Vec<CompletionCandidate>> {
+    let names = options::connection(&shared.connection).ok()?.names().ok()?;
+    Some(choose(names).into_iter().map(CompletionCandidate::new).collect())
+}
+
+/// Whatever namespace is there so far: it is the one that is being typed.
+async fn namespaces(shared: &Shared) -> Option<Vec<CompletionCandidate>> {
+    let options = ConnectionOptions {
+        login: Login::Silent,
+        ..options::connection(&shared.connection).ok()?
+    };
+    let connection = options.connect().await.ok()?;
+    let names = observe::namespace_names(&connection.server).await.ok()?;
+    Some(names.into_iter().map(CompletionCandidate::new).collect())
+}
+
+/// A resource that is typed already (`cm/`) is the only one that is looked at, and stays as
+/// it is typed.
+async fn sets(shared: &Shared, typed: &str) -> Option<Vec<CompletionCandidate>> {
+    let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
+    let cluster = opening::discover(connection).await.ok()?;
+    if let Some((written, _)) = typed.split_once('/') {
+        let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
+            return None;
+        };
+        let kind = Arc::new(resource.clone());
+        return Some(sets_of_kind(&cluster, &kind, |name| format!("{written}/{name}")).await);
+    }
+    let kinds = opening::parent_kinds(&cluster, &mut Vec::new()).await;
+    let found = kinds
+        .iter()
+        .map(|kind| sets_of_kind(&cluster, kind, move |name| reference(kind, name, typed)));
+    Some(join_all(found).await.into_iter().flatten().collect())
+}
+
+/// One kind that cannot be listed hides no other.
+async fn sets_of_kind(
+    cluster: &Cluster,
+    kind: &Arc<Resource>,
+    reference: impl Fn(&str) -> String,
+) -> Vec<CompletionCandidate> {
+    let kinds = slice::from_ref(kind);
+    let found = observe::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
+    let candidates = found.unwrap_or_default().into_iter().map(|(identity, parent)| {
+        let candidate = CompletionCandidate::new(reference(&identity.name));
+        match parent.reading {
+            Reading::Parent(bookkeeping) => {
+                candidate.help(Some(format!("set of {}", bookkeeping.tooling).into()))
+            }
+            _ => candidate,
+        }
+    });
+    candidates.collect()
+}
+
+/// The shortest way to write the set, unless a longer one was begun.
+fn reference(kind: &Resource, name: &str, typed: &str) -> String {
+    let is_long = !typed.is_empty() && "secret/".starts_with(typed) && !name.starts_with(typed);
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Secret") if !is_long => name.to_owned(),
+        ("", _) => format!("{}/{name}", kind.singular),
+        (group, _) => format!("{}.{group}/{name}", kind.plural),
+    }
+}
