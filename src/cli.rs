@@ -45,6 +45,13 @@ pub enum Command {
     },
     /// Print the version of this program
     Version,
+    /// Write the pages of the manual into a directory
+    #[command(name = "__manual", hide = true)]
+    Manual {
+        /// The directory
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+    },
 }
 
 const APPLY_EXAMPLES: &str = "\

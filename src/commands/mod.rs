@@ -5,6 +5,7 @@
 mod apply;
 pub mod completion;
 mod list;
+mod manual;
 mod opening;
 mod rbac;
 mod run;
@@ -40,6 +41,7 @@ fn run_command(cli: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
+        Command::Manual { directory } => manual::write(directory),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
