@@ -24,11 +24,19 @@ advisories:
 quickstart:
     cargo run --example quickstart
 
-# Write the completion scripts anew
+# Write the completion scripts anew, after an update of clap_complete
 completions: build
     target/debug/kubectl-applyset completion bash > completions/kubectl-applyset.bash
     target/debug/kubectl-applyset completion zsh > completions/_kubectl-applyset
     target/debug/kubectl-applyset completion fish > completions/kubectl-applyset.fish
+
+# Make this machine's release archive and the manifest for krew: target/dist
+dist:
+    packaging/release dist
+
+# Build the last commit twice, in two places, and compare the archives
+reproducible:
+    packaging/release reproducible
 
 # Measure against kubectl and others on a throw-away control plane; --help tells the options
 bench *options:

@@ -8,6 +8,8 @@ mod changes_property;
 mod documentation;
 mod model;
 mod packaging;
+#[cfg(target_os = "linux")]
+mod release;
 mod suite;
 mod support;
 mod terminal;

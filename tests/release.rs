@@ -1,0 +1,187 @@
+//! The archives of a release, and what krew makes of them. They are made on Linux, with
+//! GNU tar and zip.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use controlplane::ControlPlane;
+use tempfile::TempDir;
+
+use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, succeed, text};
+
+/// The six platforms of a release, as Go names them.
+const PLATFORMS: [(&str, &str); 6] = [
+    ("darwin", "amd64"),
+    ("darwin", "arm64"),
+    ("linux", "amd64"),
+    ("linux", "arm64"),
+    ("windows", "amd64"),
+    ("windows", "arm64"),
+];
+const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// Makes the archives and the manifest for krew below this directory, as a release does, from
+/// this program and from stand-ins for those of other platforms.
+fn make_archives(directory: &Path, program: impl Fn(&Path)) {
+    for (os, arch) in PLATFORMS {
+        let part = directory.join("parts").join(format!("{os}-{arch}"));
+        fs::create_dir_all(&part).expect("a directory");
+        fs::write(part.join("sbom.cdx.json"), "{}").expect("a stand-in");
+        let file = part.join(program_on(os));
+        if (os, arch) == here() {
+            program(&file);
+        } else {
+            fs::write(&file, format!("of {os} on {arch}")).expect("a stand-in");
+        }
+    }
+    let mut release = Command::new("packaging/release");
+    release.arg("archives").current_dir(CHECKOUT);
+    release
+        .env("DIST", directory)
+        .env("SOURCE_DATE_EPOCH", "1700000000");
+    succeed(&mut release);
+}
+
+fn here() -> (&'static str, &'static str) {
+    let arch = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "amd64",
+    };
+    ("linux", arch)
+}
+
+fn program_on(os: &str) -> &'static str {
+    if os == "windows" {
+        "kubectl-applyset.exe"
+    } else {
+        "kubectl-applyset"
+    }
+}
+
+/// Builds krew and the validator of its index, in the versions of `controlplane/krew`, and
+/// returns the directory that they are in.
+fn krew() -> PathBuf {
+    let directory = scratch("krew");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
+        .arg(&directory)
+        .args(["krew", "validate-krew-manifest"].map(|tool| format!("sigs.k8s.io/krew/cmd/{tool}")))
+        .current_dir(Path::new(CHECKOUT).join("controlplane/krew"));
+    succeed(build.env("CGO_ENABLED", "0").env("GOWORK", "off"));
+    // As kubectl finds it.
+    fs::copy(directory.join("krew"), directory.join("kubectl-krew")).expect("krew was built");
+    directory
+}
+
+/// What krew has installed for somebody.
+struct Installation {
+    root: TempDir,
+    krew: PathBuf,
+}
+
+impl Installation {
+    /// Installs the plugin from the archive for a platform.
+    fn new(krew: &Path, release: &Path, (os, arch): (&str, &str)) -> Self {
+        let installation = Self {
+            root: tempfile::tempdir().expect("a directory"),
+            krew: krew.to_owned(),
+        };
+        let ending = if os == "windows" { "zip" } else { "tar.gz" };
+        let archive = release.join(format!("kubectl-applyset-{VERSION}-{os}-{arch}.{ending}"));
+        let manifest = release.join("applyset.yaml");
+        let mut install = installation.command(ControlPlane::shared().kubectl());
+        install
+            .args(["krew", "install"])
+            .arg(format!("--manifest={}", manifest.display()))
+            .arg(format!("--archive={}", archive.display()));
+        succeed(install.env("KREW_OS", os).env("KREW_ARCH", arch));
+        installation
+    }
+
+    /// A file of the archive.
+    fn file(&self, name: &str) -> PathBuf {
+        self.root.path().join("store/applyset").join(VERSION).join(name)
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let kubectl = ControlPlane::shared().kubectl().parent().expect("a directory");
+        let bin = self.root.path().join("bin");
+        let mut command = Command::new(program);
+        command
+            .env("HOME", self.root.path())
+            .env("KREW_ROOT", self.root.path())
+            .env("PATH", search_path_behind(&[&bin, &self.krew, kubectl]));
+        command
+    }
+
+    /// What kubectl prints.
+    fn kubectl(&self, arguments: &[&str]) -> String {
+        let mut kubectl = self.command(ControlPlane::shared().kubectl());
+        text(&succeed(kubectl.args(arguments)))
+    }
+}
+
+/// From the archive and the manifest of a release to a command and its completion, by krew.
+#[test]
+fn krew_installs_what_a_release_holds() {
+    let krew = krew();
+    let release = tempfile::tempdir().expect("a directory");
+    make_archives(release.path(), |file| {
+        fs::copy(PROGRAM, file).expect("the program");
+    });
+    let manifest = release.path().join("applyset.yaml");
+    // There is nothing to download before the release that this manifest is for.
+    let mut validate = Command::new(krew.join("validate-krew-manifest"));
+    succeed(validate.arg("-skip-install").arg("-manifest").arg(&manifest));
+
+    for (os, arch) in PLATFORMS.into_iter().filter(|platform| *platform != here()) {
+        let installation = Installation::new(&krew, release.path(), (os, arch));
+        let program = fs::read_to_string(installation.file(program_on(os)));
+        assert_eq!(program.expect("the stand-in"), format!("of {os} on {arch}"));
+    }
+
+    let installation = Installation::new(&krew, release.path(), here());
+    let version = installation.kubectl(&["applyset", "version"]);
+    assert_eq!(version, format!("kubectl-applyset {VERSION}\n"));
+    for file in ["LICENSE", "sbom.cdx.json", "completions/kubectl-applyset.bash"] {
+        assert!(installation.file(file).is_file(), "{file}");
+    }
+    // A page for the program and one for each command but `help`; a directive ends the list.
+    let commands = installation.kubectl(&["applyset", "__complete", ""]);
+    let pages = fs::read_dir(installation.file("man")).expect("pages").count();
+    assert_eq!(pages, commands.lines().count() - 1);
+
+    // What krew tells people to do after the installation.
+    let manifest = fs::read_to_string(manifest).expect("the manifest");
+    let copy = manifest.lines().find(|line| line.trim_start().starts_with("cp "));
+    let mut shell = installation.command(Path::new("sh"));
+    succeed(shell.args(["-c", copy.expect("a caveat")]));
+    let offered = installation.kubectl(&["__complete", "applyset", "vie"]);
+    assert!(offered.starts_with("view\t"), "{offered}");
+}
+
+/// Whoever packs the same files at another time gets the same archives.
+#[test]
+fn archives_of_the_same_files_are_the_same() {
+    let make = |umask: &str| {
+        let directory = tempfile::tempdir().expect("a directory");
+        make_archives(directory.path(), |file| {
+            let script = format!("#!/bin/sh\nexec '{PROGRAM}' \"$@\"\n");
+            fs::write(file, script).expect("a program");
+            succeed(Command::new("chmod").arg(umask).arg(file));
+        });
+        fs::read_to_string(directory.path().join("SHA256SUMS")).expect("checksums")
+    };
+    let (one, other) = (make("700"), make("777"));
+    assert_eq!(one.lines().count(), PLATFORMS.len());
+    assert_eq!(one, other);
+}
+
+/// A directory of this test's own under `target`.
+fn scratch(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&directory).expect("a directory under target");
+    directory
+}
