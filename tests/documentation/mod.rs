@@ -33,6 +33,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
     permissions: "docs/permissions.md",
     troubleshooting: "docs/troubleshooting.md",
