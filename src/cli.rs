@@ -35,6 +35,9 @@ pub enum Command {
     List(List),
     /// Show one set: its parent, its record, its members
     View(View),
+    /// Delete the members of a set in reverse order, and then the set
+    #[command(after_help = DELETE_EXAMPLES)]
+    Delete(Delete),
     /// Print the least rights with which a set can be applied from its manifests
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Rbac),
@@ -64,6 +67,14 @@ Examples:
 
   # The same with a ConfigMap as parent, from standard input
   kustomize build . | kubectl applyset apply configmap/web -n shop -f -";
+
+const DELETE_EXAMPLES: &str = "\
+Examples:
+  # What would go?
+  kubectl applyset delete web -n shop --dry-run=server
+
+  # Delete it without a question, as a script does
+  kubectl applyset delete web -n shop --yes";
 
 const RBAC_EXAMPLES: &str = "\
 Examples:
@@ -247,6 +258,37 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+}
+
+/// `delete`
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag as it is typed; `options` makes enums of them"
+)]
+pub struct Delete {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Delete volumes, parents of other sets, and namespaces and kinds with what others put
+    /// into them, too
+    #[arg(long)]
+    pub allow_data_loss: bool,
+    /// Delete a set that another tool manages
+    #[arg(long)]
+    pub take_over: bool,
+    /// Delete without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    /// End well where there is no such set
+    #[arg(long)]
+    pub ignore_not_found: bool,
+    /// Name under which the members were applied, where `apply` was given one
+    #[arg(long, value_name = "NAME")]
+    pub field_manager: Option<String>,
 }
 
 /// `rbac`

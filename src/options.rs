@@ -2,6 +2,8 @@
 //!
 //! Values that make no sense are refused here, before anything is read.
 
+mod delete;
+
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -65,6 +67,14 @@ pub enum TakeOver {
 }
 
 impl TakeOver {
+    fn new(take_over: bool, yes: bool) -> Self {
+        match (take_over, yes) {
+            (false, _) => Self::No,
+            (true, false) => Self::Asked,
+            (true, true) => Self::Confirmed,
+        }
+    }
+
     /// What is confirmed before anybody is asked.
     pub fn confirmation(self) -> Confirmation {
         match self {
@@ -115,12 +125,8 @@ impl ApplyOptions {
                 max_prune: apply.max_prune,
                 appliers,
             },
-            take_over: match (apply.take_over, apply.yes) {
-                (false, _) => TakeOver::No,
-                (true, false) => TakeOver::Asked,
-                (true, true) => TakeOver::Confirmed,
-            },
-            is_interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+            take_over: TakeOver::new(apply.take_over, apply.yes),
+            is_interactive: is_interactive(),
             writing: Writing {
                 field_manager,
                 former_manager: None,
@@ -129,16 +135,14 @@ impl ApplyOptions {
                 } else {
                     Conflicts::Reported
                 },
-                dry_run: match apply.dry_run {
-                    DryRunMode::None => DryRun::None,
-                    DryRunMode::Client => DryRun::Client,
-                    DryRunMode::Server => DryRun::Server,
-                },
+                dry_run: dry_run(apply.dry_run),
                 concurrency: usize::from(shared.concurrency),
             },
         })
     }
 }
+
+pub use delete::{Absence, DeleteOptions};
 
 /// Options of `rbac`, apart from the shared ones.
 #[derive(Debug)]
@@ -270,6 +274,19 @@ fn quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
         rest = behind.strip_prefix('"')?;
         entry.push('"');
     }
+}
+
+fn dry_run(mode: DryRunMode) -> DryRun {
+    match mode {
+        DryRunMode::None => DryRun::None,
+        DryRunMode::Client => DryRun::Client,
+        DryRunMode::Server => DryRun::Server,
+    }
+}
+
+/// Whether there is a terminal to ask questions at.
+fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn recursion(flags: &ManifestFlags) -> Recursion {

@@ -4,6 +4,8 @@
 //! (`UpgradeManagedFieldsPatch`): what client-side apply owns is moved to the manager of
 //! server-side apply, so that a field that leaves the manifest leaves the object, too.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 /// The field manager of `kubectl apply` without `--server-side`.
@@ -18,6 +20,22 @@ pub fn has_client_side_apply(metadata: &Value) -> bool {
     entries(metadata)
         .iter()
         .any(|entry| is_client_side(entry) && has_more_than_last_applied(entry))
+}
+
+/// The field managers that own anything of the object outside of its metadata, its status
+/// excepted; each once, sorted.
+pub fn content_writers(metadata: &Value) -> Vec<String> {
+    let has_contents = |entry: &&Value| {
+        let fields = entry["fieldsV1"].as_object();
+        is_whole_object(entry)
+            && fields.is_some_and(|fields| fields.keys().any(|field| field != "f:metadata"))
+    };
+    let writers = entries(metadata)
+        .iter()
+        .filter(has_contents)
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
+    let writers: BTreeSet<String> = writers.collect();
+    writers.into_iter().collect()
 }
 
 /// A JSON patch that moves to `manager` what client-side apply owns, and what `former` has

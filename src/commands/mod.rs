@@ -4,6 +4,7 @@
 
 mod apply;
 pub mod completion;
+mod delete;
 mod list;
 mod manual;
 mod opening;
@@ -42,6 +43,7 @@ fn run_command(cli: &Cli) -> Exit {
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
         Command::Manual { directory } => manual::write(directory),
+        Command::Delete(arguments) => within_runtime(delete::run(arguments, &cli.shared)),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),

@@ -156,7 +156,7 @@ fn left_behind(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>
 /// Members whose parent is gone may be of any kind and in any namespace: the record that
 /// told of them is gone, too. Extends the places by all where some are, and answers with
 /// the resources that could not be looked at.
-async fn widen_to_everything(
+pub(super) async fn widen_to_everything(
     cluster: &Cluster,
     opened: &OpenedSet,
     survey: &mut Survey,
@@ -264,7 +264,7 @@ fn check_custom_parent(
     })
 }
 
-fn vanished(kind: &GroupKind) -> String {
+pub(super) fn vanished(kind: &GroupKind) -> String {
     format!("the server has no kind {kind} any more; it leaves the set's record")
 }
 
@@ -296,7 +296,7 @@ async fn read_definitions(
 }
 
 /// Lists the members, and compares each with its manifest while its page is at hand.
-async fn read_members(
+pub(super) async fn read_members(
     server: &ApiServer,
     opened: &OpenedSet,
     desired: &Desired,

@@ -51,7 +51,7 @@ async fn view(
     Ok(ViewDocument::new(&sets[0], &cluster.discovery, warnings))
 }
 
-fn no_such_set(opened: &OpenedSet) -> Error {
+pub(super) fn no_such_set(opened: &OpenedSet) -> Error {
     Error::Usage {
         message: format!("there is no set {}", opened.set.parent),
         hint: "`kubectl applyset list -A` shows all sets; -n says in which namespace to look".to_owned(),

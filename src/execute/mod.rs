@@ -5,6 +5,7 @@
 //! what happens is told as events.
 
 mod conflict;
+mod deletion;
 mod establish;
 mod interrupt;
 mod member;
@@ -19,6 +20,7 @@ mod wave;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub use deletion::{SetDeletion, parent_managers};
 pub use interrupt::{Interrupt, Wish};
 use member::MemberReply;
 use pace::Pace;

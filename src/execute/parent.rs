@@ -14,8 +14,8 @@ use super::establish::await_kind;
 use super::member::{APPLY_PATCH, written};
 use super::{Conflicts, DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
-use crate::applyset::TOOLING_ANNOTATION;
-use crate::applyset::parent::labels;
+use crate::applyset::parent::{is_bookkeeping_key, labels};
+use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
@@ -80,6 +80,18 @@ pub(super) enum Written {
     /// Somebody else was faster: changed, created or deleted it.
     Overtaken,
 }
+
+/// What became of a parent that was to lose its bookkeeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forgotten {
+    /// It has lost it.
+    Done,
+    /// Somebody else has changed or deleted it meanwhile.
+    Overtaken,
+}
+
+/// Body of a patch in which `null` removes a field.
+const MERGE_PATCH: &str = "application/merge-patch+json";
 
 impl ParentWriting<'_> {
     /// Applies the parent's own manifest, where it is among the manifests: its data, and
@@ -180,6 +192,39 @@ impl ParentWriting<'_> {
         }
         self.write_record(&written(&reply)?.metadata.resource_version, target)
             .await
+    }
+
+    /// Takes all bookkeeping off a parent that has this resourceVersion, and leaves the
+    /// rest of it as it is.
+    pub(super) async fn forget(&self, parent: &ParentObject) -> Result<Forgotten, ApiError> {
+        let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
+            keys.map(|key| (key.to_owned(), Value::Null))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let annotations = parent.annotations.keys().map(String::as_str);
+        let patch = json!({"metadata": {
+            "uid": parent.uid,
+            "resourceVersion": parent.resource_version,
+            "labels": removed(&mut [ID_LABEL].into_iter()),
+            "annotations": removed(&mut annotations.filter(|key| is_bookkeeping_key(key))),
+        }});
+        let identity = &self.set.parent;
+        let path = self
+            .resource
+            .path(identity.namespace.as_deref(), Some(&identity.name));
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&[("fieldManager", PARENT_FIELD_MANAGER)])),
+            accept: METADATA.to_owned(),
+            content_type: Some(MERGE_PATCH),
+            body: Bytes::from(patch.to_string()),
+        };
+        match self.server.send(call).await {
+            Ok(_) => Ok(Forgotten::Done),
+            Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(Forgotten::Overtaken),
+            Err(error) => Err(error),
+        }
     }
 
     fn bare_parent(&self) -> Value {

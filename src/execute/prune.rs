@@ -40,7 +40,7 @@ impl Deleting<'_> {
         }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
-            match self.server.send(self.deletion(&current)).await {
+            match self.server.send(deletion(&current, self.dry_run)).await {
                 Ok(_) => return outcome(self.done, String::new(), None),
                 Err(error) if is_gone(&error) => {
                     return outcome(self.done, "it was gone already".to_owned(), None);
@@ -73,31 +73,6 @@ impl Deleting<'_> {
         )
     }
 
-    fn deletion(&self, live: &Live) -> Call {
-        let path = live
-            .resource
-            .path(live.key.namespace.as_deref(), Some(&live.key.name));
-        // A DELETE that has a body ignores its query, so this cannot be a parameter.
-        let dry_run: &[&str] = match self.dry_run {
-            DryRun::Server => &["All"],
-            DryRun::None | DryRun::Client => &[],
-        };
-        let options = json!({
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": "Background",
-            "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
-            "dryRun": dry_run,
-        });
-        Call {
-            method: Method::DELETE,
-            path,
-            accept: METADATA.to_owned(),
-            content_type: Some("application/json"),
-            body: Bytes::from(options.to_string()),
-        }
-    }
-
     async fn read_again(&self, live: &Live) -> Result<Option<Live>, ApiError> {
         let path = live
             .resource
@@ -112,10 +87,36 @@ impl Deleting<'_> {
     }
 }
 
+/// The request that deletes the very object that was read, and no other of its name.
+pub(super) fn deletion(live: &Live, dry_run: DryRun) -> Call {
+    let path = live
+        .resource
+        .path(live.key.namespace.as_deref(), Some(&live.key.name));
+    // A DELETE that has a body ignores its query, so this cannot be a parameter.
+    let dry_run: &[&str] = match dry_run {
+        DryRun::Server => &["All"],
+        DryRun::None | DryRun::Client => &[],
+    };
+    let options = json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
+        "dryRun": dry_run,
+    });
+    Call {
+        method: Method::DELETE,
+        path,
+        accept: METADATA.to_owned(),
+        content_type: Some("application/json"),
+        body: Bytes::from(options.to_string()),
+    }
+}
+
 /// Whether the object is not there. A 404 that names no object is said of the path: the
 /// server does not serve the version any more that the object was read in, and the object
 /// may well be there.
-fn is_gone(error: &ApiError) -> bool {
+pub(super) fn is_gone(error: &ApiError) -> bool {
     error.is(StatusCode::NOT_FOUND)
         && error
             .status()

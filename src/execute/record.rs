@@ -24,7 +24,7 @@ use crate::plan::{self, Standing};
 const ATTEMPTS: usize = 20;
 
 /// Told when another run works on the same set.
-const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
+pub(super) const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
 
 impl ParentWriting<'_> {
     /// Makes the parent, which was `current` when it was last read, record at least the
@@ -215,7 +215,7 @@ fn recorded(standing: &Standing) -> Record {
 }
 
 /// Whether the parent says already what is to be written on it.
-fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
+pub(super) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
     let Some(target) = target.as_object() else {
         return false;
     };

@@ -132,6 +132,33 @@ async fn read<T>(
     Ok(found)
 }
 
+/// Lists all places, `concurrency` at a time. A kind that is not served any more has no
+/// objects: its definition may have been deleted since discovery.
+pub async fn remaining(
+    server: &ApiServer,
+    places: &Places,
+    selector: &Selector,
+    concurrency: usize,
+) -> Result<Vec<Live>, (Place, ListError)> {
+    let mut lists = stream::iter(&places.resources)
+        .map(|resource| {
+            let of_resource = Places {
+                resources: vec![Arc::clone(resource)],
+                namespaces: places.namespaces.clone(),
+            };
+            async move { members(server, &of_resource, selector, concurrency, Live::of).await }
+        })
+        .buffer_unordered(concurrency);
+    let mut found = Vec::new();
+    while let Some(listed) = lists.next().await {
+        match listed {
+            Err((_, error)) if error.is_not_served() => {}
+            listed => found.extend(listed?),
+        }
+    }
+    Ok(found)
+}
+
 /// Lists each of `resources` over all namespaces of the cluster. What cannot be listed is
 /// named in the second part of the answer, by its plural.
 pub async fn everywhere(

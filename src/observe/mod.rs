@@ -17,10 +17,11 @@ pub use contents::{Contents, contents};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};
-pub use members::{Place, Places, Reach, everywhere, members};
+pub use members::{Place, Places, Reach, everywhere, members, remaining};
 pub use namespaces::{NamespaceState, namespace_names, namespaces};
 pub(crate) use parent::METADATA;
 pub use parent::{
-    DefinitionLabels, ParentObject, custom_parent_kinds, definition, definition_labels, parent, parents,
+    DefinitionLabels, ParentObject, WholeParent, custom_parent_kinds, definition, definition_labels, parent,
+    parents, whole_parent,
 };
 pub use rights::missing_rights;

@@ -8,12 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
-use super::{NamespaceState, Place, Presence};
+use super::{Live, NamespaceState, Place, Presence};
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
 use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::discovery::{Origin, Resource, Scope};
 use crate::identity::GroupKind;
+use crate::ownership;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -63,6 +64,45 @@ pub async fn parent(
         return Ok(None);
     };
     Ok(Some(ParentObject::new(identity, fields)))
+}
+
+/// The parent with everything that tells whether it is anything besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeParent {
+    /// Its bookkeeping.
+    pub object: ParentObject,
+    /// The same as an object like others.
+    pub live: Live,
+    /// Field managers that own anything of it outside of its metadata.
+    pub content_writers: Vec<String>,
+}
+
+/// Reads the parent with everything that decides what becomes of it when its set is
+/// deleted; `None` where there is none.
+pub async fn whole_parent(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<WholeParent>, ApiError> {
+    let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
+    let reply = match server.get(&path, METADATA).await {
+        Ok(reply) => reply,
+        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let unreadable = |text: String| ApiError {
+        method: http::Method::GET,
+        path: path.clone(),
+        kind: Box::new(ApiErrorKind::Unreadable(text)),
+    };
+    let object: Value = serde_json::from_slice(&reply.body).map_err(|error| unreadable(error.to_string()))?;
+    let fields = Fields::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
+    let live = Live::of(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
+    Ok(Some(WholeParent {
+        object: ParentObject::new(identity, fields),
+        live,
+        content_writers: ownership::content_writers(&object["metadata"]),
+    }))
 }
 
 /// Reads the CRD of a custom resource as a whole; `None` where there is none, or where

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DataLoss, Observed, Plan, Policy, Refusal, Skip, SkipReason};
+use super::{DataLoss, Observed, Plan, Policy, Pruning, Refusal, Set, Skip, SkipReason};
 use crate::desired::Desired;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Contents, Live};
@@ -52,15 +52,9 @@ fn is_made_by_itself(live: &Live, counted: &BTreeSet<&str>, services: &BTreeSet<
 /// Leaves containers alone in which something is kept, whatever else is allowed: what is
 /// told to be kept must not go with what it lives in.
 pub(super) fn keep_holders(prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
-    let is_kept = |skip: &&Skip| {
-        !matches!(
-            skip.reason,
-            SkipReason::Terminating { .. } | SkipReason::PruningDisabled
-        )
-    };
     let kept: Vec<ObjectKey> = skips
         .iter()
-        .filter(is_kept)
+        .filter(|skip| skip.is_kept())
         .map(|skip| skip.live.key.clone())
         .collect();
     let (holders, prunes): (Vec<Live>, Vec<Live>) = prunes
@@ -84,13 +78,20 @@ fn is_inside(key: &ObjectKey, live: &Live) -> bool {
 }
 
 /// Refuses prunes that would take along what the set does not prune by itself.
-pub(super) fn refusals(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Refusal> {
-    let pruned: BTreeSet<&str> = plan
-        .prunes
-        .iter()
-        .flatten()
-        .map(|live| live.uid.as_str())
-        .collect();
+pub(super) fn refusals(
+    plan: &Plan,
+    set: &Set,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> Vec<Refusal> {
+    let prunes = plan.prunes.iter().flatten();
+    // The parent of a set that goes as a whole goes before what it lives in.
+    let parent = set
+        .parent_uid
+        .as_deref()
+        .filter(|_| policy.pruning == Pruning::WholeSet);
+    let pruned: BTreeSet<&str> = prunes.map(|live| live.uid.as_str()).chain(parent).collect();
     let mut refusals = Vec::new();
     for live in plan.prunes.iter().flatten() {
         let wanted = wanted_inside(live, desired);

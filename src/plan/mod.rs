@@ -5,6 +5,7 @@
 //! a table of cases. Carrying a plan out is the business of `execute`.
 
 mod contents;
+mod fate;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod overlap;
@@ -18,10 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use overlap::places_of_newcomers;
-pub use parent::{Confirmation, ParentPolicy, Standing, judge};
+pub use parent::{Confirmation, ParentPolicy, Standing, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
-pub use prune::{Judgement, SkipReason, judge as judge_candidate};
+pub use prune::{Judgement, SkipReason, is_home_of, judge as judge_candidate};
 pub use refusal::Refusal;
 pub use waves::Wave;
 
@@ -59,6 +61,8 @@ pub enum Pruning {
     Enabled,
     /// It stays, and stays recorded.
     Disabled,
+    /// It is deleted, and so are the parent and what it lives in: nothing is wanted any more.
+    WholeSet,
 }
 
 /// What no manifests at all mean.
@@ -194,6 +198,17 @@ pub struct Skip {
     pub reason: SkipReason,
 }
 
+impl Skip {
+    /// Whether it is there to stay: not on its way out already, and not left alone only
+    /// because nothing is pruned.
+    pub fn is_kept(&self) -> bool {
+        !matches!(
+            self.reason,
+            SkipReason::Terminating { .. } | SkipReason::PruningDisabled
+        )
+    }
+}
+
 impl Plan {
     /// How many members are applied.
     pub fn applies(&self) -> usize {
@@ -221,6 +236,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let wanted = desired.record(&set.parent);
     let (prunes, skips) = candidates(set, desired, observed, policy);
     let (prunes, skips) = contents::keep_holders(prunes, skips);
+    let (prunes, skips) = fate::keep_home(set, prunes, skips);
 
     let mut record_after = wanted.clone();
     for skip in &skips {
@@ -386,7 +402,7 @@ fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, poli
     if policy.stealing == Stealing::Refused {
         refusals.extend(overlap::refusals(desired, observed));
     }
-    refusals.extend(contents::refusals(plan, desired, observed, policy));
+    refusals.extend(contents::refusals(plan, set, desired, observed, policy));
     if let Some(limit) = policy.max_prune
         && plan.deletions() > limit
     {

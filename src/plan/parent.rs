@@ -57,10 +57,22 @@ pub fn judge(
     let Some(found) = found else {
         return Ok(Standing::New);
     };
-    let parent = || set.parent.clone();
     if found.presence == Presence::Terminating {
-        return Err(vec![Refusal::ParentTerminating { parent: parent() }]);
+        return Err(vec![Refusal::ParentTerminating {
+            parent: set.parent.clone(),
+        }]);
     }
+    judge_for_deletion(set, found, policy)
+}
+
+/// The same for a run that deletes the set: that somebody is deleting the parent already
+/// does not stand against that, on the contrary.
+pub fn judge_for_deletion(
+    set: &Set,
+    found: &ParentObject,
+    policy: ParentPolicy,
+) -> Result<Standing, Vec<Refusal>> {
+    let parent = || set.parent.clone();
     let is_plain = set.parent.group_kind.group.is_empty();
     let may_take_over = policy.take_over == Confirmation::Given;
     let foreign = |tooling: &Tooling| !tooling.is_same_program(&set.tooling) && !may_take_over;

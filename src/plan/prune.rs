@@ -97,7 +97,7 @@ pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if let Some(mark) = &live.protection {
         return Judgement::Skip(SkipReason::Protected { mark: mark.clone() });
     }
-    if is_home_of(set, live) {
+    if policy.pruning != Pruning::WholeSet && is_home_of(set, live) {
         return Judgement::Skip(SkipReason::HoldsParent);
     }
     if !live
@@ -120,7 +120,7 @@ fn is_parent_of(set: &Set, owner: &OwnerReference) -> bool {
 
 /// Whether deleting the object would delete the set's parent: it is the parent's
 /// namespace, or the definition of its kind.
-fn is_home_of(set: &Set, live: &Live) -> bool {
+pub fn is_home_of(set: &Set, live: &Live) -> bool {
     let is_namespace = live.key.group_kind == GroupKind::new("", "Namespace");
     let is_home = is_namespace && Some(&live.key.name) == set.parent.namespace.as_ref();
     is_home || live.defines.as_ref() == Some(&set.parent.group_kind)
@@ -231,6 +231,16 @@ mod tests {
             reason(judge(&definition, &custom, &policy())),
             SkipReason::HoldsParent
         );
+    }
+
+    #[test]
+    fn what_the_parent_lives_in_goes_with_the_whole_set() {
+        let policy = Policy {
+            pruning: Pruning::WholeSet,
+            ..policy()
+        };
+        let home = live("Namespace", None, "shop");
+        assert_eq!(judge(&home, &set(), &policy), Judgement::Prune);
     }
 
     #[test]

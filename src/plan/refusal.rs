@@ -1,5 +1,6 @@
 //! Why a run is refused before its first write, and which flag would lift that.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::applyset::Tooling;
@@ -63,7 +64,7 @@ pub enum Refusal {
         parent: Option<ObjectKey>,
     },
     /// A namespace or kind would be pruned that holds what is not pruned.
-    #[error("{container} left the manifests, and would take along {}", losses(.lost, .unknown))]
+    #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
     HoldsOthers {
         /// The namespace, or the definition of the kind.
         container: ObjectKey,
@@ -81,14 +82,14 @@ pub enum Refusal {
         wanted: Vec<ObjectKey>,
     },
     /// A volume or a claim to one would be pruned.
-    #[error("{object} left the manifests, and its data would be lost with it")]
+    #[error("deleting {object} would lose its data")]
     PrunesStorage {
         /// The volume or claim.
         object: ObjectKey,
     },
     /// The parent of another set would be pruned.
     #[error(
-        "{object} left the manifests, and is the parent of a set, whose members nobody would find any more"
+        "deleting {object}, which is the parent of another set, would leave members that nobody finds any more"
     )]
     PrunesParent {
         /// The parent.
@@ -101,6 +102,14 @@ pub enum Refusal {
         objects: Vec<ObjectKey>,
         /// The limit.
         limit: usize,
+    },
+    /// A whole set would be deleted, and nobody has said that this is meant.
+    #[error("the set of {parent} would be deleted{}", with_objects(.objects))]
+    DeletesSet {
+        /// The parent.
+        parent: ObjectKey,
+        /// The members that would be deleted with it.
+        objects: Vec<ObjectKey>,
     },
     /// The parent cannot carry the record.
     #[error("the annotations of {parent} would take {size} bytes, and an object may have {limit}")]
@@ -122,7 +131,7 @@ impl Refusal {
                 "compare the parent with a backup; `kubectl get -o yaml` shows its labels and annotations".to_owned()
             }
             Self::OtherTooling { found, .. } => format!(
-                "go on with {0}, keep the set operable by it with --tooling {found}, or take it over for good with --take-over --yes",
+                "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {found}",
                 found.name
             ),
             Self::NotAParent { .. } => {
@@ -134,7 +143,7 @@ impl Refusal {
                 "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
             }
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
-                "put them back into the manifests, keep them with the annotation helm.sh/resource-policy: keep, or lose them with --allow-data-loss".to_owned()
+                "keep them with the annotation helm.sh/resource-policy: keep, or among the manifests of an apply, or lose them with --allow-data-loss".to_owned()
             }
             Self::HoldsWanted { .. } => {
                 "put it back into the manifests, or take these objects out of them, too".to_owned()
@@ -142,8 +151,33 @@ impl Refusal {
             Self::TooManyPrunes { objects, .. } => {
                 format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
             }
+            Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
         }
+    }
+
+    /// What a person is shown who is asked whether to go on: of many objects, how many of
+    /// each kind there are in which namespace.
+    pub fn question(&self) -> String {
+        let Self::DeletesSet { parent, objects } = self else {
+            return self.to_string();
+        };
+        let mut counts: BTreeMap<(Option<&String>, String), usize> = BTreeMap::new();
+        for key in objects {
+            *counts
+                .entry((key.namespace.as_ref(), key.group_kind.to_string()))
+                .or_default() += 1;
+        }
+        let lines = counts.into_iter().map(|((namespace, kind), count)| {
+            let place = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
+            format!("\n  {count} {kind}{place}")
+        });
+        let lines: String = lines.collect();
+        format!(
+            "the set of {parent} would be deleted with {}{}{lines}",
+            counted(objects.len(), "object"),
+            if objects.is_empty() { "" } else { ":" }
+        )
     }
 
     /// Whether `--allow-data-loss` lifts it, or a person who has read what will be lost.
@@ -175,6 +209,14 @@ fn other_set(parent: Option<&ObjectKey>, id: &str) -> String {
         Some(parent) => format!("the set of {parent}"),
         None => format!("another set, {id}, whose parent is gone or not yours to see"),
     }
+}
+
+fn with_objects(objects: &[ObjectKey]) -> String {
+    if objects.is_empty() {
+        return String::new();
+    }
+    let count = counted(objects.len(), "object");
+    format!(", and with it {count}: {}", Named(objects))
 }
 
 fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {

@@ -358,7 +358,7 @@ fn yaml<T: Serialize>(document: &T) -> String {
 /// Shows at a terminal what would happen, and asks whether to go on. Anything but yes is no.
 pub fn confirm(refusals: &[Refusal]) -> bool {
     for refusal in refusals {
-        print_message(human::Label::Warning, &refusal.to_string(), Colors::Off);
+        print_message(human::Label::Warning, &refusal.question(), Colors::Off);
     }
     ask(&mut io::stdin().lock(), &mut io::stderr().lock())
 }

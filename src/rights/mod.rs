@@ -13,7 +13,7 @@ mod rules;
 use std::fmt;
 
 pub use ever::{Past, needed_ever};
-pub use now::{Needed, needed_now};
+pub use now::{Needed, needed_now, needed_to_delete};
 pub use roles::{Subject, name, objects};
 pub use rules::{Rule, Rules};
 

@@ -70,6 +70,28 @@ pub fn needed_now(
     needed
 }
 
+/// Finds the rights for everything that deleting a set writes: `parent` is the parent with
+/// bookkeeping, where there is one.
+pub fn needed_to_delete(
+    set: &Set,
+    parent_resource: &Resource,
+    parent: Option<&ParentObject>,
+    plan: &Plan,
+) -> Needed {
+    let mut needed = Needed::default();
+    for live in plan.prunes.iter().flatten() {
+        needed.prune(live);
+    }
+    // Whether the parent goes or has to record what stays is known only in the end.
+    for verb in [Verb::Delete, Verb::Patch] {
+        if parent.is_some() {
+            let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
+            needed.rights.insert(right.named(&set.parent.name));
+        }
+    }
+    needed
+}
+
 impl Needed {
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;

@@ -25,6 +25,7 @@ mod pruning;
 mod record;
 mod refusals;
 mod rights;
+mod set_deletion;
 mod simultaneous;
 mod sources;
 mod vanished;

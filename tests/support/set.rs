@@ -102,6 +102,24 @@ impl Set {
             .run()
     }
 
+    /// Deletes the set as a script does, with more flags.
+    pub(crate) fn delete(&self, flags: &[&str]) -> Run {
+        self.delete_with(Program::new(), flags)
+    }
+
+    /// The same as somebody else, or through a proxy.
+    pub(crate) fn delete_with(&self, program: Program, flags: &[&str]) -> Run {
+        self.deletion(program)
+            .args(["-o", "json", "--yes"])
+            .args(flags)
+            .run()
+    }
+
+    /// `delete`, to be run.
+    pub(crate) fn deletion(&self, program: Program) -> Program {
+        program.args(["delete", &self.reference, "-n", &self.namespace])
+    }
+
     /// `apply` of a directory of files, to be run.
     pub(crate) fn command(&self, program: Program, files: &Files) -> Program {
         program

@@ -1,0 +1,283 @@
+//! `delete`: observe → plan with nothing desired → execute → report.
+
+use std::collections::BTreeSet;
+
+use super::opening::{self, Cluster, OpenedSet};
+use super::run::{Questions, Run};
+use super::situation::{self, Rules};
+use super::view::no_such_set;
+use crate::applyset::Tooling;
+use crate::applyset::parent::Reading;
+use crate::cli::{Delete, Shared};
+use crate::desired::Desired;
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Operation};
+use crate::execute::{DryRun, SetDeletion, parent_managers};
+use crate::observe::{self, Places, WholeParent};
+use crate::options::{self, Absence, DeleteOptions, TakeOver};
+use crate::plan::{
+    self, Confirmation, DataLoss, Observed, ParentFate, ParentPolicy, Plan, Policy, Pruning, Refusal,
+    Standing,
+};
+use crate::report::SetDocument;
+use crate::rights;
+
+/// Runs `delete`.
+pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Error> {
+    let options = DeleteOptions::new(arguments, shared)?;
+    let asks = if options.is_interactive {
+        Questions::Asked
+    } else {
+        Questions::Impossible
+    };
+    let mut run = Run::begin(
+        Operation::Delete,
+        opening::unopened(&options.set),
+        options::style(shared),
+        options.writing.dry_run,
+        asks,
+    );
+    let outcome = delete(&mut run, shared, &options).await;
+    run.finish(outcome)
+}
+
+/// What there is of the set.
+struct Found {
+    /// The parent, where it has bookkeeping.
+    parent: Option<WholeParent>,
+    places: Places,
+    observed: Observed,
+    policy: Policy,
+    warnings: Vec<String>,
+}
+
+/// Everything that was read and decided, before anything is deleted.
+struct Prepared {
+    cluster: Cluster,
+    opened: OpenedSet,
+    found: Found,
+    plan: Plan,
+}
+
+async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let prepared = tokio::select! {
+        prepared = prepare(run, shared, options) => prepared?,
+        // Nothing is written yet, so there is nothing to wait for.
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    let Some(prepared) = prepared else {
+        return Ok(Ending::Done);
+    };
+    let deletion = SetDeletion {
+        server: &prepared.cluster.server,
+        set: &prepared.opened.set,
+        parent_resource: &prepared.opened.resource,
+        parent: prepared.found.parent.as_ref(),
+        places: &prepared.found.places,
+        plan: &prepared.plan,
+        policy: &prepared.found.policy,
+        writing: &options.writing,
+        interrupt: &interrupt,
+    };
+    let reporter = &mut run.reporter;
+    let mut sink = |event| reporter.event(event);
+    let work = async {
+        Ok(match deletion.delete_members(&mut sink).await {
+            Ending::Done => deletion.finish(&mut sink).await,
+            stopped => stopped,
+        })
+    };
+    Run::until_insisted(&interrupt, work).await
+}
+
+/// `None` where there is no such set, and that is fine.
+async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Option<Prepared>, Error> {
+    let connection = opening::connect(shared).await?;
+    run.server = Some(connection.server.clone());
+    let cluster = opening::discover(connection).await?;
+    let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
+    run.set = SetDocument::from(&opened.set);
+    let mut policy = options.policy.clone();
+    let mut take_over = options.take_over.confirmation();
+    let mut confirmed = Confirmed::new(options);
+    let (found, plan) = loop {
+        let parent_policy = ParentPolicy { take_over };
+        let refusals = match read(&cluster, &mut opened, &policy, parent_policy, options).await {
+            Err(Error::Refused(refusals)) => refusals,
+            read => {
+                let Some(found) = read? else {
+                    return match options.absence {
+                        Absence::Fine => Ok(None),
+                        Absence::Wrong => Err(no_such_set(&opened)),
+                    };
+                };
+                let plan = plan::plan(&opened.set, &Desired::default(), &found.observed, &found.policy);
+                let unconfirmed = confirmed.refusal(&opened, &plan);
+                let refusals = unconfirmed.into_iter().chain(plan.refusals.iter().cloned());
+                let refusals: Vec<Refusal> = refusals.collect();
+                if refusals.is_empty() {
+                    break (found, plan);
+                }
+                if refusals.iter().all(is_lifted_by_a_person) {
+                    run.confirm(refusals).await?;
+                    policy.data_loss = DataLoss::Allowed;
+                    confirmed.note(&plan);
+                    // What a person confirms may have changed while they read: all is read again.
+                    continue;
+                }
+                refusals
+            }
+        };
+        if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
+            run.confirm(refusals).await?;
+            take_over = Confirmation::Given;
+        } else {
+            return Err(Error::Refused(refusals));
+        }
+    };
+    run.set = SetDocument::from(&opened.set);
+    run.warn(&found.warnings);
+    if options.writing.dry_run != DryRun::Client {
+        let parent = found.parent.as_ref().map(|parent| &parent.object);
+        let needed = rights::needed_to_delete(&opened.set, &opened.resource, parent, &plan);
+        let missing = observe::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
+        if !missing.is_empty() {
+            return Err(Error::MissingRights(missing));
+        }
+    }
+    Ok(Some(Prepared {
+        cluster,
+        opened,
+        found,
+        plan,
+    }))
+}
+
+fn is_lifted_by_a_person(refusal: &Refusal) -> bool {
+    refusal.is_data_loss() || matches!(refusal, Refusal::DeletesSet { .. })
+}
+
+/// What the user has said may be deleted.
+enum Confirmed {
+    /// Everything, or it is only tried.
+    Everything,
+    /// These objects, by UID, once somebody was asked.
+    Objects(Option<BTreeSet<String>>),
+}
+
+impl Confirmed {
+    fn new(options: &DeleteOptions) -> Self {
+        let is_tried = options.writing.dry_run != DryRun::None;
+        if is_tried || options.confirmation == Confirmation::Given {
+            Self::Everything
+        } else {
+            Self::Objects(None)
+        }
+    }
+
+    fn refusal(&self, opened: &OpenedSet, plan: &Plan) -> Option<Refusal> {
+        let Self::Objects(shown) = self else { return None };
+        let mut planned = plan.prunes.iter().flatten();
+        if let Some(shown) = shown
+            && planned.all(|live| shown.contains(&live.uid))
+        {
+            return None;
+        }
+        let objects = plan.prunes.iter().flatten().map(|live| live.key.clone());
+        Some(Refusal::DeletesSet {
+            parent: opened.set.parent.clone(),
+            objects: objects.collect(),
+        })
+    }
+
+    fn note(&mut self, plan: &Plan) {
+        if let Self::Objects(shown) = self {
+            let uids = plan.prunes.iter().flatten().map(|live| live.uid.clone());
+            *shown = Some(uids.collect());
+        }
+    }
+}
+
+/// Reads what there is of the set; `None` where there is nothing. Refused where the parent
+/// may not be written.
+async fn read(
+    cluster: &Cluster,
+    opened: &mut OpenedSet,
+    policy: &Policy,
+    parent_policy: ParentPolicy,
+    options: &DeleteOptions,
+) -> Result<Option<Found>, Error> {
+    let server = &cluster.server;
+    let read = observe::whole_parent(server, &opened.resource, &opened.set.parent).await;
+    let object = read.map_err(|error| Error::Read {
+        what: format!("the set's parent {}", opened.set.parent),
+        error,
+    })?;
+    opened.set.parent_uid = object.as_ref().map(|object| object.live.uid.clone());
+    let (parent, fate) = match object {
+        None => (None, ParentFate::Goes),
+        Some(object) => {
+            let managers = parent_managers(&options.writing.field_manager);
+            let fate = plan::parent_fate(&opened.set, &object.live, &object.content_writers, &managers);
+            (Some(object), fate)
+        }
+    };
+    let is_bare = |object: &WholeParent| object.object.reading == Reading::NoBookkeeping;
+    let stays = parent.as_ref().is_some_and(is_bare) || fate != ParentFate::Goes;
+    let parent = parent.filter(|object| !is_bare(object));
+    let standing = match &parent {
+        None => Standing::New,
+        Some(parent) => plan::judge_for_deletion(&opened.set, &parent.object, parent_policy)?,
+    };
+    if let Standing::Recorded(bookkeeping) = &standing {
+        // A delete leaves whose the set is as it was.
+        opened.set.tooling = bookkeeping.tooling.clone();
+    }
+    let policy = Policy {
+        // What the parent lives in goes only where the parent goes before it.
+        pruning: if stays {
+            Pruning::Enabled
+        } else {
+            Pruning::WholeSet
+        },
+        ..policy.clone()
+    };
+    let nothing = Desired::default();
+    let mut survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
+    let mut warnings: Vec<String> = survey.vanished.iter().map(situation::vanished).collect();
+    let concurrency = options.writing.concurrency;
+    if standing == Standing::New {
+        let hidden = situation::widen_to_everything(cluster, opened, &mut survey, concurrency).await;
+        if !hidden.is_empty() {
+            let hidden = hidden.join(", ");
+            warnings.push(format!("nothing records this set's members, and there may be more among what could not be listed: {hidden}"));
+        }
+    }
+    let rules = Rules {
+        policy: &policy,
+        parent_policy,
+        field_manager: &options.writing.field_manager,
+        concurrency,
+    };
+    let (members, comparisons) =
+        situation::read_members(server, opened, &nothing, &survey.places, rules).await?;
+    if parent.is_none() && members.is_empty() {
+        return Ok(None);
+    }
+    let mut observed = Observed {
+        recorded: survey.recorded,
+        members,
+        comparisons,
+        ..Observed::default()
+    };
+    let containers = plan::containers(&opened.set, &nothing, &observed, &policy);
+    observed.contents = observe::contents(server, &cluster.discovery, &containers, concurrency).await;
+    Ok(Some(Found {
+        parent,
+        places: survey.places,
+        observed,
+        policy,
+        warnings,
+    }))
+}

@@ -1,0 +1,475 @@
+//! `delete`: a whole set goes, members first and the parent last; what is kept keeps its
+//! parent, and wherever a run ends, the next one goes on.
+
+use std::sync::{Arc, Mutex};
+
+use controlplane::{ControlPlane, Grant};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Fate, ID, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
+    custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
+    namespace_object, secret, service, with,
+};
+
+const KEEP: &str = "helm.sh/resource-policy";
+
+fn kept(object: Value) -> Value {
+    with(object, &json!({"metadata": {"annotations": {KEEP: "keep"}}}))
+}
+
+fn held(object: Value) -> Value {
+    with(object, &json!({"metadata": {"finalizers": ["example.com/held"]}}))
+}
+
+fn let_go(object: &Value) {
+    cluster().patch(object, &json!({"metadata": {"finalizers": null}}));
+    eventually("the object is gone", || {
+        cluster().live(object).is_none().then_some(())
+    });
+}
+
+/// Asserts that nothing is left of the set.
+#[track_caller]
+fn assert_gone(set: &Set) {
+    assert_eq!(cluster().members(&set.id), []);
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn members_go_in_reverse_order_and_the_parent_last() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let objects = [
+        config_map(&a, "one", "1"),
+        service(&b, "web", 80),
+        cluster_role(&fresh("role")),
+    ];
+    set.apply(&objects);
+    let bystander = config_map(&b, "bystander", "1");
+    let before = cluster().create(&bystander);
+    let proxy = Proxy::transparent();
+
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+
+    assert_gone(&set);
+    assert_eq!(cluster().live(&bystander), Some(before));
+    let everything = [objects.as_slice(), std::slice::from_ref(&set.parent)].concat();
+    assert_eq!(run.results("deleted"), identities(&everything));
+    assert_eq!(run.document()["summary"]["deleted"], 4);
+    let sent = proxy.sent();
+    let deletes: Vec<&str> = sent
+        .iter()
+        .filter(|sent| sent.method == Method::DELETE)
+        .map(|sent| sent.path.rsplit('/').nth(1).unwrap_or_default())
+        .collect();
+    assert_eq!((deletes[0], deletes[3]), ("services", "secrets"), "{deletes:?}");
+    assert_eq!(sent.iter().filter(|sent| sent.is_write()).count(), 4);
+}
+
+#[test]
+fn without_a_terminal_nothing_goes_before_it_is_confirmed() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    set.apply(&[secret(&home, "one"), secret(&home, "two")]);
+    let before = cluster().state(&[&home]);
+    let run = set.deletion(Program::new()).args(["-o", "json"]).run().expect(3);
+    for text in ["secret/one", "secret/two", "configmap/web", "--yes"] {
+        assert!(run.stderr.contains(text), "no {text:?} in\n{}", run.stderr);
+    }
+    assert_eq!(run.document()["error"]["exitCode"], 3);
+    for mode in ["client", "server"] {
+        let mode = format!("--dry-run={mode}");
+        let run = set
+            .deletion(Program::new())
+            .args(["-o", "json", &mode])
+            .run()
+            .expect(0);
+        assert_eq!(run.document()["summary"]["deleted"], 3);
+    }
+    assert_eq!(cluster().state(&[&home]), before);
+}
+
+#[test]
+fn a_set_that_is_not_there() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.delete(&[]).expect(2);
+    set.delete(&["--ignore-not-found"]).expect(0);
+    // An object of that name that is no parent.
+    let plain = cluster().create(&secret(&home, "web"));
+    set.delete(&[]).expect(2);
+    assert_eq!(set.live_parent(), Some(plain));
+}
+
+#[test]
+fn what_is_kept_keeps_its_parent_with_an_exact_record() {
+    let [a, b, c] = [namespace("a"), namespace("b"), namespace("c")];
+    let set = Set::secret(&a, "web");
+    let marked = kept(config_map(&b, "marked", "1"));
+    let owner = cluster().create(&config_map(&b, "owner", "1"));
+    let owned = with(
+        service(&b, "owned", 80),
+        &json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]},
+        ]}}),
+    );
+    let staying = [marked.clone(), owned];
+    let going = [secret(&c, "gone"), cluster_role(&fresh("role"))];
+    set.apply(&[staying.as_slice(), &going].concat());
+
+    let run = set.delete(&[]).expect(0);
+
+    assert_eq!(run.results("deleted"), identities(&going));
+    let skipped = [staying.as_slice(), std::slice::from_ref(&set.parent)].concat();
+    assert_eq!(run.results("skipped"), identities(&skipped));
+    assert_ne!(run.reason("marked"), "");
+    assert_ne!(run.reason("web"), "");
+    assert!(
+        run.warnings().iter().any(|warning| warning.contains("disband")),
+        "{}",
+        run.stderr
+    );
+    set.assert_holds(&staying);
+
+    cluster().patch(&marked, &json!({"metadata": {"annotations": {KEEP: null}}}));
+    cluster().patch(&staying[1], &json!({"metadata": {"ownerReferences": null}}));
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn what_a_controller_labelled_and_what_is_another_sets_stays() {
+    let home = namespace("home");
+    let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
+    set.apply(&[config_map(&home, "one", "1")]);
+    let theirs = config_map(&home, "theirs", "1");
+    other.apply(std::slice::from_ref(&theirs));
+    let copy = with(
+        config_map(&home, "copy", "1"),
+        &json!({"metadata": {"labels": {PART_OF: set.id}}}),
+    );
+    cluster().create(&copy);
+
+    let run = set.delete(&[]).expect(0);
+
+    assert_eq!(
+        run.results("deleted"),
+        identities([&config_map(&home, "one", "1")])
+    );
+    set.assert_holds(&[copy]);
+    other.assert_holds(&[theirs]);
+}
+
+#[test]
+fn what_would_be_lost_with_a_set_is_refused_until_allowed() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let claim = with(
+        named("v1", "PersistentVolumeClaim", Some(&home), "data"),
+        &json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    );
+    let inner = secret(&home, "inner");
+    set.apply(&[namespace_object(&away), claim.clone(), inner]);
+    Set::secret(&home, "inner")
+        .apply_with(&[config_map(&home, "of-inner", "1")], &["--take-over", "--yes"])
+        .expect(0);
+    cluster().create(&config_map(&away, "stranger", "1"));
+    let before = cluster().state(&[&home, &away]);
+    let run = set.delete(&[]).expect(3);
+    assert_eq!(run.errors().len(), 3, "{}", run.stderr);
+    assert_eq!(cluster().state(&[&home, &away]), before);
+
+    set.delete(&["--allow-data-loss"]).expect(0);
+    cluster().patch(&claim, &json!({"metadata": {"finalizers": null}}));
+    eventually("all is gone", || {
+        cluster().members(&set.id).is_empty().then_some(())
+    });
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn a_set_of_kubectl_is_deleted_only_when_asked_for_twice() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), kept(config_map(&home, "two", "1"))];
+    let theirs = ["-n", &home, "--prune", "--applyset=web"];
+    kubectl_apply(&objects, &theirs).expect(0);
+    let before = cluster().state(&[&home]);
+    for flags in [&["--yes"][..], &["--take-over"]] {
+        set.deletion(Program::new()).args(flags).run().expect(3);
+        assert_eq!(cluster().state(&[&home]), before);
+    }
+    set.delete(&["--take-over"]).expect(0);
+    set.assert_holds(&objects[1..]);
+    // It is still kubectl's, and kubectl goes on with it.
+    assert!(
+        set.annotation(TOOLING)
+            .expect("a tooling")
+            .starts_with("kubectl/")
+    );
+    kubectl_apply(&objects[1..], &theirs).expect(0);
+    cluster().patch(&objects[1], &json!({"metadata": {"annotations": {KEEP: null}}}));
+    set.delete(&["--take-over"]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn what_is_still_being_deleted_keeps_the_parent() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let slow = held(config_map(&b, "slow", "1"));
+    set.apply(&[slow.clone(), secret(&a, "fast")]);
+
+    let run = set.delete(&[]).expect(0);
+    assert_eq!(run.results("deleted"), identities([&slow, &secret(&a, "fast")]));
+    assert_eq!(run.results("skipped"), identities([&set.parent]));
+    assert!(
+        run.warnings()
+            .iter()
+            .any(|warning| warning.contains("example.com/held")),
+        "{}",
+        run.stderr
+    );
+    set.assert_records(std::slice::from_ref(&slow));
+
+    let again = set.delete(&[]).expect(0);
+    assert_eq!(again.results("skipped"), identities([&slow, &set.parent]));
+    let_go(&slow);
+    let last = set.delete(&[]).expect(0);
+    assert_eq!(last.results("deleted"), identities([&set.parent]));
+    assert_gone(&set);
+}
+
+#[test]
+fn a_parent_that_was_somebodys_object_loses_only_the_record() {
+    let home = namespace("home");
+    let [data, member] = [Set::secret(&home, "data"), Set::config_map(&home, "member")];
+    let outer = Set::secret(&home, "outer");
+    cluster().create(&secret(&home, "data"));
+    outer.apply(&[config_map(&home, "member", "1")]);
+    for set in [&data, &member] {
+        let object = config_map(&home, &fresh("one"), "1");
+        set.apply_with(std::slice::from_ref(&object), &["--take-over", "--yes"])
+            .expect(0);
+        let run = set.delete(&[]).expect(0);
+        assert_eq!(run.results("deleted"), identities([&object]));
+        assert_eq!(run.results("skipped"), identities([&set.parent]));
+        let live = set.live_parent().expect("the object");
+        let metadata = &live["metadata"];
+        assert_eq!(metadata["labels"].get(ID), None);
+        let annotations = metadata["annotations"].as_object();
+        assert!(
+            annotations.is_none_or(serde_json::Map::is_empty),
+            "{annotations:?}"
+        );
+        assert_ne!(live["data"], Value::Null);
+        set.delete(&[]).expect(2);
+    }
+    outer.assert_holds(&[config_map(&home, "member", "1")]);
+}
+
+#[test]
+fn a_parent_that_came_with_the_manifests_goes() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    set.apply(&[config_map(&home, "web", "1"), secret(&home, "one")]);
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn a_custom_parent_goes_before_the_definition_of_its_kind() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::custom(&group, None, &home);
+    let definition = definition(&group, "Cluster");
+    let member = config_map(&home, "one", "1");
+    set.apply(&[
+        definition.clone(),
+        custom_resource(&group, None, "web"),
+        member.clone(),
+    ]);
+    let run = set.delete(&[]).expect(0);
+    assert_eq!(
+        run.results("deleted"),
+        identities([&definition, &member, &set.parent])
+    );
+    eventually("the definition is gone", || {
+        cluster().live(&definition).is_none().then_some(())
+    });
+    assert_eq!(cluster().members(&set.id), []);
+}
+
+/// A set whose parent lives in a namespace of the set.
+fn in_its_own_namespace() -> (Set, Value, Vec<Value>) {
+    let home = fresh("home");
+    let own = namespace_object(&home);
+    let objects = vec![
+        own.clone(),
+        config_map(&home, "one", "1"),
+        service(&home, "web", 80),
+    ];
+    (Set::secret(&home, "web"), own, objects)
+}
+
+#[track_caller]
+fn assert_going(object: &Value) {
+    let live = cluster().live(object);
+    assert!(
+        live.is_none_or(|live| !live["metadata"]["deletionTimestamp"].is_null()),
+        "{object} is there to stay"
+    );
+}
+
+#[test]
+fn the_namespace_of_the_parent_goes_last() {
+    let (set, own, objects) = in_its_own_namespace();
+    set.apply(&objects);
+    set.delete(&[]).expect(0);
+    assert_eq!(set.live_parent(), None);
+    assert_going(&own);
+}
+
+#[test]
+fn the_namespace_of_the_parent_stays_with_what_is_kept() {
+    let away = namespace("away");
+    let (set, own, objects) = in_its_own_namespace();
+    let marked = kept(config_map(&away, "marked", "1"));
+    set.apply(&[objects.as_slice(), std::slice::from_ref(&marked)].concat());
+    set.delete(&[]).expect(0);
+    set.assert_holds(&[own, marked]);
+}
+
+#[test]
+fn a_run_that_was_killed_anywhere_is_made_good_by_the_next() {
+    for writes in 0.. {
+        let away = namespace("away");
+        let (set, own, mut objects) = in_its_own_namespace();
+        objects.push(secret(&away, "two"));
+        set.apply(&objects);
+        let proxy = Proxy::holding_after(writes);
+        let program = set
+            .deletion(Program::with_kubeconfig(&proxy.kubeconfig()))
+            .args(["--yes"]);
+        let fate = program.run_until_held(&proxy);
+        let mut unrecorded = set.unrecorded();
+        if set.live_parent().is_none() {
+            // The parent cannot outlive what it lives in.
+            unrecorded.retain(|member| !member.starts_with("Namespace"));
+        }
+        assert_eq!(unrecorded, Vec::<String>::new(), "after {writes} writes");
+        if fate == Fate::Finished {
+            assert!(writes >= 5, "only {writes} writes");
+            assert_going(&own);
+            return;
+        }
+        set.delete(&["--ignore-not-found"]).expect(0);
+        assert_going(&own);
+        assert_eq!(set.live_parent(), None);
+        assert_eq!(cluster().live(&secret(&away, "two")), None);
+    }
+}
+
+#[test]
+fn members_whose_parent_is_gone_are_found_and_deleted() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let objects = [config_map(&a, "one", "1"), service(&b, "two", 80)];
+    set.apply(&objects);
+    cluster().delete(&set.parent);
+    let run = set.delete(&[]).expect(0);
+    assert_eq!(run.results("deleted"), identities(&objects));
+    assert_gone(&set);
+}
+
+#[test]
+fn what_another_run_puts_into_the_set_meanwhile_is_recorded() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    for before_delete in ["configmaps/one", "secrets/web"] {
+        let set = Set::secret(&a, "web");
+        set.apply(&[config_map(&a, "one", "1"), config_map(&b, "two", "1")]);
+        let newcomer = with(
+            config_map(&b, &fresh("new"), "1"),
+            &json!({"metadata": {"labels": {PART_OF: set.id}}}),
+        );
+        let seen = Arc::new(Mutex::new(0));
+        let object = newcomer.clone();
+        let at = if before_delete == "secrets/web" { 2 } else { 0 };
+        let counter = Arc::clone(&seen);
+        let proxy = Proxy::gated(move |writes| {
+            if writes == at {
+                *counter.lock().expect("no panic") += 1;
+                cluster().apply_as("kubectl-applyset", &object);
+            }
+            Verdict::Forward
+        });
+        let run = set
+            .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+            .expect(0);
+        assert_eq!(*seen.lock().expect("no panic"), 1);
+        assert_eq!(set.members(), identities([&newcomer]), "{}", run.stderr);
+        assert_eq!(set.unrecorded(), Vec::<String>::new());
+        set.delete(&[]).expect(0);
+        assert_gone(&set);
+    }
+}
+
+#[test]
+fn what_may_not_be_deleted_stops_the_run_before_it_begins() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let rule =
+        |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
+    let as_user = |on_parent: &[&str]| {
+        let rules = [
+            rule("configmaps", &["get", "list", "delete"]),
+            rule("secrets", on_parent),
+        ];
+        let user = ControlPlane::shared()
+            .user(&[Grant::in_namespace(home.as_str(), rules)])
+            .expect("a user");
+        set.delete_with(Program::with_kubeconfig(&user.kubeconfig), &[])
+    };
+    let before = set.parent_version();
+    let run = as_user(&["get", "patch"]).expect(4);
+    assert!(
+        run.errors()
+            .iter()
+            .any(|line| line.contains("delete secrets/web")),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(set.parent_version(), before);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
+    as_user(&["get", "patch", "delete"]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects: Vec<Value> = (0..4)
+        .map(|index| config_map(&home, &format!("c{index}"), "1"))
+        .collect();
+    set.apply(&objects);
+    let proxy = Proxy::holding_after(1);
+    let running = set
+        .deletion(Program::with_kubeconfig(&proxy.kubeconfig()))
+        .args(["--yes", "--concurrency=1", "--request-timeout=1s"])
+        .start();
+    eventually("a write is held", || proxy.holds().then_some(()));
+    running.interrupt();
+    let run = running.finish().expect(130);
+    assert!(run.stdout.contains("configmap/c0 deleted"), "{}", run.stdout);
+    assert!(set.live_parent().is_some());
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
