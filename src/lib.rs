@@ -24,6 +24,7 @@ pub mod options;
 pub mod ownership;
 pub mod plan;
 pub mod protection;
+pub mod readiness;
 pub mod report;
 pub mod rights;
 pub mod wording;

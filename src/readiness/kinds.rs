@@ -1,0 +1,67 @@
+//! Readiness of built-in kinds that keep no Pods running.
+
+use super::{Object, Readiness};
+
+/// Its address is what others wait for; of the load balancer itself kstatus asks nothing.
+pub(super) fn service(object: Object) -> Readiness {
+    let is_balanced = object.text("/spec/type") == Some("LoadBalancer");
+    if is_balanced && object.text("/spec/clusterIP").is_none() {
+        return Readiness::in_progress("it has no address yet");
+    }
+    Readiness::current("it is there")
+}
+
+pub(super) fn claim(object: Object) -> Readiness {
+    match object.text("/status/phase") {
+        Some("Bound") => Readiness::current("it is bound"),
+        phase => Readiness::in_progress(format!("it is not bound, but {}", phase.unwrap_or("unknown"))),
+    }
+}
+
+/// A Job that runs is as its manifest wants it; how long it runs is its own business.
+pub(super) fn job(object: Object) -> Readiness {
+    let parallelism = object.number("/spec/parallelism").unwrap_or(1);
+    let wanted = object.number("/spec/completions").unwrap_or(parallelism);
+    let succeeded = object.count("/status/succeeded");
+    if let Some(failed) = object
+        .condition("Failed")
+        .filter(|failed| failed.status == "True")
+    {
+        return Readiness::failed(failed.to_string());
+    }
+    if object.has_condition("Complete") {
+        return Readiness::current(format!("{succeeded} of {wanted} completions have succeeded"));
+    }
+    if object.has_condition("Suspended") {
+        return Readiness::current("it is suspended");
+    }
+    if object.text("/status/startTime").is_none() {
+        return Readiness::in_progress("it has not started");
+    }
+    let active = object.count("/status/active");
+    Readiness::current(format!(
+        "it runs: {active} active, {succeeded} of {wanted} completions have succeeded"
+    ))
+}
+
+/// Its controller says nothing but which generation it has seen (`status.observedGeneration`
+/// is compared before), and how many disruptions that allows.
+pub(super) fn disruption_budget(_: Object) -> Readiness {
+    Readiness::current("its allowed disruptions have been computed")
+}
+
+pub(super) fn definition(object: Object) -> Readiness {
+    if let Some(names) = object
+        .condition("NamesAccepted")
+        .filter(|names| names.status == "False")
+    {
+        return Readiness::failed(names.to_string());
+    }
+    match object.condition("Established") {
+        Some(established) if established.status == "True" => Readiness::current("it is established"),
+        Some(established) if established.status == "False" && established.reason != "Installing" => {
+            Readiness::failed(established.to_string())
+        }
+        _ => Readiness::in_progress("it is not established yet"),
+    }
+}

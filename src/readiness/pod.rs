@@ -1,0 +1,68 @@
+//! Readiness of Pods, and what is wrong with one that is not ready.
+
+use serde_json::Value;
+
+use super::{Object, Readiness, State};
+
+pub(super) fn readiness(object: Object) -> Readiness {
+    match object.text("/status/phase") {
+        Some("Succeeded") => Readiness::current("it has completed"),
+        // kstatus calls that current, since it changes no more.
+        Some("Failed") => Readiness::failed(failure(object)),
+        Some("Running") if object.has_condition("Ready") => Readiness::current("it is ready"),
+        Some("Running") => match trouble(object.0) {
+            Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
+            Some(trouble) => Readiness::in_progress(trouble),
+            None => Readiness::in_progress("it runs and is not ready"),
+        },
+        // kstatus gives up on a Pod that fits on no node after 15 seconds. A cluster that
+        // grows takes minutes to add one.
+        Some("Pending") => {
+            Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
+        }
+        None => Readiness::in_progress("it has no phase yet"),
+        Some(phase) => Readiness::new(State::Unknown, format!("its phase is {phase}")),
+    }
+}
+
+/// What keeps a Pod from being ready: the first container that cannot be started, or why it
+/// fits on no node; `None` where nothing is known to be wrong.
+pub fn trouble(pod: &Value) -> Option<String> {
+    let pod = Object(pod);
+    let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let mut containers = statuses.into_iter().flat_map(|pointer| pod.array(pointer));
+    containers.find_map(waiting).or_else(|| {
+        let scheduled = pod.condition("PodScheduled")?;
+        let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
+        is_unschedulable.then(|| scheduled.to_string())
+    })
+}
+
+/// These are no trouble, but the way of every container.
+const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+
+fn waiting(container: &Value) -> Option<String> {
+    let waiting = Object(container).0.pointer("/state/waiting")?;
+    let text = |field: &str| waiting[field].as_str().unwrap_or_default();
+    let (reason, message) = (text("reason"), text("message"));
+    if reason.is_empty() || USUAL.contains(&reason) {
+        return None;
+    }
+    let name = container["name"].as_str().unwrap_or_default();
+    let colon = if message.is_empty() { "" } else { ": " };
+    Some(format!("container {name}: {reason}{colon}{message}"))
+}
+
+fn is_crash_looping(object: Object) -> bool {
+    let containers = object.array("/status/containerStatuses").iter();
+    let mut reasons = containers.map(|container| Object(container).text("/state/waiting/reason"));
+    reasons.any(|reason| reason == Some("CrashLoopBackOff"))
+}
+
+fn failure(object: Object) -> String {
+    match (object.text("/status/reason"), object.text("/status/message")) {
+        (None, None) => "it has failed".to_owned(),
+        (Some(only), None) | (None, Some(only)) => only.to_owned(),
+        (Some(reason), Some(message)) => format!("{reason}: {message}"),
+    }
+}

@@ -1,0 +1,139 @@
+//! Readiness of what keeps Pods running: Deployments, StatefulSets, DaemonSets, ReplicaSets.
+
+use super::{Object, Readiness, too_few};
+
+/// Without this, and with it, the deadline is none (apps/v1, `MaxInt32`).
+const NO_DEADLINE: i64 = i32::MAX as i64;
+
+pub(super) fn deployment(object: Object) -> Readiness {
+    let progressing = object.condition("Progressing");
+    if let Some(condition) = progressing.filter(|condition| condition.reason == "ProgressDeadlineExceeded") {
+        return Readiness::failed(condition.to_string());
+    }
+    let wanted = object.number("/spec/replicas").unwrap_or(1);
+    let replicas = object.count("/status/replicas");
+    let updated = object.count("/status/updatedReplicas");
+    let shortage = too_few(replicas, wanted, "replicas are there")
+        .or_else(|| too_few(updated, wanted, "replicas are of the latest revision"))
+        .or_else(|| surplus(replicas, wanted))
+        .or_else(|| {
+            too_few(
+                object.count("/status/availableReplicas"),
+                updated,
+                "replicas are available",
+            )
+        })
+        .or_else(|| {
+            too_few(
+                object.count("/status/readyReplicas"),
+                wanted,
+                "replicas are ready",
+            )
+        });
+    if let Some(shortage) = shortage {
+        return shortage;
+    }
+    // A controller without a deadline tells nothing of its progress.
+    let deadline = object
+        .number("/spec/progressDeadlineSeconds")
+        .unwrap_or(NO_DEADLINE);
+    let is_rolled_out = deadline == NO_DEADLINE
+        || progressing.is_some_and(|condition| {
+            condition.status == "True" && condition.reason == "NewReplicaSetAvailable"
+        });
+    if !is_rolled_out {
+        return Readiness::in_progress("its latest ReplicaSet is not available yet");
+    }
+    if !object.has_condition("Available") {
+        return Readiness::in_progress("it is not available yet");
+    }
+    Readiness::current(available(replicas))
+}
+
+pub(super) fn stateful_set(object: Object) -> Readiness {
+    if object.text("/spec/updateStrategy/type") == Some("OnDelete") {
+        return Readiness::current("its Pods are updated by whoever deletes them");
+    }
+    let wanted = object.number("/spec/replicas").unwrap_or(1);
+    let replicas = object.count("/status/replicas");
+    let updated = object.count("/status/updatedReplicas");
+    let shortage = too_few(replicas, wanted, "replicas are there")
+        .or_else(|| {
+            too_few(
+                object.count("/status/readyReplicas"),
+                wanted,
+                "replicas are ready",
+            )
+        })
+        .or_else(|| surplus(replicas, wanted));
+    if let Some(shortage) = shortage {
+        return shortage;
+    }
+    if let Some(partition) = object.number("/spec/updateStrategy/rollingUpdate/partition") {
+        let unfinished = too_few(updated, wanted - partition, "replicas are of the latest revision");
+        return unfinished.unwrap_or_else(|| Readiness::current(available(replicas)));
+    }
+    let current = object.count("/status/currentReplicas");
+    if let Some(shortage) = too_few(current, wanted, "replicas are of the current revision") {
+        return shortage;
+    }
+    if object.text("/status/currentRevision") != object.text("/status/updateRevision") {
+        return Readiness::in_progress("not all replicas are of the latest revision");
+    }
+    Readiness::current(available(replicas))
+}
+
+pub(super) fn daemon_set(object: Object) -> Readiness {
+    if object.number("/status/observedGeneration").is_none() {
+        return Readiness::in_progress("its controller has not seen it yet");
+    }
+    let Some(wanted) = object.number("/status/desiredNumberScheduled") else {
+        return Readiness::in_progress("on how many nodes it is to run is not known yet");
+    };
+    // kstatus waits here for what nobody but a person does.
+    let is_updated_by_hand = object.text("/spec/updateStrategy/type") == Some("OnDelete");
+    let counts = [
+        ("/status/currentNumberScheduled", "nodes run its Pod"),
+        ("/status/updatedNumberScheduled", "nodes run its latest revision"),
+        ("/status/numberAvailable", "nodes have its Pod available"),
+        ("/status/numberReady", "nodes have its Pod ready"),
+    ];
+    counts
+        .into_iter()
+        .filter(|(pointer, _)| !(is_updated_by_hand && pointer.ends_with("updatedNumberScheduled")))
+        .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
+        .unwrap_or_else(|| Readiness::current(format!("it runs on {wanted} nodes")))
+}
+
+pub(super) fn replica_set(object: Object) -> Readiness {
+    if let Some(failure) = object
+        .condition("ReplicaFailure")
+        .filter(|failure| failure.status == "True")
+    {
+        return Readiness::in_progress(failure.to_string());
+    }
+    let wanted = object.number("/spec/replicas").unwrap_or(1);
+    let replicas = object.count("/status/replicas");
+    let counts = [
+        ("/status/fullyLabeledReplicas", "replicas are fully labelled"),
+        ("/status/availableReplicas", "replicas are available"),
+        ("/status/readyReplicas", "replicas are ready"),
+    ];
+    counts
+        .into_iter()
+        .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
+        .or_else(|| surplus(replicas, wanted))
+        .unwrap_or_else(|| Readiness::current(available(replicas)))
+}
+
+fn surplus(replicas: i64, wanted: i64) -> Option<Readiness> {
+    let more = replicas - wanted;
+    (more > 0).then(|| Readiness::in_progress(format!("{more} old replicas are still there")))
+}
+
+fn available(replicas: i64) -> String {
+    match replicas {
+        1 => "1 replica is available".to_owned(),
+        replicas => format!("{replicas} replicas are available"),
+    }
+}
