@@ -327,6 +327,8 @@ pub enum OutputFormat {
     Yaml,
     /// Names alone, a line each.
     Name,
+    /// A table with more columns; of `list` and `view`.
+    Wide,
 }
 
 /// `--color`

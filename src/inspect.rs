@@ -7,12 +7,14 @@ use std::slice;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
 use crate::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::discovery::{Discovery, KindLookup, Origin, Resource, Scope};
 use crate::identity::GroupKind;
 use crate::observe::{Live, ParentObject, Place, Places, Presence, Reach};
+use crate::readiness::{Readiness, State, readiness};
 
 /// A set as it was found in the cluster.
 #[derive(Debug, Clone)]
@@ -27,6 +29,31 @@ pub struct FoundSet {
     pub members: Vec<Live>,
     /// Collections that may hold members, and that could not be read.
     pub unread: Vec<Place>,
+}
+
+/// What there is to say of one member besides its identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberState {
+    /// How far it has come.
+    pub readiness: Readiness,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<String>,
+}
+
+impl MemberState {
+    /// Judges a member by the whole object.
+    pub fn of(object: &Value, live: &Live) -> Self {
+        let mut readiness = readiness(object, &live.key.group_kind);
+        // A namespace tells in its conditions what it waits for.
+        if readiness.state == State::Terminating && !live.waits_for.is_empty() {
+            readiness.reason = format!("it is being deleted, and waits: {}", live.waits_for.join("; "));
+        }
+        let created = object.pointer("/metadata/creationTimestamp");
+        Self {
+            readiness,
+            created: created.and_then(Value::as_str).map(str::to_owned),
+        }
+    }
 }
 
 /// In what state a set is.

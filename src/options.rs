@@ -426,6 +426,7 @@ pub fn style(shared: &Shared) -> Style {
             Some(OutputFormat::Name) => Format::Names,
             Some(OutputFormat::Json) => Format::Json,
             Some(OutputFormat::Yaml) => Format::Yaml,
+            Some(OutputFormat::Wide) => Format::Wide,
         },
         loudness: match (shared.quiet, shared.verbose) {
             (true, _) => Loudness::Quiet,

@@ -65,7 +65,7 @@ async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Err
         let there_are = if are_all_seen { "there are" } else { "you can see" };
         report::note(&format!("{there_are} no sets{place}"), style);
     }
-    report::data(&document, style, report::list_table, |document| {
+    report::data(&document, style, report::list_text, |document| {
         document.sets.iter().map(SetListing::reference).collect()
     });
     Ok(())

@@ -13,7 +13,7 @@ mod run;
 mod situation;
 mod view;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
 use crate::{options, report};
 
@@ -27,6 +27,14 @@ pub fn run(cli: &Cli) -> Exit {
 }
 
 fn run_command(cli: &Cli) -> Exit {
+    if cli.shared.output == Some(OutputFormat::Wide) && !has_tables(&cli.command) {
+        let error = Error::Usage {
+            message: "-o wide is for `list` and `view`".to_owned(),
+            hint: "leave it out, or take -o json for everything there is to tell".to_owned(),
+        };
+        report::error(&error, options::style(&cli.shared).colors);
+        return error.exit();
+    }
     let outcome = match &cli.command {
         Command::Version => {
             report::text(concat!(
@@ -52,6 +60,11 @@ fn run_command(cli: &Cli) -> Exit {
         report::error(&error, options::style(&cli.shared).colors);
         error.exit()
     })
+}
+
+/// Whether the command prints tables, which can be wider.
+fn has_tables(command: &Command) -> bool {
+    matches!(command, Command::List(_) | Command::View(_))
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

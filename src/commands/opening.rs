@@ -190,17 +190,49 @@ pub(super) async fn find_visible_members(
         labels: PART_OF_LABEL.to_owned(),
         accept: observe::METADATA_LIST,
     };
+    find_members_by(cluster, sets, (&selector, &Live::of), concurrency, warnings).await;
+}
+
+/// How members are asked for, and reduced to what is kept of them.
+type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live>);
+
+/// The same for one set, with whole objects, each of which is shown to `see` before it is
+/// let go.
+pub(super) async fn find_whole_members(
+    cluster: &Cluster,
+    set: &mut FoundSet,
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+    see: impl Fn(&Value, &Live),
+) {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", set.id),
+        accept: observe::WHOLE_OBJECTS,
+    };
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(item, resource)?;
+        see(item, &live);
+        Some(live)
+    };
+    let sets = std::slice::from_mut(set);
+    find_members_by(cluster, sets, (&selector, &reduce), concurrency, warnings).await;
+}
+
+async fn find_members_by(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    (selector, reduce): Look<'_>,
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+) {
     let mut members = Vec::new();
     let mut unread = Vec::new();
     let mut rest = vec![inspect::places(sets, &cluster.discovery)];
     while !rest.is_empty() {
         let share = concurrency.div_ceil(rest.len());
-        let looks = rest.into_iter().map(|places| {
-            let selector = &selector;
-            async move {
-                let looked = observe::members(&cluster.server, &places, selector, share, Live::of).await;
-                (places, looked)
-            }
+        let looks = rest.into_iter().map(|places| async move {
+            let looked = observe::members(&cluster.server, &places, selector, share, reduce).await;
+            (places, looked)
         });
         let looked: Vec<_> = stream::iter(looks).buffer_unordered(concurrency).collect().await;
         rest = Vec::new();

@@ -1,10 +1,16 @@
 //! `view`: one set, its record and its members.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use super::opening::{self, OpenedSet};
 use crate::applyset::Tooling;
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
-use crate::inspect::FoundSet;
+use crate::inspect::{FoundSet, MemberState};
+use crate::observe::Live;
 use crate::options::{self, SetReference};
 use crate::report::{self, SetDocument, ViewDocument};
 
@@ -24,7 +30,7 @@ pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    report::data(&document, style, report::view_page, ViewDocument::member_names);
+    report::data(&document, style, report::view_text, ViewDocument::member_names);
     Ok(Exit::Done)
 }
 
@@ -44,11 +50,21 @@ async fn view(
     let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
         return Err(no_such_set(&opened));
     };
-    let mut sets = [FoundSet::new(opened.set.parent.clone(), &parent)];
+    let mut set = FoundSet::new(opened.set.parent.clone(), &parent);
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
-    opening::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
-    Ok(ViewDocument::new(&sets[0], &cluster.discovery, warnings))
+    let states = RefCell::new(BTreeMap::new());
+    let see = |object: &Value, live: &Live| {
+        let state = MemberState::of(object, live);
+        states.borrow_mut().insert(live.uid.clone(), state);
+    };
+    opening::find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
+    Ok(ViewDocument::new(
+        &set,
+        &cluster.discovery,
+        &states.into_inner(),
+        warnings,
+    ))
 }
 
 pub(super) fn no_such_set(opened: &OpenedSet) -> Error {

@@ -3,8 +3,10 @@
 //! Data goes to standard output, what is for people to standard error. All printing of
 //! the program is done here, and nothing is decided here.
 
+mod age;
 mod document;
 mod human;
+mod members;
 mod progress;
 mod sets;
 
@@ -47,6 +49,8 @@ pub struct Style {
 pub enum Format {
     /// Lines as kubectl prints them.
     Lines,
+    /// Tables with more columns.
+    Wide,
     /// Names, a line each.
     Names,
     /// One JSON document.
@@ -231,11 +235,12 @@ pub fn warning(text: &str, style: Style) {
 pub fn data<T: Serialize>(
     document: &T,
     style: Style,
-    lines: impl FnOnce(&T) -> String,
+    lines: impl FnOnce(&T, Width) -> String,
     names: impl FnOnce(&T) -> Vec<String>,
 ) {
     match style.format {
-        Format::Lines => print(&lines(document)),
+        Format::Lines => print(&lines(document, Width::Usual)),
+        Format::Wide => print(&lines(document, Width::Wide)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml => self::document(document, style),
     }
@@ -246,14 +251,14 @@ pub fn document<T: Serialize>(document: &T, style: Style) {
     match style.format {
         Format::Json => print_document(&json(document)),
         Format::Yaml => print_document(&yaml(document)),
-        Format::Lines | Format::Names => {}
+        Format::Lines | Format::Wide | Format::Names => {}
     }
 }
 
 /// Prints objects of the API for `kubectl apply`: YAML documents, or one JSON List.
 pub fn objects(objects: &[Value], style: Style) {
     match style.format {
-        Format::Lines | Format::Yaml => {
+        Format::Lines | Format::Wide | Format::Yaml => {
             for object in objects {
                 print("---");
                 print_document(&yaml(object));
@@ -307,14 +312,26 @@ fn heed(written: io::Result<()>) {
     }
 }
 
-/// The table of `list`.
-pub fn list_table(document: &ListDocument) -> String {
-    sets::table(document)
+/// How much a table shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// What fits a terminal.
+    Usual,
+    /// All there is.
+    Wide,
 }
 
-/// The page of `view`.
-pub fn view_page(document: &ViewDocument) -> String {
-    sets::page(document)
+/// The table of `list`.
+pub fn list_text(document: &ListDocument, width: Width) -> String {
+    sets::table(document, width)
+}
+
+/// The page of `view`, or the table of its members.
+pub fn view_text(document: &ViewDocument, width: Width) -> String {
+    match width {
+        Width::Usual => members::page(document),
+        Width::Wide => members::table(document),
+    }
 }
 
 fn print(line: &str) {

@@ -1,15 +1,18 @@
 //! What `list` and `view` print: documents for scripts, a table and a page for people.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::document::ErrorDocument;
-use super::{API_VERSION, SetDocument};
+use super::{API_VERSION, SetDocument, Width};
 use crate::applyset::parent::Reading;
 use crate::discovery::Discovery;
 use crate::error::Error;
 use crate::identity::GroupKind;
-use crate::inspect::{FoundSet, Sight, Status};
-use crate::observe::{Live, Presence};
+use crate::inspect::{FoundSet, MemberState, Sight, Status};
+use crate::observe::Live;
+use crate::readiness::State;
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
@@ -41,41 +44,46 @@ pub struct SetListing {
 pub struct ViewDocument {
     api_version: &'static str,
     #[serde(flatten)]
-    summary: SetSummary,
+    pub(super) summary: SetSummary,
     /// Null where nobody could look.
-    members: Option<Vec<ViewedMember>>,
+    pub(super) members: Option<Vec<ViewedMember>>,
     /// What is in doubt, and what could not be looked at.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
     #[serde(skip)]
-    sight: Sight,
+    pub(super) sight: Sight,
 }
 
 /// What `list` and `view` both say of a set.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SetSummary {
+pub(super) struct SetSummary {
     #[serde(flatten)]
-    set: SetDocument,
+    pub(super) set: SetDocument,
     /// Null where the record cannot be read.
-    group_kinds: Option<Vec<String>>,
+    pub(super) group_kinds: Option<Vec<String>>,
     /// Null where the record cannot be read.
-    namespaces: Option<Vec<String>>,
+    pub(super) namespaces: Option<Vec<String>>,
     /// Null where the set could not be looked at.
-    status: Option<Status>,
-    faults: Vec<String>,
+    pub(super) status: Option<Status>,
+    pub(super) faults: Vec<String>,
 }
 
 /// One member of `view`.
 #[derive(Debug, Serialize)]
-struct ViewedMember {
-    group: String,
+pub(super) struct ViewedMember {
+    pub(super) group: String,
     version: String,
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-    uid: String,
-    status: Presence,
+    pub(super) kind: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// The word of kstatus.
+    pub(super) status: State,
+    /// Why it is that.
+    pub(super) reason: String,
+    /// When it was made; null where that is not known.
+    pub(super) created: Option<String>,
 }
 
 impl ListDocument {
@@ -117,9 +125,17 @@ impl SetListing {
 
 impl ViewDocument {
     /// What `view` says of a set.
-    pub fn new(set: &FoundSet, discovery: &Discovery, warnings: Vec<String>) -> Self {
+    ///
+    /// `states` are those of its members, by UID.
+    pub fn new(
+        set: &FoundSet,
+        discovery: &Discovery,
+        states: &BTreeMap<String, MemberState>,
+        warnings: Vec<String>,
+    ) -> Self {
         let sight = set.sight(discovery);
-        let members = || set.members.iter().map(ViewedMember::new).collect();
+        let member = |live: &Live| ViewedMember::new(live, states.get(&live.uid));
+        let members = || set.members.iter().map(member).collect();
         Self {
             api_version: API_VERSION,
             summary: SetSummary::new(set, discovery),
@@ -183,7 +199,8 @@ impl SetSummary {
 }
 
 impl ViewedMember {
-    fn new(live: &Live) -> Self {
+    fn new(live: &Live, state: Option<&MemberState>) -> Self {
+        let readiness = state.map(|state| &state.readiness);
         Self {
             group: live.resource.group.clone(),
             version: live.resource.version.clone(),
@@ -191,19 +208,21 @@ impl ViewedMember {
             namespace: live.key.namespace.clone(),
             name: live.key.name.clone(),
             uid: live.uid.clone(),
-            status: live.presence,
+            status: readiness.map_or(State::Unknown, |readiness| readiness.state),
+            reason: readiness.map_or_else(String::new, |readiness| readiness.reason.clone()),
+            created: state.and_then(|state| state.created.clone()),
         }
     }
 
-    fn object_name(&self) -> String {
+    pub(super) fn object_name(&self) -> String {
         GroupKind::new(&self.group, &self.kind).object_name(&self.name)
     }
 }
 
 /// What people read where nobody knows.
-const UNKNOWN: &str = "?";
+pub(super) const UNKNOWN: &str = "?";
 
-fn status(status: Option<&Status>) -> &'static str {
+pub(super) fn status(status: Option<&Status>) -> &'static str {
     match status {
         Some(Status::Consistent) => "consistent",
         Some(Status::Unfinished) => "unfinished",
@@ -213,7 +232,7 @@ fn status(status: Option<&Status>) -> &'static str {
 }
 
 /// `3`, or `3+` where there may be more.
-fn member_count(members: Option<usize>, sight: Sight) -> String {
+pub(super) fn member_count(members: Option<usize>, sight: Sight) -> String {
     let more = if sight == Sight::Part { "+" } else { "" };
     members.map_or_else(|| UNKNOWN.to_owned(), |count| format!("{count}{more}"))
 }
@@ -227,87 +246,57 @@ pub(super) fn reference(set: &SetDocument) -> String {
     }
 }
 
-pub(super) fn table(document: &ListDocument) -> String {
-    let header = ["NAMESPACE", "SET", "MEMBERS", "STATUS", "TOOLING"].map(str::to_owned);
-    let rows = document.sets.iter().map(|listing| {
-        let SetSummary {
-            set, status: state, ..
-        } = &listing.summary;
-        [
-            set.namespace.clone().unwrap_or_default(),
-            reference(set),
-            member_count(listing.members, listing.sight),
-            status(state.as_ref()).to_owned(),
-            set.tooling.clone().unwrap_or_default(),
-        ]
-    });
-    columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+pub(super) fn table(document: &ListDocument, width: Width) -> String {
+    let mut header = vec!["NAMESPACE", "SET", "MEMBERS", "STATUS", "TOOLING"];
+    if width == Width::Wide {
+        header.extend(["KINDS", "NAMESPACES", "ID"]);
+    }
+    let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
+    rows.extend(document.sets.iter().map(|listing| row(listing, width)));
+    columns(&rows)
 }
 
-pub(super) fn page(document: &ViewDocument) -> String {
-    let ViewDocument { summary, .. } = document;
-    let members = document.members.as_deref();
-    let or_none = |list: Option<&Vec<String>>| match list {
-        None => UNKNOWN.to_owned(),
-        Some(list) if list.is_empty() => "none".to_owned(),
-        Some(list) => list.join(", "),
-    };
-    let home = summary.set.namespace.as_ref();
-    let fields = [
-        (
-            "Set",
-            reference(&summary.set)
-                + &home.map_or_else(String::new, |namespace| format!(" in namespace {namespace}")),
-        ),
-        ("Id", summary.set.id.clone().unwrap_or_default()),
-        ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
-        ("Kinds", or_none(summary.group_kinds.as_ref())),
-        ("Namespaces", or_none(summary.namespaces.as_ref())),
-        (
-            "Status",
-            std::iter::once(status(summary.status.as_ref()))
-                .chain(summary.faults.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join("; "),
-        ),
-        ("Members", member_count(members.map(<[_]>::len), document.sight)),
+fn row(listing: &SetListing, width: Width) -> Vec<String> {
+    let SetSummary {
+        set,
+        group_kinds,
+        namespaces,
+        status: state,
+        ..
+    } = &listing.summary;
+    let mut row = vec![
+        set.namespace.clone().unwrap_or_default(),
+        reference(set),
+        member_count(listing.members, listing.sight),
+        status(state.as_ref()).to_owned(),
+        set.tooling.clone().unwrap_or_default(),
     ];
-    let mut lines: Vec<String> = fields
-        .into_iter()
-        .map(|(name, value)| format!("{:<12}{value}", format!("{name}:")))
-        .collect();
-    for group in members
-        .unwrap_or_default()
-        .chunk_by(|one, other| one.namespace == other.namespace)
-    {
-        let place = group[0].namespace.as_ref();
-        lines.push(String::new());
-        lines.push(place.map_or_else(
-            || "cluster-scoped".to_owned(),
-            |namespace| format!("namespace {namespace}"),
-        ));
-        lines.extend(group.iter().map(|member| match member.status {
-            Presence::Present => format!("  {}", member.object_name()),
-            Presence::Terminating => format!("  {} (being deleted)", member.object_name()),
-        }));
+    if width == Width::Wide {
+        let list =
+            |list: Option<&Vec<String>>| list.map_or_else(|| UNKNOWN.to_owned(), |list| list.join(","));
+        row.extend([
+            list(group_kinds.as_ref()),
+            list(namespaces.as_ref()),
+            set.id.clone().unwrap_or_default(),
+        ]);
     }
-    lines.join("\n")
+    row
 }
 
 /// Left-aligned columns, three blanks apart, as kubectl prints tables.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
+pub(super) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
     let lines: Vec<String> = rows
         .iter()
         .map(|row| {
             let cells: Vec<String> = row
                 .iter()
-                .zip(widths)
+                .zip(&widths)
                 .map(|(cell, width)| format!("{cell:width$}"))
                 .collect();
             cells.join("   ").trim_end().to_owned()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     GROUP_KINDS, PART_OF, Program, Set, TOOLING, cluster, cluster_role, config_map, custom_resource,
-    definition, fresh, namespace, secret, service, with,
+    definition, deployment, fresh, kubectl_apply, named, namespace, secret, service, with,
 };
 
 /// The entries of a `list` for these sets, in the order of the list.
@@ -110,12 +110,14 @@ fn a_set_is_viewed_with_its_members() {
     assert_eq!(document["id"], *set.id);
     assert_eq!(document["status"], "consistent");
     assert_eq!(document["namespaces"], json!([a, b]));
-    let uid = |object: &Value| cluster().live(object).expect("it")["metadata"]["uid"].clone();
+    let of = |object: &Value, field: &str| cluster().live(object).expect("it")["metadata"][field].clone();
     let expected = json!([
         {"group": "", "version": "v1", "kind": "ConfigMap", "namespace": a, "name": "one",
-         "uid": uid(&objects[0]), "status": "Present"},
+         "uid": of(&objects[0], "uid"), "status": "Current", "reason": "it is there",
+         "created": of(&objects[0], "creationTimestamp")},
         {"group": "", "version": "v1", "kind": "Service", "namespace": b, "name": "two",
-         "uid": uid(&objects[1]), "status": "Present"},
+         "uid": of(&objects[1], "uid"), "status": "Current", "reason": "it is there",
+         "created": of(&objects[1], "creationTimestamp")},
     ]);
     assert_eq!(document["members"], expected);
 
@@ -123,7 +125,13 @@ fn a_set_is_viewed_with_its_members() {
         .args(["view", "secret/web", "-n", &a])
         .run()
         .expect(0);
-    for text in ["configmap/one", "service/two", &a, &b, &set.id] {
+    for text in [
+        "ConfigMap\n   └─ one   Current",
+        "Service\n   └─ two   Current",
+        &a,
+        &b,
+        &set.id,
+    ] {
         assert!(run.stdout.contains(text), "no {text:?} in\n{}", run.stdout);
     }
     let run = Program::new()
@@ -132,6 +140,114 @@ fn a_set_is_viewed_with_its_members() {
         .expect(0);
     assert_eq!(run.stdout, "configmap/one\nservice/two\n");
     assert_eq!(cluster().state(&[&a, &b]), before);
+}
+
+#[test]
+fn what_is_off_with_members_is_shown() {
+    let home = namespace("home");
+    let web = deployment(&home, "web", 2);
+    let going = with(
+        config_map(&home, "going", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    let job = with(
+        named("batch/v1", "Job", Some(&home), "job"),
+        &json!({"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}],
+        }}}}),
+    );
+    // A set of kubectl's is viewed like any other.
+    let flags = ["-n", &home, "--prune", "--applyset=web"];
+    kubectl_apply(&[web.clone(), going.clone(), job.clone()], &flags).expect(0);
+    cluster().delete(&going);
+    cluster().patch_status(
+        &web,
+        &json!({"replicas": 2, "observedGeneration": 1, "updatedReplicas": 1}),
+    );
+    let failed = json!([
+        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+    ]);
+    cluster().patch_status(
+        &job,
+        &json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
+    );
+    let before = cluster().state(&[&home]);
+
+    let view = |format: &[&str]| {
+        Program::new()
+            .args(["view", "web", "-n", &home])
+            .args(format)
+            .run()
+            .expect(0)
+    };
+    let document = view(&["-o", "json"]).document();
+    let members = document["members"].as_array().expect("members");
+    let told: Vec<_> = members
+        .iter()
+        .map(|member| {
+            (
+                member["name"].as_str(),
+                member["status"].as_str(),
+                member["reason"].as_str(),
+            )
+        })
+        .collect();
+    let waits = "it is being deleted, and waits: finalizer example.com/held";
+    assert_eq!(
+        told,
+        [
+            (Some("going"), Some("Terminating"), Some(waits)),
+            (
+                Some("web"),
+                Some("InProgress"),
+                Some("1 of 2 replicas are of the latest revision")
+            ),
+            (
+                Some("job"),
+                Some("Failed"),
+                Some("BackoffLimitExceeded: too often")
+            ),
+        ]
+    );
+    let page = view(&[]).stdout;
+    let of_members = "Members:    3 (1 InProgress, 1 Failed, 1 Terminating)";
+    assert!(page.lines().any(|line| line == of_members), "{page}");
+    let table = view(&["-o", "wide"]).stdout;
+    let row = |name: &str| {
+        table
+            .lines()
+            .find(|line| line.contains(name))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(row("NAMESPACE").ends_with("REASON"), "{table}");
+    assert!(
+        row("deployment.apps/web").ends_with("1 of 2 replicas are of the latest revision"),
+        "{table}"
+    );
+    assert_eq!(cluster().state(&[&home]), before);
+    cluster().patch(&going, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
+fn wide_tables_are_of_list_and_view_alone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let run = Program::new()
+        .args(["list", "-n", &home, "-o", "wide"])
+        .run()
+        .expect(0);
+    assert!(run.stdout.contains(&set.id), "{}", run.stdout);
+    let run = set
+        .deletion(Program::new())
+        .args(["--yes", "-o", "wide"])
+        .run()
+        .expect(2);
+    assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
 }
 
 #[test]

@@ -148,6 +148,18 @@ impl Cluster {
         )
     }
 
+    /// Merges a patch into the status of the object, as its controller does.
+    pub(crate) fn patch_status(&self, object: &Value, status: &Value) -> Value {
+        let target = format!("{}/status?fieldManager=tests", super::path_of(object));
+        let patch = serde_json::json!({"status": status});
+        self.write(
+            &Method::PATCH,
+            &target,
+            "application/merge-patch+json",
+            Some(&patch),
+        )
+    }
+
     /// Server-side apply under another field manager.
     pub(crate) fn apply_as(&self, manager: &str, object: &Value) -> Value {
         let path = format!("{}?fieldManager={manager}&force=true", super::path_of(object));

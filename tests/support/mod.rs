@@ -23,8 +23,8 @@ pub(crate) use cluster::{Cluster, Member, cluster, namespace};
 pub(crate) use files::Files;
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
-    cluster_role, config_map, custom_resource, definition, identities, named, namespace_object, path_of,
-    secret, service, with,
+    cluster_role, config_map, custom_resource, definition, deployment, identities, named, namespace_object,
+    path_of, secret, service, with,
 };
 pub(crate) use program::{Fate, Program, Run};
 pub(crate) use proxy::{Proxy, Sent, Verdict};

@@ -29,6 +29,22 @@ pub(crate) fn service(namespace: &str, name: &str, port: u32) -> Value {
     )
 }
 
+/// A Deployment, which nothing in the control plane ever makes available.
+pub(crate) fn deployment(namespace: &str, name: &str, replicas: u32) -> Value {
+    let labels = json!({"app": name});
+    with(
+        named("apps/v1", "Deployment", Some(namespace), name),
+        &json!({"spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "app"}]},
+            },
+        }}),
+    )
+}
+
 /// A Namespace.
 pub(crate) fn namespace_object(name: &str) -> Value {
     named("v1", "Namespace", None, name)

@@ -1,0 +1,128 @@
+//! What `view` prints for people: a page with the members as a tree, or a table of them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::age::age;
+use super::sets::{UNKNOWN, ViewDocument, ViewedMember, columns, member_count, reference, status};
+use crate::identity::GroupKind;
+use crate::readiness::State;
+
+/// The set's fields, and its members by namespace and kind.
+pub(super) fn page(document: &ViewDocument) -> String {
+    let mut lines = fields(document);
+    let members = document.members.as_deref().unwrap_or_default();
+    let now = Timestamp::now();
+    // All leaves stand in the same columns, whatever branch they are on.
+    let leaves: Vec<Vec<String>> = members.iter().map(|member| leaf(member, now)).collect();
+    let leaves = columns(&leaves);
+    let mut leaves = leaves.lines();
+    for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
+        lines.push(String::new());
+        let namespace = place[0].namespace.as_ref();
+        lines.push(namespace.map_or_else(
+            || "cluster-scoped".to_owned(),
+            |namespace| format!("namespace {namespace}"),
+        ));
+        let kinds: Vec<&[ViewedMember]> = place
+            .chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
+            .collect();
+        for (index, kind) in kinds.iter().enumerate() {
+            let is_last_kind = index + 1 == kinds.len();
+            let (branch, trunk) = if is_last_kind {
+                ("└─", "   ")
+            } else {
+                ("├─", "│  ")
+            };
+            let name = GroupKind::new(&kind[0].group, &kind[0].kind);
+            lines.push(format!("{branch} {name}"));
+            for (index, _) in kind.iter().enumerate() {
+                let twig = if index + 1 == kind.len() {
+                    "└─"
+                } else {
+                    "├─"
+                };
+                lines.push(format!("{trunk}{twig} {}", leaves.next().unwrap_or_default()));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// Name, word, age, and what is off.
+fn leaf(member: &ViewedMember, now: Timestamp) -> Vec<String> {
+    let word = member.status.as_str().to_owned();
+    let mut leaf = vec![member.name.clone(), word, age(member.created.as_deref(), now)];
+    if member.status != State::Current {
+        leaf.push(one_line(&member.reason));
+    }
+    leaf
+}
+
+/// Conditions may have messages of several lines.
+fn one_line(reason: &str) -> String {
+    reason.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A row for each member.
+pub(super) fn table(document: &ViewDocument) -> String {
+    let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
+    let now = Timestamp::now();
+    let members = document.members.as_deref().unwrap_or_default();
+    let rows = members.iter().map(|member| {
+        vec![
+            member.namespace.clone().unwrap_or_default(),
+            member.object_name(),
+            member.status.as_str().to_owned(),
+            age(member.created.as_deref(), now),
+            member.uid.clone(),
+            one_line(&member.reason),
+        ]
+    });
+    let header = header.into_iter().map(str::to_owned).collect();
+    columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+}
+
+fn fields(document: &ViewDocument) -> Vec<String> {
+    let ViewDocument { summary, .. } = document;
+    let or_none = |list: Option<&Vec<String>>| match list {
+        None => UNKNOWN.to_owned(),
+        Some(list) if list.is_empty() => "none".to_owned(),
+        Some(list) => list.join(", "),
+    };
+    let home = summary.set.namespace.as_ref();
+    let home = home.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+    let state = std::iter::once(status(summary.status.as_ref()));
+    let state = state.chain(summary.faults.iter().map(String::as_str));
+    let fields = [
+        ("Set", reference(&summary.set) + &home),
+        ("Id", summary.set.id.clone().unwrap_or_default()),
+        ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
+        ("Kinds", or_none(summary.group_kinds.as_ref())),
+        ("Namespaces", or_none(summary.namespaces.as_ref())),
+        ("Status", state.collect::<Vec<_>>().join("; ")),
+        ("Members", members(document)),
+    ];
+    fields
+        .into_iter()
+        .map(|(name, value)| format!("{:<12}{value}", format!("{name}:")))
+        .collect()
+}
+
+/// `3 (2 Current, 1 InProgress)`
+fn members(document: &ViewDocument) -> String {
+    let members = document.members.as_deref();
+    let count = member_count(members.map(<[_]>::len), document.sight);
+    let mut states: BTreeMap<State, usize> = BTreeMap::new();
+    for member in members.unwrap_or_default() {
+        *states.entry(member.status).or_default() += 1;
+    }
+    if states.is_empty() {
+        return count;
+    }
+    let states = states
+        .into_iter()
+        .map(|(state, count)| format!("{count} {}", state.as_str()));
+    format!("{count} ({})", states.collect::<Vec<_>>().join(", "))
+}
