@@ -182,6 +182,18 @@ pub struct ManifestFlags {
     pub recursive: bool,
 }
 
+/// How long to wait, and for what.
+#[derive(Debug, Args)]
+pub struct WaitFlags {
+    /// Wait until what was applied is ready and what was deleted is gone, for 5m unless told
+    /// otherwise; 0 waits without limit
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "5m", value_name = "DURATION")]
+    pub wait: Option<String>,
+    /// Stop when this time is over, whatever is under way
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<String>,
+}
+
 /// `apply`
 #[derive(Debug, Args)]
 #[expect(
@@ -239,6 +251,9 @@ pub struct Apply {
     /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
     #[arg(long, value_name = "TOOL/VERSION")]
     pub tooling: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub waiting: WaitFlags,
     /// Accepted because kubectl has it; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,
@@ -289,6 +304,9 @@ pub struct Delete {
     /// Name under which the members were applied, where `apply` was given one
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub waiting: WaitFlags,
 }
 
 /// `rbac`

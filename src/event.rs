@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
+use crate::readiness::State;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Event {
     Warning(String),
     /// Something failed that is no object of the set.
     Failure(String),
+    /// How an object stands that is waited for.
+    Awaited(Awaited),
 }
 
 /// The phases of a run, in their order.
@@ -42,6 +45,8 @@ pub enum Phase {
     Releasing,
     /// Objects get the set's label.
     Adopting,
+    /// What was done is waited for to take effect.
+    Waiting,
 }
 
 impl fmt::Display for Phase {
@@ -52,6 +57,7 @@ impl fmt::Display for Phase {
             Self::Deleting => "deleting",
             Self::Releasing => "releasing",
             Self::Adopting => "adopting",
+            Self::Waiting => "waiting",
         })
     }
 }
@@ -111,6 +117,34 @@ pub struct ObjectOutcome {
     pub reason: String,
     /// What went wrong.
     pub error: Option<String>,
+}
+
+/// How an object stands that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Awaited {
+    /// The object.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// How far it has come.
+    pub status: State,
+    /// Why it is not further.
+    pub reason: String,
+    /// Whether it is waited for any longer.
+    #[serde(skip)]
+    pub standing: Standing,
+}
+
+/// Whether an object is waited for any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is; this is news of it.
+    Changed,
+    /// It is, and has been for a while.
+    Slow,
+    /// It has come as far as it should.
+    Arrived,
+    /// The waiting is over, and it has not.
+    Missed,
 }
 
 /// The commands that write, and tell of each object what they did to it.

@@ -27,4 +27,5 @@ pub mod protection;
 pub mod readiness;
 pub mod report;
 pub mod rights;
+pub mod wait;
 pub mod wording;

@@ -3,6 +3,7 @@
 //! Values that make no sense are refused here, before anything is read.
 
 mod delete;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -53,6 +54,8 @@ pub struct ApplyOptions {
     pub is_interactive: bool,
     /// How to write.
     pub writing: Writing,
+    /// What is waited for, and how long.
+    pub waiting: WaitOptions,
 }
 
 /// Whether the user wants a parent that is another tool's, or none so far.
@@ -138,11 +141,13 @@ impl ApplyOptions {
                 dry_run: dry_run(apply.dry_run),
                 concurrency: usize::from(shared.concurrency),
             },
+            waiting: WaitOptions::new(&apply.waiting)?,
         })
     }
 }
 
 pub use delete::{Absence, DeleteOptions};
+pub use waiting::WaitOptions;
 
 /// Options of `rbac`, apart from the shared ones.
 #[derive(Debug)]
@@ -366,15 +371,19 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
         } else {
             Certificates::Verified
         },
-        request_timeout: flags.request_timeout.as_deref().map(duration).transpose()?,
+        request_timeout: flags
+            .request_timeout
+            .as_deref()
+            .map(|text| duration("--request-timeout", text))
+            .transpose()?,
         login: Login::Attended,
     })
 }
 
 /// A duration as Go writes it (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
-fn duration(text: &str) -> Result<Duration, Error> {
+fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
     let invalid = || Error::Usage {
-        message: format!("--request-timeout {text:?} is no duration"),
+        message: format!("{flag} {text:?} is no duration"),
         hint: "write 30s, 2m or 1h".to_owned(),
     };
     if let Ok(seconds) = text.parse::<u32>() {
@@ -562,12 +571,12 @@ mod tests {
         ];
         for (text, milliseconds) in table {
             assert_eq!(
-                duration(text).expect("a duration"),
+                duration("--timeout", text).expect("a duration"),
                 Duration::from_millis(milliseconds)
             );
         }
         for text in ["", "s", "-1s", "1d", "1.2.3s", "nans", "99999999999", "1s2"] {
-            assert!(duration(text).is_err(), "{text:?}");
+            assert!(duration("--timeout", text).is_err(), "{text:?}");
         }
     }
 }

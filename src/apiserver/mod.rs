@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod status;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 
 pub use status::{Status, StatusCause, StatusDetails};
+pub use watch::{Change, Watch, WatchEvent};
 
 /// How often a request is sent at most, the first time included.
 const ATTEMPTS: u32 = 5;

@@ -3,6 +3,7 @@
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules, Situation};
+use super::waiting;
 use crate::cli::{Apply, Shared};
 use crate::desired::{self, Desired, Target};
 use crate::error::{Error, Exit};
@@ -14,6 +15,7 @@ use crate::options::{self, ApplyOptions, TakeOver};
 use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
 use crate::rights;
+use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
@@ -30,6 +32,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
         options.writing.dry_run,
         asks,
     );
+    run.limit(options.waiting.limit);
     let outcome = apply(&mut run, shared, &options).await;
     run.finish(outcome)
 }
@@ -66,8 +69,30 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
         interrupt: &interrupt,
     };
     let reporter = &mut run.reporter;
-    let mut sink = |event| reporter.event(event);
-    Ok(Run::until_insisted(&interrupt, execution.run(&mut sink)).await?)
+    let is_real = options.writing.dry_run == DryRun::None;
+    let patience = options.waiting.patience.filter(|_| is_real);
+    let work = async {
+        let mut done = waiting::Done::default();
+        let mut sink = |event| {
+            done.note(&event);
+            reporter.event(event);
+        };
+        let ending = execution.run(&mut sink).await?;
+        let Some(patience) = patience.filter(|_| ending == Ending::Done) else {
+            return Ok(ending);
+        };
+        let waiting = Waiting {
+            server: execution.server,
+            id: &execution.set.id,
+            deadline: Deadline::of(patience),
+            interrupt: &interrupt,
+            concurrency: options.writing.concurrency,
+        };
+        let targets = waiting::targets(execution.desired, execution.plan, &done);
+        let outcome = waiting.run(targets, &mut |event| reporter.event(event)).await;
+        Ok(waiting::ending(outcome, ending))
+    };
+    Run::until_insisted(&interrupt, work).await
 }
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {

@@ -6,6 +6,7 @@ use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
 use super::view::no_such_set;
+use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
 use crate::cli::{Delete, Shared};
@@ -21,6 +22,7 @@ use crate::plan::{
 };
 use crate::report::SetDocument;
 use crate::rights;
+use crate::wait::{Deadline, Outcome, Path, Patience, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Error> {
@@ -37,6 +39,7 @@ pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Err
         options.writing.dry_run,
         asks,
     );
+    run.limit(options.waiting.limit);
     let outcome = delete(&mut run, shared, &options).await;
     run.finish(outcome)
 }
@@ -80,15 +83,68 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
         writing: &options.writing,
         interrupt: &interrupt,
     };
-    let reporter = &mut run.reporter;
-    let mut sink = |event| reporter.event(event);
+    let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
+        if let Some(patience) = options.waiting.patience.filter(|_| is_real) {
+            return Ok(delete_and_wait(run, &prepared, &deletion, patience).await);
+        }
+        let mut sink = |event| run.reporter.event(event);
         Ok(match deletion.delete_members(&mut sink).await {
             Ending::Done => deletion.finish(&mut sink).await,
             stopped => stopped,
         })
     };
     Run::until_insisted(&interrupt, work).await
+}
+
+/// Deletes the members, waits until they are gone, and does the same with the parent and
+/// what it lives in.
+async fn delete_and_wait(
+    run: &mut Run,
+    prepared: &Prepared,
+    deletion: &SetDeletion<'_>,
+    patience: Patience,
+) -> Ending {
+    let reporter = &mut run.reporter;
+    let mut done = waiting::Done::default();
+    let mut sink = |event| {
+        done.note(&event);
+        reporter.event(event);
+    };
+    let ending = deletion.delete_members(&mut sink).await;
+    if ending != Ending::Done {
+        return ending;
+    }
+    let waiting = Waiting {
+        server: deletion.server,
+        id: &deletion.set.id,
+        deadline: Deadline::of(patience),
+        interrupt: deletion.interrupt,
+        concurrency: deletion.writing.concurrency,
+    };
+    let members = deletion.going().filter(|live| done.is_going(live));
+    let members = members.map(|live| waiting::gone(live, Path::Label)).collect();
+    let outcome = waiting.run(members, &mut |event| reporter.event(event)).await;
+    if outcome == Outcome::Interrupted {
+        return Ending::Interrupted;
+    }
+    let mut sink = |event| {
+        done.note(&event);
+        reporter.event(event);
+    };
+    // Even where something is left, the parent records exactly that from here on.
+    let ending = deletion.finish(&mut sink).await;
+    if ending != Ending::Done || outcome == Outcome::Missed {
+        return waiting::ending(outcome, ending);
+    }
+    let parent = prepared.found.parent.iter();
+    let parent = parent.map(|parent| waiting::gone(&parent.live, Path::Name));
+    let homes = deletion.homes().map(|live| waiting::gone(live, Path::Label));
+    let last = parent.chain(homes).filter(|target| done.has_deleted(target));
+    let outcome = waiting
+        .run(last.collect(), &mut |event| reporter.event(event))
+        .await;
+    waiting::ending(outcome, ending)
 }
 
 /// `None` where there is no such set, and that is fine.

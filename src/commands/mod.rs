@@ -12,6 +12,7 @@ mod rbac;
 mod run;
 mod situation;
 mod view;
+mod waiting;
 
 use crate::cli::{Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};

@@ -3,14 +3,17 @@
 //!
 //! What is written is the business of each command.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::apiserver::ApiServer;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{DryRun, Interrupt, Wish};
+use crate::execute::{Cause, DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
 use crate::report::{self, Reporter, SetDocument, Style};
+
+/// How long the requests under way are waited for when the time of a run is over.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// One run.
 pub(super) struct Run {
@@ -54,6 +57,19 @@ impl Run {
         }
     }
 
+    /// Lets the run stop when this time is over, as if somebody had interrupted it; a moment
+    /// later at once.
+    pub(super) fn limit(&self, time: Option<Duration>) {
+        let Some(time) = time else { return };
+        let interrupt = self.interrupt.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            interrupt.run_out();
+            tokio::time::sleep(LAST_REQUESTS).await;
+            interrupt.run_out();
+        });
+    }
+
     /// Carries `work` on until the user insists that it stops.
     ///
     /// What is under way then is neither waited for nor told: whether the server has got
@@ -69,7 +85,12 @@ impl Run {
     }
 
     /// Prints what belongs at the end, and says how the program ends.
-    pub(super) fn finish(self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
+    pub(super) fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
+        let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
+        if is_over {
+            let text = "the time that --timeout gives was over before everything was done";
+            self.reporter.event(Event::Failure(text.to_owned()));
+        }
         let seconds = self.started.elapsed().as_secs_f64();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
@@ -79,6 +100,7 @@ impl Run {
         Ok(match outcome? {
             Ending::Done => Exit::Done,
             Ending::Incomplete => Exit::Failed,
+            Ending::Interrupted if is_over => Exit::Failed,
             Ending::Interrupted => Exit::Interrupted,
         })
     }

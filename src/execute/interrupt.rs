@@ -1,12 +1,24 @@
-//! The user's wish to stop, as `execute` sees it: no new write is begun once it is there.
+//! The wish to stop, as `execute` sees it: no new write is begun once it is there.
 //!
-//! Who listens for signals is not known here.
+//! Who listens for signals, and how long a run may take, is not known here.
 
 use tokio::sync::watch;
 
 /// A wish that only grows; it can be uttered from anywhere, and waited for.
 #[derive(Debug, Clone)]
-pub struct Interrupt(watch::Sender<Wish>);
+pub struct Interrupt {
+    wishes: watch::Sender<Wish>,
+    cause: watch::Sender<Cause>,
+}
+
+/// Who wants a run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The user.
+    User,
+    /// Its time is over.
+    Time,
+}
 
 /// How urgent it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +35,10 @@ pub enum Wish {
 
 impl Default for Interrupt {
     fn default() -> Self {
-        Self(watch::Sender::new(Wish::GoOn))
+        Self {
+            wishes: watch::Sender::new(Wish::GoOn),
+            cause: watch::Sender::new(Cause::User),
+        }
     }
 }
 
@@ -31,7 +46,7 @@ impl Interrupt {
     /// Asks the run to stop, more urgently each time, and says how urgently now.
     pub fn request(&self) -> Wish {
         let mut now = Wish::Stop;
-        self.0.send_modify(|wish| {
+        self.wishes.send_modify(|wish| {
             now = match wish {
                 Wish::GoOn => Wish::Stop,
                 Wish::Stop => Wish::StopAtOnce,
@@ -42,9 +57,25 @@ impl Interrupt {
         now
     }
 
+    /// Asks the run to stop because its time is over, which is said of a run that nobody
+    /// has asked before.
+    pub fn run_out(&self) {
+        if !self.is_requested() {
+            self.cause.send_replace(Cause::Time);
+            self.request();
+        } else if self.cause() == Cause::Time {
+            self.request();
+        }
+    }
+
+    /// Who wants the run to stop, where somebody does.
+    pub fn cause(&self) -> Cause {
+        *self.cause.borrow()
+    }
+
     /// Whether the run is to stop.
     pub fn is_requested(&self) -> bool {
-        *self.0.borrow() >= Wish::Stop
+        *self.wishes.borrow() >= Wish::Stop
     }
 
     /// Returns once the run is to stop.
@@ -58,7 +89,7 @@ impl Interrupt {
     }
 
     async fn wished(&self, least: Wish) {
-        let mut wishes = self.0.subscribe();
+        let mut wishes = self.wishes.subscribe();
         // The sender lives as long as this borrow, so it cannot be closed.
         let _ = wishes.wait_for(|wish| *wish >= least).await;
     }

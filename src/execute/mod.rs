@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use deletion::{SetDeletion, parent_managers};
-pub use interrupt::{Interrupt, Wish};
+pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
 use pace::Pace;
 use parent::Known;

@@ -74,6 +74,8 @@ impl ListError {
 struct PageMetadata {
     #[serde(rename = "continue")]
     continue_token: Option<String>,
+    #[serde(rename = "resourceVersion")]
+    resource_version: String,
 }
 
 /// Reads a page item by item, so that never more than one of them is a value in memory.
@@ -173,8 +175,20 @@ pub(super) async fn list<T>(
     resource: &Resource,
     namespace: Option<&str>,
     selector: &Selector,
-    mut reduce: impl FnMut(&Value) -> Option<T>,
+    reduce: impl FnMut(&Value) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
+    let listed = list_at_version(server, resource, namespace, selector, reduce).await;
+    listed.map(|(found, _)| found)
+}
+
+/// The same with the resourceVersion of the list, from which a watch goes on.
+pub(super) async fn list_at_version<T>(
+    server: &ApiServer,
+    resource: &Resource,
+    namespace: Option<&str>,
+    selector: &Selector,
+    mut reduce: impl FnMut(&Value) -> Option<T>,
+) -> Result<(Vec<T>, String), ListError> {
     let path = resource.path(namespace, None);
     for _ in 0..FRESH_STARTS {
         if let Some(found) = list_once(server, &path, selector, &mut reduce).await? {
@@ -191,7 +205,7 @@ async fn list_once<T>(
     path: &str,
     selector: &Selector,
     reduce: &mut impl FnMut(&Value) -> Option<T>,
-) -> Result<Option<Vec<T>>, ListError> {
+) -> Result<Option<(Vec<T>, String)>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
     for _ in 0..MOST_PAGES {
@@ -207,7 +221,7 @@ async fn list_once<T>(
         })?;
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
-            return Ok(Some(found));
+            return Ok(Some((found, page.resource_version)));
         }
         if next == token {
             break;

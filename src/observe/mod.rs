@@ -12,6 +12,7 @@ mod members;
 mod namespaces;
 mod parent;
 mod rights;
+mod watch;
 
 pub use contents::{Contents, contents};
 pub use list::{ListError, Selector};
@@ -25,3 +26,4 @@ pub use parent::{
     parents, whole_parent,
 };
 pub use rights::missing_rights;
+pub use watch::{changes, objects_at_version};

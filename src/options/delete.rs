@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{APPLIERS, SetReference, TakeOver, dry_run, field_manager, is_interactive};
+use super::{APPLIERS, SetReference, TakeOver, WaitOptions, dry_run, field_manager, is_interactive};
 use crate::cli::{Delete, Shared};
 use crate::error::Error;
 use crate::execute::{Conflicts, Writing};
@@ -25,6 +25,8 @@ pub struct DeleteOptions {
     pub is_interactive: bool,
     /// How to write.
     pub writing: Writing,
+    /// What is waited for, and how long.
+    pub waiting: WaitOptions,
 }
 
 /// What it means that there is no set to delete.
@@ -76,6 +78,7 @@ impl DeleteOptions {
                 dry_run: dry_run(delete.dry_run),
                 concurrency: usize::from(shared.concurrency),
             },
+            waiting: WaitOptions::new(&delete.waiting)?,
         })
     }
 }

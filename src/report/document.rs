@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::API_VERSION;
 use crate::error::{Error, Exit};
-use crate::event::{Action, ObjectOutcome, Operation};
+use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::execute::DryRun;
 use crate::plan::Set;
 
@@ -70,6 +70,8 @@ pub struct Account {
     pub dry_run: DryRun,
     /// What became of each object; empty where no document is printed in the end.
     pub results: Vec<ObjectOutcome>,
+    /// What was waited for in vain; `None` where nothing was waited for.
+    pub waiting: Option<Vec<Awaited>>,
     /// What people should know.
     pub warnings: Vec<String>,
     /// What failed and is no object of the set.
@@ -87,6 +89,8 @@ pub struct Report<'a> {
     set: SetDocument,
     results: &'a [ObjectOutcome],
     summary: BTreeMap<Action, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<&'a [Awaited]>,
     warnings: &'a [String],
     error: Option<ErrorDocument>,
     requests: u64,
@@ -130,6 +134,7 @@ impl<'a> Report<'a> {
             operation,
             dry_run,
             results,
+            waiting,
             warnings,
             failures,
         } = account;
@@ -150,6 +155,7 @@ impl<'a> Report<'a> {
                 .into_iter()
                 .map(|action| (action, count(action)))
                 .collect(),
+            waiting: waiting.as_deref(),
             warnings,
             error: error
                 .map(ErrorDocument::from)

@@ -1,7 +1,7 @@
 //! The wording of lines for people, after kubectl's.
 
 use super::Colors;
-use crate::event::{ObjectOutcome, Operation, Phase, Summary};
+use crate::event::{Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::wording::counted;
 
@@ -51,6 +51,17 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
         (Some(error), _) => Some(format!("{key}: {error}")),
         (None, "") => None,
         (None, reason) => Some(format!("{key} {}: {reason}", outcome.action)),
+    }
+}
+
+/// `deployment.apps/web in namespace shop: InProgress: 1 of 2 replicas are ready`
+pub(super) fn awaited(awaited: &Awaited) -> String {
+    let key = awaited.subject.key();
+    let Awaited { status, reason, .. } = awaited;
+    match awaited.standing {
+        Standing::Arrived => format!("{key}: {reason}"),
+        Standing::Changed | Standing::Missed => format!("{key}: {}: {reason}", status.as_str()),
+        Standing::Slow => format!("waiting for {key}: {reason}"),
     }
 }
 

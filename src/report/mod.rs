@@ -21,7 +21,7 @@ pub use document::{Report, SetDocument};
 pub use sets::{ListDocument, SetListing, ViewDocument};
 
 use crate::error::Error;
-use crate::event::{Action, Event, ObjectOutcome, Operation, Summary};
+use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::identity::GroupVersionKind;
 use crate::plan::Refusal;
@@ -107,6 +107,7 @@ impl Reporter {
                 operation,
                 dry_run,
                 results: Vec::new(),
+                waiting: None,
                 warnings: Vec::new(),
                 failures: Vec::new(),
             },
@@ -120,6 +121,9 @@ impl Reporter {
                 if self.style.loudness == Loudness::Verbose {
                     self.note(&human::phase(phase, total));
                 }
+                if phase == Phase::Waiting {
+                    self.account.waiting.get_or_insert_default();
+                }
                 self.bars.begin(phase, total);
             }
             Event::Warning(text) => self.warn(text),
@@ -129,6 +133,7 @@ impl Reporter {
                 self.account.failures.push(text);
             }
             Event::Object(outcome) => self.object(outcome),
+            Event::Awaited(awaited) => self.awaited(awaited),
         }
     }
 
@@ -172,6 +177,29 @@ impl Reporter {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml) {
             self.account.results.push(outcome);
+        }
+    }
+
+    fn awaited(&mut self, awaited: Awaited) {
+        let text = human::awaited(&awaited);
+        let (label, loudness) = match awaited.standing {
+            Standing::Changed => {
+                self.bars.tell(&text);
+                (human::Label::Note, Loudness::Verbose)
+            }
+            Standing::Arrived => {
+                self.bars.arrive();
+                (human::Label::Note, Loudness::Verbose)
+            }
+            Standing::Slow => (human::Label::Note, Loudness::Normal),
+            Standing::Missed => (human::Label::Error, Loudness::Quiet),
+        };
+        if self.style.loudness >= loudness {
+            self.bars
+                .suspend(|| print_message(label, &text, self.style.colors));
+        }
+        if awaited.standing == Standing::Missed {
+            self.account.waiting.get_or_insert_default().push(awaited);
         }
     }
 

@@ -10,6 +10,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::Progress;
 use crate::event::{Action, Phase};
+use crate::wording::printable;
+
+/// Characters of a message beside the bar.
+const MESSAGE: usize = 60;
 
 /// Redraws in a second.
 const REDRAWS: u8 = 10;
@@ -51,6 +55,17 @@ impl Bars {
         if action != Action::Skipped {
             self.bar.inc(1);
         }
+    }
+
+    /// One object less to wait for.
+    pub(super) fn arrive(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Shows what is waited for, as much of it as fits.
+    pub(super) fn tell(&self, text: &str) {
+        let text: String = printable(text).chars().take(MESSAGE).collect();
+        self.bar.set_message(text.replace('\n', " "));
     }
 
     /// Runs `print` with the bar out of the way.

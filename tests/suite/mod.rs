@@ -29,4 +29,5 @@ mod set_deletion;
 mod simultaneous;
 mod sources;
 mod vanished;
+mod waiting;
 mod wrong_input;

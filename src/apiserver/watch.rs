@@ -1,0 +1,170 @@
+//! A watch: one request whose answer goes on, an event a line.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{Method, Request, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{ApiError, ApiErrorKind, ApiServer, Call, Failure, Status};
+
+/// The most bytes that one event may have: an object has at most 3 MiB.
+const LONGEST_EVENT: usize = 64 * 1024 * 1024;
+
+/// Changes of a collection, as they happen.
+pub struct Watch {
+    body: Body,
+    read: BytesMut,
+    address: std::sync::Arc<str>,
+    /// How long nothing may be heard.
+    silence: Duration,
+}
+
+/// One event of a watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchEvent {
+    /// What happened.
+    pub change: Change,
+    /// The object after that; of a deleted one, the last that was known.
+    pub object: Value,
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is there, new or changed.
+    Present,
+    /// It is gone, or no longer selected.
+    Gone,
+    /// Nothing; the server tells how far it has come.
+    Bookmark,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    object: Value,
+}
+
+impl ApiServer {
+    /// Begins a watch; `path` holds its query. Sent once: whoever watches has to list again
+    /// in any case when a watch ends. Between two events nothing may be heard for as long
+    /// as `silence`.
+    pub async fn watch(&self, path: &str, silence: Duration) -> Result<Watch, ApiError> {
+        let error = |kind: ApiErrorKind| ApiError {
+            method: Method::GET,
+            path: path.to_owned(),
+            kind: Box::new(kind),
+        };
+        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let call = Call {
+            method: Method::GET,
+            path: path.to_owned(),
+            accept: "application/json".to_owned(),
+            content_type: None,
+            body: Bytes::new(),
+        };
+        let mut request: Request<Body> = call.to_request().map_err(|failure| error(failure.kind))?;
+        // Compressed events would be held back until enough of them have come.
+        let identity = header::HeaderValue::from_static("identity");
+        request.headers_mut().insert(header::ACCEPT_ENCODING, identity);
+        let response = timeout(self.request_timeout, self.client.send(request)).await;
+        let response = response
+            .map_err(|_| error(ApiErrorKind::Timeout(self.request_timeout)))?
+            .map_err(|cause| error(Failure::connection(&self.address, &cause).kind))?;
+        let (head, body) = response.into_parts();
+        if head.status.is_success() {
+            return Ok(Watch {
+                body,
+                read: BytesMut::new(),
+                address: self.address.clone(),
+                silence,
+            });
+        }
+        let body = timeout(self.request_timeout, body.collect()).await;
+        let body = body.ok().and_then(Result::ok);
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Err(error(Failure::status(head.status, &head.headers, &body).kind))
+    }
+}
+
+impl Watch {
+    /// The next event; `None` where the server has ended the watch, as it does from time to
+    /// time.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiErrorKind>> {
+        loop {
+            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
+                let line = self.read.split_to(end + 1);
+                return Some(event(&line));
+            }
+            if self.read.len() > LONGEST_EVENT {
+                let text = "an event of a watch does not end".to_owned();
+                return Some(Err(ApiErrorKind::Unreadable(text)));
+            }
+            match timeout(self.silence, self.body.frame()).await {
+                Err(_) => return Some(Err(ApiErrorKind::Timeout(self.silence))),
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => return Some(Err(Failure::connection(&self.address, &error).kind)),
+                Ok(Some(Ok(frame))) => {
+                    if let Some(data) = frame.data_ref() {
+                        self.read.extend_from_slice(data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
+    let line: Line =
+        serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
+    let change = match line.kind.as_str() {
+        "ADDED" | "MODIFIED" => Change::Present,
+        "DELETED" => Change::Gone,
+        "BOOKMARK" => Change::Bookmark,
+        "ERROR" => {
+            let status: Status = serde_json::from_value(line.object).unwrap_or_default();
+            return Err(ApiErrorKind::Status(Box::new(status)));
+        }
+        other => {
+            return Err(ApiErrorKind::Unreadable(format!(
+                "a watch has an event of type {other:?}"
+            )));
+        }
+    };
+    Ok(WatchEvent {
+        change,
+        object: line.object,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_lines() {
+        let read =
+            |kind: &str| event(format!("{{\"type\":{kind:?},\"object\":{{\"code\":410}}}}\n").as_bytes());
+        let table = [
+            ("ADDED", Change::Present),
+            ("MODIFIED", Change::Present),
+            ("DELETED", Change::Gone),
+            ("BOOKMARK", Change::Bookmark),
+        ];
+        for (kind, change) in table {
+            assert_eq!(read(kind).expect("an event").change, change);
+        }
+        match read("ERROR") {
+            Err(ApiErrorKind::Status(status)) => assert_eq!(status.code, 410),
+            other => panic!("{other:?}"),
+        }
+        assert!(read("OTHER").is_err());
+        assert!(event(b"{\"type\":").is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! What `apply` and `delete` wait for, told from what they have done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::desired::Desired;
+use crate::event::{Action, Ending, Event};
+use crate::identity::ObjectKey;
+use crate::observe::{Live, Presence};
+use crate::plan::Plan;
+use crate::wait::{Goal, Outcome, Path, Target};
+
+/// What became of the objects of a run.
+#[derive(Default)]
+pub(super) struct Done {
+    /// UIDs of what was deleted or pruned.
+    deleted: BTreeSet<String>,
+    /// UIDs of what was applied, or left as it was.
+    applied: BTreeMap<ObjectKey, String>,
+}
+
+impl Done {
+    /// Takes note of an event.
+    pub(super) fn note(&mut self, event: &Event) {
+        let Event::Object(outcome) = event else { return };
+        let Some(uid) = outcome.subject.uid.clone() else {
+            return;
+        };
+        match outcome.action {
+            Action::Deleted | Action::Pruned => {
+                self.deleted.insert(uid);
+            }
+            Action::Created | Action::Configured | Action::Unchanged => {
+                self.applied.insert(outcome.subject.key(), uid);
+            }
+            Action::Released | Action::Adopted | Action::Skipped | Action::Failed => {}
+        }
+    }
+
+    /// Whether the object will be gone: this run has deleted it, or somebody before.
+    pub(super) fn is_going(&self, live: &Live) -> bool {
+        live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
+    }
+
+    /// Whether this run has deleted the object.
+    pub(super) fn has_deleted(&self, target: &Target) -> bool {
+        target.uid.as_ref().is_some_and(|uid| self.deleted.contains(uid))
+    }
+}
+
+/// Everything that `apply` waits for: all members, whether they changed or not, and what
+/// was pruned by this run or is still going since an earlier one.
+pub(super) fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
+    let members = desired.members.iter().map(|member| Target {
+        key: member.key.clone(),
+        resource: member.resource.clone(),
+        uid: done.applied.get(&member.key).cloned(),
+        goal: Goal::Ready,
+        path: Path::Label,
+    });
+    let unwanted = plan.prunes.iter().flatten();
+    let unwanted = unwanted.chain(plan.skips.iter().map(|skip| &skip.live));
+    let going = unwanted.filter(|live| done.is_going(live));
+    members.chain(going.map(|live| gone(live, Path::Label))).collect()
+}
+
+/// An object that is to go.
+pub(super) fn gone(live: &Live, path: Path) -> Target {
+    Target {
+        key: live.key.clone(),
+        resource: live.resource.clone(),
+        uid: Some(live.uid.clone()),
+        goal: Goal::Gone,
+        path,
+    }
+}
+
+/// How a run ends whose writes ended in `ending`, and its waiting so.
+pub(super) fn ending(outcome: Outcome, ending: Ending) -> Ending {
+    match outcome {
+        Outcome::Arrived => ending,
+        Outcome::Missed => Ending::Incomplete,
+        Outcome::Interrupted => Ending::Interrupted,
+    }
+}

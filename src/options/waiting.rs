@@ -1,0 +1,68 @@
+//! What `--wait` and `--timeout` mean.
+
+use std::time::Duration;
+
+use super::duration;
+use crate::cli::WaitFlags;
+use crate::error::Error;
+use crate::wait::Patience;
+
+/// How long a command waits, and how long it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitOptions {
+    /// For what was written to take effect; `None` does not wait for that.
+    pub patience: Option<Patience>,
+    /// For the whole run; `None` is no limit.
+    pub limit: Option<Duration>,
+}
+
+impl WaitOptions {
+    /// Reads the flags. `--wait=true` and `--wait=false` are kubectl's spelling.
+    pub(super) fn new(flags: &WaitFlags) -> Result<Self, Error> {
+        let patience = match flags.wait.as_deref() {
+            None | Some("false") => None,
+            Some(text) => {
+                let text = if text == "true" { USUAL } else { text };
+                Some(match duration("--wait", text)? {
+                    Duration::ZERO => Patience::Unlimited,
+                    time => Patience::Limited(time),
+                })
+            }
+        };
+        let limit = flags.timeout.as_deref();
+        let limit = limit.map(|text| duration("--timeout", text)).transpose()?;
+        Ok(Self {
+            patience,
+            limit: limit.filter(|limit| !limit.is_zero()),
+        })
+    }
+}
+
+/// As long as a person waits who was not told how long it takes.
+const USUAL: &str = "5m";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_read_as_kubectl_and_people_write_it() {
+        let minutes = |minutes: u64| Some(Patience::Limited(Duration::from_secs(60 * minutes)));
+        let table = [
+            (None, None),
+            (Some("false"), None),
+            (Some("true"), minutes(5)),
+            (Some("5m"), minutes(5)),
+            (Some("120"), minutes(2)),
+            (Some("0"), Some(Patience::Unlimited)),
+        ];
+        for (text, patience) in table {
+            let flags = WaitFlags {
+                wait: text.map(str::to_owned),
+                timeout: Some("0".to_owned()),
+            };
+            let options = WaitOptions::new(&flags).expect("a duration");
+            assert_eq!((options.patience, options.limit), (patience, None), "{text:?}");
+        }
+    }
+}

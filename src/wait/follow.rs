@@ -1,0 +1,306 @@
+//! Follows the objects of one kind in one place until each has come as far as it should.
+//!
+//! A list tells how things stand, and a watch from there on what changes. Where a watch ends,
+//! it begins again with a list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::sleep;
+
+use super::ledger::has_arrived;
+use super::{Path, Sighting, Target};
+use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
+use crate::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::discovery::{Resource, Scope};
+use crate::identity::GroupKind;
+use crate::observe::{self, ListError, Place, Places, Selector, WHOLE_OBJECTS};
+
+/// The pause before a collection is looked at again whose watch has broken.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The pause between two looks at an object that may not be watched.
+const POLL: Duration = Duration::from_secs(2);
+
+/// News of the objects.
+pub(super) enum News {
+    /// What was seen of the target with this index.
+    Sighted(usize, Sighting),
+    /// Something that people should know.
+    Warning(String),
+}
+
+/// Targets of one kind, each with its index.
+#[derive(Debug)]
+pub(super) struct Group {
+    resource: Arc<Resource>,
+    path: Path,
+    targets: Vec<(usize, Target)>,
+}
+
+/// The targets by kind and by how they are found.
+pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
+    let mut groups: BTreeMap<(GroupKind, bool), Group> = BTreeMap::new();
+    for (index, target) in targets.iter().enumerate() {
+        let name = (target.key.group_kind.clone(), target.path == Path::Name);
+        let group = groups.entry(name).or_insert_with(|| Group {
+            resource: Arc::clone(&target.resource),
+            path: target.path,
+            targets: Vec::new(),
+        });
+        group.targets.push((index, target.clone()));
+    }
+    groups.into_values().collect()
+}
+
+/// What followers share.
+pub(super) struct Follow<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) id: &'a ApplySetId,
+    pub(super) news: UnboundedSender<News>,
+}
+
+/// One target, and how it was seen last.
+struct Followed<'t> {
+    index: usize,
+    target: &'t Target,
+    has_arrived: bool,
+}
+
+/// Why a collection cannot be followed.
+enum Trouble {
+    /// This user may not list or watch it.
+    Forbidden,
+    /// The server does not serve the kind.
+    NotServed,
+    /// Something else, which may pass.
+    Passing(String),
+}
+
+impl Follow<'_> {
+    /// Returns when all targets of the group have arrived.
+    pub(super) async fn group(&self, group: Group) {
+        if group.path == Path::Name {
+            self.poll(group.targets.iter().map(|(index, target)| (*index, target)))
+                .await;
+            return;
+        }
+        let namespaces: BTreeSet<String> = group
+            .targets
+            .iter()
+            .filter_map(|(_, target)| target.key.namespace.clone())
+            .collect();
+        let places = Places {
+            resources: vec![Arc::clone(&group.resource)],
+            namespaces,
+        };
+        let reach = places.cheapest_reach();
+        let lists = places.lists(reach);
+        let is_wide =
+            lists.iter().any(|place| place.namespace.is_none()) && group.resource.scope == Scope::Namespaced;
+        if is_wide {
+            let followed = group.followed(None);
+            if self.place(&lists[0], followed).await.is_ok() {
+                return;
+            }
+            // Who may not watch the whole cluster may well watch namespaces.
+        }
+        let narrow = places.lists(observe::Reach::Namespace);
+        let follow = narrow.iter().map(async |place| {
+            let followed = group.followed(place.namespace.as_deref());
+            if let Err(left) = self.place(place, followed).await {
+                self.warn(place);
+                self.poll(left.iter().map(|followed| (followed.index, followed.target)))
+                    .await;
+            }
+        });
+        futures_util::future::join_all(follow).await;
+    }
+
+    /// Lists and watches one collection; an error is what is left to follow of one that may
+    /// not be watched.
+    async fn place<'t>(
+        &self,
+        place: &Place,
+        mut followed: Vec<Followed<'t>>,
+    ) -> Result<(), Vec<Followed<'t>>> {
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.id),
+            accept: WHOLE_OBJECTS,
+        };
+        loop {
+            match self.round(place, &selector, &mut followed).await {
+                Ok(()) => {}
+                Err(Trouble::Forbidden) => {
+                    followed.retain(|followed| !followed.has_arrived);
+                    return Err(followed);
+                }
+                Err(Trouble::NotServed) => {
+                    for followed in &mut followed {
+                        self.sighted(followed, Sighting::Absent);
+                    }
+                }
+                Err(Trouble::Passing(reason)) => {
+                    let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
+                    for followed in waiting {
+                        self.sighted(followed, Sighting::Unseen(reason.clone()));
+                    }
+                }
+            }
+            if followed.iter().all(|followed| followed.has_arrived) {
+                return Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// One list, and one watch until it ends or everything has arrived.
+    async fn round(
+        &self,
+        place: &Place,
+        selector: &Selector,
+        followed: &mut [Followed<'_>],
+    ) -> Result<(), Trouble> {
+        let mut seen: BTreeMap<usize, Sighting> = BTreeMap::new();
+        let by_name = |object: &Value| find(followed, object);
+        let listed = observe::objects_at_version(self.server, place, selector, |object| {
+            let position = by_name(object)?;
+            Some((position, Sighting::of(object, followed[position].target)))
+        });
+        let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
+        seen.extend(listed);
+        for (position, followed) in followed.iter_mut().enumerate() {
+            let sighting = seen.remove(&position).unwrap_or(Sighting::Absent);
+            self.sighted(followed, sighting);
+        }
+        if followed.iter().all(|followed| followed.has_arrived) {
+            return Ok(());
+        }
+        let watch = observe::changes(self.server, place, selector, &version).await;
+        self.heed(watch.map_err(|error| trouble(&error))?, followed).await
+    }
+
+    async fn heed(&self, mut watch: Watch, followed: &mut [Followed<'_>]) -> Result<(), Trouble> {
+        while let Some(event) = watch.next().await {
+            let event = match event {
+                Ok(event) => event,
+                // The version has expired, or the connection has broken: a list tells again.
+                Err(ApiErrorKind::Status(_) | ApiErrorKind::Timeout(_) | ApiErrorKind::Connection { .. }) => {
+                    return Ok(());
+                }
+                Err(error) => return Err(Trouble::Passing(error.to_string())),
+            };
+            let Some(position) = find(followed, &event.object) else {
+                continue;
+            };
+            let followed_object = &mut followed[position];
+            let sighting = match event.change {
+                Change::Present => Sighting::of(&event.object, followed_object.target),
+                Change::Gone => Sighting::Absent,
+                Change::Bookmark => continue,
+            };
+            self.sighted(followed_object, sighting);
+            if followed.iter().all(|followed| followed.has_arrived) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for each object until it has arrived.
+    async fn poll<'t>(&self, targets: impl Iterator<Item = (usize, &'t Target)>) {
+        let mut left: Vec<Followed> = targets.map(|(index, target)| followed(index, target)).collect();
+        loop {
+            for followed in &mut left {
+                let sighting = self.look(followed.target).await;
+                self.sighted(followed, sighting);
+            }
+            left.retain(|followed| !followed.has_arrived);
+            if left.is_empty() {
+                return;
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    async fn look(&self, target: &Target) -> Sighting {
+        let key = &target.key;
+        let path = target.resource.path(key.namespace.as_deref(), Some(&key.name));
+        match self.server.get(&path, WHOLE_OBJECTS).await {
+            Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
+                Ok(object) => Sighting::of(&object, target),
+                Err(error) => Sighting::Unseen(error.to_string()),
+            },
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Sighting::Absent,
+            Err(error) => Sighting::Unseen(error.kind.to_string()),
+        }
+    }
+
+    fn sighted(&self, followed: &mut Followed, sighting: Sighting) {
+        followed.has_arrived = has_arrived(followed.target, &sighting);
+        // Nobody listens any more where the waiting is over.
+        let _ = self.news.send(News::Sighted(followed.index, sighting));
+    }
+
+    fn warn(&self, place: &Place) {
+        let namespace = place.namespace.as_ref();
+        let namespace = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
+        let resource = &place.resource.plural;
+        let text = format!(
+            "you may not watch {resource}{namespace}; they are asked for one by one, every two seconds"
+        );
+        let _ = self.news.send(News::Warning(text));
+    }
+}
+
+impl Group {
+    /// Its targets, or those of one namespace.
+    fn followed(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
+        let is_inside = |target: &Target| namespace.is_none() || target.key.namespace.as_deref() == namespace;
+        let inside = self.targets.iter().filter(|(_, target)| is_inside(target));
+        let mut followed: Vec<Followed> = inside.map(|(index, target)| followed(*index, target)).collect();
+        followed.sort_by_key(|followed| name_of(followed.target));
+        followed
+    }
+}
+
+fn followed(index: usize, target: &Target) -> Followed<'_> {
+    Followed {
+        index,
+        target,
+        has_arrived: false,
+    }
+}
+
+/// What tells apart the objects of one kind.
+fn name_of(target: &Target) -> (Option<&str>, &str) {
+    (target.key.namespace.as_deref(), &target.key.name)
+}
+
+/// The place of an object among those followed, which are sorted by name.
+fn find(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let name = (text("/metadata/namespace"), text("/metadata/name")?);
+    let found = followed.binary_search_by(|followed| name_of(followed.target).cmp(&name));
+    found.ok()
+}
+
+fn list_trouble(error: &ListError) -> Trouble {
+    match error {
+        ListError::Request(error) => trouble(error),
+        other => Trouble::Passing(other.to_string()),
+    }
+}
+
+fn trouble(error: &ApiError) -> Trouble {
+    match error {
+        error if error.is(StatusCode::FORBIDDEN) => Trouble::Forbidden,
+        error if error.is(StatusCode::NOT_FOUND) => Trouble::NotServed,
+        // It may not be watched, or the version has expired since.
+        error if error.is(StatusCode::METHOD_NOT_ALLOWED) => Trouble::Forbidden,
+        error => Trouble::Passing(error.kind.to_string()),
+    }
+}

@@ -1,0 +1,217 @@
+//! What is known of each object that is waited for, and what that means.
+//!
+//! Pure: sightings in, standings out.
+
+use serde_json::Value;
+
+use super::Target;
+use crate::event::{Awaited, Standing, Subject};
+use crate::readiness::{Readiness, State, readiness};
+
+/// What is waited for with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// That it is as its manifest wants it.
+    Ready,
+    /// That it is there no more.
+    Gone,
+}
+
+/// What was seen of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sighting {
+    /// It is there.
+    Present {
+        /// `metadata.uid`.
+        uid: String,
+        /// How far it has come.
+        readiness: Readiness,
+    },
+    /// It is not there.
+    Absent,
+    /// It could not be looked at, for this reason.
+    Unseen(String),
+}
+
+impl Sighting {
+    /// Reduces an object as the server shows it.
+    pub fn of(object: &Value, target: &Target) -> Self {
+        let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+        Self::Present {
+            uid: uid.unwrap_or_default().to_owned(),
+            readiness: readiness(object, &target.key.group_kind),
+        }
+    }
+}
+
+/// All objects that are waited for.
+pub(super) struct Ledger {
+    targets: Vec<Target>,
+    seen: Vec<Option<Readiness>>,
+    arrived: Vec<bool>,
+}
+
+impl Ledger {
+    pub(super) fn new(targets: Vec<Target>) -> Self {
+        Self {
+            seen: vec![None; targets.len()],
+            arrived: vec![false; targets.len()],
+            targets,
+        }
+    }
+
+    pub(super) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Takes a sighting in; answers with what there is to tell of it, if anything.
+    pub(super) fn note(&mut self, index: usize, sighting: Sighting) -> Option<Awaited> {
+        let target = &self.targets[index];
+        let has_arrived = has_arrived(target, &sighting);
+        let readiness = told(target, sighting);
+        let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
+        let before = self.seen[index].replace(readiness.clone());
+        if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
+            return None;
+        }
+        let standing = match (was_arrived, has_arrived) {
+            (false, true) => Standing::Arrived,
+            (true, true) => return None,
+            (_, false) => Standing::Changed,
+        };
+        Some(Awaited {
+            subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
+            status: readiness.state,
+            reason: readiness.reason,
+            standing,
+        })
+    }
+
+    pub(super) fn has_arrived(&self) -> bool {
+        self.arrived.iter().all(|arrived| *arrived)
+    }
+
+    /// Whether something that is to become ready never will.
+    pub(super) fn has_failed(&self) -> bool {
+        let states = self.targets.iter().zip(&self.seen);
+        states
+            .filter(|(target, _)| target.goal == Goal::Ready)
+            .any(|(_, seen)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
+    }
+
+    /// What has not arrived, what has failed first.
+    pub(super) fn pending(&self) -> Vec<usize> {
+        let mut pending: Vec<usize> = (0..self.len()).filter(|index| !self.arrived[*index]).collect();
+        pending.sort_by_key(|index| self.readiness(*index).state != State::Failed);
+        pending
+    }
+
+    pub(super) fn readiness(&self, index: usize) -> Readiness {
+        let seen = self.seen[index].clone();
+        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not looked at yet"))
+    }
+}
+
+/// Whether what was seen is what is waited for.
+pub(super) fn has_arrived(target: &Target, sighting: &Sighting) -> bool {
+    match (target.goal, sighting) {
+        (Goal::Ready, Sighting::Present { readiness, .. }) => readiness.state == State::Current,
+        (Goal::Gone, Sighting::Absent) => true,
+        (Goal::Gone, Sighting::Present { uid, .. }) => is_another(target, uid),
+        (Goal::Ready, Sighting::Absent) | (_, Sighting::Unseen(_)) => false,
+    }
+}
+
+fn is_another(target: &Target, uid: &str) -> bool {
+    target.uid.as_deref().is_some_and(|known| known != uid)
+}
+
+fn told(target: &Target, sighting: Sighting) -> Readiness {
+    match (target.goal, sighting) {
+        (Goal::Gone, Sighting::Present { uid, .. }) if is_another(target, &uid) => gone(),
+        (Goal::Gone, Sighting::Present { readiness, .. }) if readiness.state != State::Terminating => {
+            Readiness::new(State::InProgress, "it is still there")
+        }
+        (_, Sighting::Present { readiness, .. }) => readiness,
+        (Goal::Gone, Sighting::Absent) => gone(),
+        (Goal::Ready, Sighting::Absent) => Readiness::new(State::InProgress, "it is not there"),
+        (_, Sighting::Unseen(reason)) => Readiness::new(State::Unknown, reason),
+    }
+}
+
+fn gone() -> Readiness {
+    Readiness::new(State::Current, "it is gone")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Path;
+    use super::*;
+    use crate::plan::fixtures::live;
+
+    fn target(goal: Goal) -> Target {
+        let live = live("Widget.example.com", Some("shop"), "a");
+        Target {
+            key: live.key,
+            resource: live.resource,
+            uid: Some("u".to_owned()),
+            goal,
+            path: Path::Label,
+        }
+    }
+
+    fn present(uid: &str, state: State) -> Sighting {
+        Sighting::Present {
+            uid: uid.to_owned(),
+            readiness: Readiness::new(state, "so"),
+        }
+    }
+
+    #[test]
+    fn what_is_seen_arrives_or_not() {
+        use State::{Current, Failed, InProgress, Terminating, Unknown};
+        let table = [
+            (Goal::Ready, present("u", Current), true, Current),
+            (Goal::Ready, present("other", Current), true, Current),
+            (Goal::Ready, present("u", InProgress), false, InProgress),
+            (Goal::Ready, present("u", Terminating), false, Terminating),
+            (Goal::Ready, present("u", Failed), false, Failed),
+            (Goal::Ready, Sighting::Absent, false, InProgress),
+            (Goal::Ready, Sighting::Unseen("no".to_owned()), false, Unknown),
+            (Goal::Gone, Sighting::Absent, true, Current),
+            (Goal::Gone, present("other", Current), true, Current),
+            (Goal::Gone, present("u", Current), false, InProgress),
+            (Goal::Gone, present("u", Failed), false, InProgress),
+            (Goal::Gone, present("u", Terminating), false, Terminating),
+            (Goal::Gone, Sighting::Unseen("no".to_owned()), false, Unknown),
+        ];
+        for (goal, sighting, arrived, state) in table {
+            let mut ledger = Ledger::new(vec![target(goal)]);
+            let told = ledger.note(0, sighting.clone()).expect("news");
+            assert_eq!(told.status, state, "{goal:?} {sighting:?}");
+            assert_eq!(ledger.has_arrived(), arrived, "{goal:?} {sighting:?}");
+            assert_eq!(ledger.has_failed(), state == Failed, "{goal:?} {sighting:?}");
+            assert_eq!(ledger.pending().is_empty(), arrived);
+            assert_eq!(ledger.note(0, sighting), None, "told twice");
+        }
+    }
+
+    #[test]
+    fn what_has_arrived_may_leave_again() {
+        let mut ledger = Ledger::new(vec![target(Goal::Ready), target(Goal::Ready)]);
+        let note = |ledger: &mut Ledger, index, state| {
+            let told = ledger.note(index, present("u", state));
+            told.map(|told| told.standing)
+        };
+        assert_eq!(note(&mut ledger, 0, State::Current), Some(Standing::Arrived));
+        assert_eq!(note(&mut ledger, 0, State::InProgress), Some(Standing::Changed));
+        assert_eq!(note(&mut ledger, 1, State::Failed), Some(Standing::Changed));
+        assert_eq!(ledger.pending(), [1, 0]);
+        assert_eq!(note(&mut ledger, 0, State::Current), Some(Standing::Arrived));
+        assert!(!ledger.has_arrived());
+    }
+}

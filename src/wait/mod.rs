@@ -1,0 +1,229 @@
+//! Waits until what was written has taken effect: applied objects are ready, deleted ones
+//! are gone.
+//!
+//! Collections are listed once and then watched, one for each kind and place; what may not
+//! be watched is asked for again and again. What an observation means is decided in
+//! `ledger`, why an object is not ready is looked up in `explain`. Nothing is written here.
+
+mod explain;
+mod follow;
+mod ledger;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::apiserver::ApiServer;
+use crate::applyset::ApplySetId;
+use crate::discovery::Resource;
+use crate::event::{Awaited, Event, Phase, Standing, Subject};
+use crate::execute::{Interrupt, Sink};
+use crate::identity::ObjectKey;
+use crate::wording::counted;
+use ledger::Ledger;
+pub use ledger::{Goal, Sighting};
+
+/// After this long without news it is told what is waited for, and why.
+const SLOW: Duration = Duration::from_secs(15);
+/// Of so many objects.
+const SLOW_OBJECTS: usize = 5;
+/// How long it may take to look up why objects are not ready.
+const EXPLAINING: Duration = Duration::from_secs(5);
+
+/// One object that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The object.
+    pub key: ObjectKey,
+    /// What it is read through.
+    pub resource: Arc<Resource>,
+    /// Its UID, where that is known: of another object of the same name nothing is
+    /// gathered about one that is to go.
+    pub uid: Option<String>,
+    /// What is waited for.
+    pub goal: Goal,
+    /// How it is found.
+    pub path: Path,
+}
+
+/// How an object that is waited for is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// By the set's label, with all others of its kind.
+    Label,
+    /// By its name: it does not carry the label.
+    Name,
+}
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// At most this long.
+    Limited(Duration),
+    /// As long as it takes.
+    Unlimited,
+}
+
+/// Everything that waiting needs.
+pub struct Waiting<'a> {
+    /// Where to look.
+    pub server: &'a ApiServer,
+    /// The set.
+    pub id: &'a ApplySetId,
+    /// When the waiting is given up.
+    pub deadline: Deadline,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
+    /// Requests under way at once when objects are looked into.
+    pub concurrency: usize,
+}
+
+/// When waiting is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// The end of patience that begins now.
+    pub fn of(patience: Patience) -> Self {
+        Self(match patience {
+            Patience::Limited(time) => Instant::now().checked_add(time),
+            Patience::Unlimited => None,
+        })
+    }
+
+    async fn over(self) {
+        match self.0 {
+            Some(deadline) => sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// How waiting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything is as it should be.
+    Arrived,
+    /// Something is not, and will not be in time.
+    Missed,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Why waiting stopped early.
+enum Stop {
+    Failed,
+    Over,
+    Interrupted,
+}
+
+impl Waiting<'_> {
+    /// Waits for all of these objects, and tells of each that has not arrived in the end.
+    pub async fn run(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> Outcome {
+        sink(Event::Phase {
+            phase: Phase::Waiting,
+            total: targets.len(),
+        });
+        let mut ledger = Ledger::new(targets);
+        let stop = self.watch(&mut ledger, sink).await;
+        let Some(stop) = stop else {
+            return Outcome::Arrived;
+        };
+        let missed = ledger.pending();
+        self.tell(&ledger, &missed, Standing::Missed, sink).await;
+        let of_all = format!("{} of {}", missed.len(), counted(ledger.len(), "object"));
+        match stop {
+            Stop::Interrupted => {
+                sink(Event::Warning(format!(
+                    "stopped waiting for {of_all}; everything was written"
+                )));
+                return Outcome::Interrupted;
+            }
+            Stop::Failed => sink(Event::Failure(format!(
+                "waiting ended early, since what has failed does not heal by itself; not as they should be: {of_all}"
+            ))),
+            Stop::Over => sink(Event::Failure(format!(
+                "the time to wait is over; not as they should be: {of_all}"
+            ))),
+        }
+        Outcome::Missed
+    }
+
+    /// `None` where everything has arrived.
+    async fn watch(&self, ledger: &mut Ledger, sink: &mut Sink<'_>) -> Option<Stop> {
+        let (news, mut heard) = mpsc::unbounded_channel();
+        let groups = follow::groups(ledger.targets());
+        let follow = follow::Follow {
+            server: self.server,
+            id: self.id,
+            news,
+        };
+        let mut followers: FuturesUnordered<_> =
+            groups.into_iter().map(|group| follow.group(group)).collect();
+        let deadline = self.deadline.over();
+        tokio::pin!(deadline);
+        let mut warned = BTreeSet::new();
+        let mut slow = Instant::now() + SLOW;
+        while !ledger.has_arrived() {
+            tokio::select! {
+                biased;
+                () = self.interrupt.requested() => return Some(Stop::Interrupted),
+                () = &mut deadline => return Some(Stop::Over),
+                Some(news) = heard.recv() => match news {
+                    follow::News::Sighted(index, sighting) => {
+                        if let Some(awaited) = ledger.note(index, sighting) {
+                            sink(Event::Awaited(awaited));
+                        }
+                        if ledger.has_failed() {
+                            return Some(Stop::Failed);
+                        }
+                    }
+                    follow::News::Warning(text) => {
+                        if warned.insert(text.clone()) {
+                            sink(Event::Warning(text));
+                        }
+                    }
+                },
+                Some(()) = followers.next(), if !followers.is_empty() => {}
+                () = sleep_until(slow) => {
+                    let mut pending = ledger.pending();
+                    pending.truncate(SLOW_OBJECTS);
+                    self.tell(ledger, &pending, Standing::Slow, sink).await;
+                    slow = Instant::now() + SLOW;
+                }
+            }
+        }
+        None
+    }
+
+    /// Tells of these objects, each with as much of a reason as can be found.
+    async fn tell(&self, ledger: &Ledger, indexes: &[usize], standing: Standing, sink: &mut Sink<'_>) {
+        // Whoever wants to stop does not want to wait for explanations.
+        let reasons = if self.interrupt.is_requested() {
+            Vec::new()
+        } else {
+            let reasons = explain::reasons(self.server, ledger, indexes, self.concurrency);
+            timeout(EXPLAINING, reasons).await.unwrap_or_default()
+        };
+        for (place, index) in indexes.iter().enumerate() {
+            let readiness = ledger.readiness(*index);
+            let reason = reasons.get(place).cloned().flatten();
+            let reason = match reason {
+                Some(why) if !readiness.reason.contains(&why) => format!("{}; {why}", readiness.reason),
+                Some(_) | None => readiness.reason,
+            };
+            let target = &ledger.targets()[*index];
+            sink(Event::Awaited(Awaited {
+                subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
+                status: readiness.state,
+                reason,
+                standing,
+            }));
+        }
+    }
+}
