@@ -25,6 +25,7 @@ pub mod ownership;
 pub mod plan;
 pub mod protection;
 pub mod readiness;
+pub mod recorded;
 pub mod report;
 pub mod rights;
 pub mod wait;

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use super::{Refusal, Set, Standing};
 use crate::applyset::Record;
-use crate::applyset::parent::{Bookkeeping, ParentFault, RecordedKinds};
+use crate::applyset::parent::{Bookkeeping, ParentFault};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::{Discovery, FailedVersion, KindLookup, Origin, Resource, Scope};
 use crate::identity::GroupKind;
 use crate::observe::Places;
+use crate::recorded::{Entry, entries};
 
 /// Where a set's members may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,60 +112,28 @@ fn recorded_kinds(
     let mut kinds = Kinds::new();
     let mut vanished = Vec::new();
     let mut faults = Vec::new();
-    for (entry, lookup) in lookups(&bookkeeping.kinds, discovery) {
-        match lookup {
-            KindLookup::Found(resource) if resource.origin == Origin::Served => {
+    for (name, entry) in entries(&bookkeeping.kinds, discovery) {
+        match entry {
+            Entry::Served(resource) => {
                 kinds.insert(resource.group_kind(), Arc::new(resource.clone()));
             }
-            KindLookup::Found(_) => vanished.push(entry),
-            KindLookup::GroupFailed(failure) => {
+            Entry::Absent => vanished.push(name),
+            Entry::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
+                entry: name.to_string(),
+                meant: resource.group_kind().to_string(),
+            }),
+            Entry::Unknowable(failure) => {
                 return Err(SurveyError::KindUnknowable {
-                    kind: entry.to_string(),
+                    kind: name.to_string(),
                     failure: failure.clone(),
                 });
             }
-            KindLookup::Absent => match meant(&entry, discovery) {
-                Some(meant) => faults.push(ParentFault::MisspelledKind {
-                    entry: entry.to_string(),
-                    meant: meant.to_string(),
-                }),
-                None => vanished.push(entry),
-            },
         }
     }
     if faults.is_empty() {
         Ok((kinds, vanished))
     } else {
         Err(refused(set, faults))
-    }
-}
-
-fn lookups<'d>(recorded: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, KindLookup<'d>)> {
-    match recorded {
-        RecordedKinds::GroupKinds(kinds) => kinds
-            .iter()
-            .map(|kind| (kind.clone(), discovery.preferred(kind)))
-            .collect(),
-        RecordedKinds::GroupResources(resources) => resources
-            .iter()
-            .map(|(resource, group)| {
-                (
-                    GroupKind::new(group, resource),
-                    discovery.group_resource(resource, group),
-                )
-            })
-            .collect(),
-    }
-}
-
-/// A kind that is served and that the entry names in another way, such as `configmaps`
-/// for `ConfigMap`. To take that for a kind that vanished would leak its objects.
-fn meant(entry: &GroupKind, discovery: &Discovery) -> Option<GroupKind> {
-    match discovery.resource_argument(&entry.to_string()) {
-        KindLookup::Found(resource) if resource.group == entry.group && resource.origin == Origin::Served => {
-            Some(resource.group_kind())
-        }
-        _ => None,
     }
 }
 

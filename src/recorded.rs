@@ -1,0 +1,139 @@
+//! The kinds that a parent records, in the light of what the server serves.
+//!
+//! Pure, and the one reading of recorded kinds: `plan` asks it where a run has to look,
+//! `inspect` and `verify` what to say of a set. What follows from it is theirs.
+
+use crate::applyset::parent::RecordedKinds;
+use crate::discovery::{Discovery, FailedVersion, KindLookup, Origin, Resource};
+use crate::identity::GroupKind;
+
+/// What the server says of an entry of the recorded kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry<'d> {
+    /// It serves it.
+    Served(&'d Resource),
+    /// It serves what the entry names in another way, such as `configmaps` for
+    /// `ConfigMap`. To take that for a kind that vanished would leak its objects.
+    Misspelled(&'d Resource),
+    /// It does not.
+    Absent,
+    /// It could not tell.
+    Unknowable(&'d FailedVersion),
+}
+
+/// Each recorded kind under the name that it has in the record, and what the server says
+/// of it; an entry of the deprecated form stands as `resource.group`.
+pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, Entry<'d>)> {
+    match kinds {
+        RecordedKinds::GroupKinds(kinds) => kinds
+            .iter()
+            .map(|kind| (kind.clone(), entry(kind, discovery)))
+            .collect(),
+        RecordedKinds::GroupResources(resources) => resources
+            .iter()
+            .map(|(resource, group)| {
+                let lookup = discovery.group_resource(resource, group);
+                (
+                    GroupKind::new(group, resource),
+                    of_lookup(lookup, || meant(&GroupKind::new(group, resource), discovery)),
+                )
+            })
+            .collect(),
+    }
+}
+
+/// What the server says of one entry of the form `Kind.group`.
+pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+    of_lookup(discovery.preferred(kind), || meant(kind, discovery))
+}
+
+fn of_lookup<'d>(lookup: KindLookup<'d>, meant: impl FnOnce() -> Option<&'d Resource>) -> Entry<'d> {
+    match lookup {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
+        // What the manifests will define is not there yet, and neither are objects of it.
+        KindLookup::Found(_) => Entry::Absent,
+        KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
+        KindLookup::Absent => meant().map_or(Entry::Absent, Entry::Misspelled),
+    }
+}
+
+/// A kind that is served and that the entry names in another way: by its resource, in
+/// other letters, or with a version between kind and group.
+fn meant<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
+    let named = |text: &str| match discovery.resource_argument(text) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
+        _ => None,
+    };
+    if let Some(resource) = named(&entry.to_string()) {
+        let with_version = format!("{}.{}", resource.version, resource.group);
+        if resource.group == entry.group || with_version == entry.group {
+            return Some(resource);
+        }
+    }
+    // The core group has no name, so the version stands where a group would.
+    let bare = named(&entry.kind)?;
+    (bare.group.is_empty() && bare.version == entry.group).then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discovery::Scope;
+
+    fn resource(group: &str, kind: &str) -> Resource {
+        Resource {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            scope: Scope::Namespaced,
+            verbs: vec!["list".to_owned()],
+            origin: Origin::Served,
+        }
+    }
+
+    #[test]
+    fn an_entry_is_served_misspelled_or_absent() {
+        let discovery = Discovery::of(vec![
+            resource("", "ConfigMap"),
+            resource("apps", "Deployment"),
+            resource("other.example.com", "Widget"),
+        ]);
+        let table = [
+            ("ConfigMap", "served ConfigMap"),
+            ("Deployment.apps", "served Deployment.apps"),
+            ("configmaps", "misspelled ConfigMap"),
+            ("configMap", "misspelled ConfigMap"),
+            ("deployments.apps", "misspelled Deployment.apps"),
+            ("Deployment.v1.apps", "misspelled Deployment.apps"),
+            ("ConfigMap.v1", "misspelled ConfigMap"),
+            ("Deployment", "absent"),
+            ("Deployment.v2.apps", "absent"),
+            ("ConfigMap.apps", "absent"),
+            ("Widget.example.com", "absent"),
+            ("Gone.example.com", "absent"),
+        ];
+        for (text, expected) in table {
+            let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+            let told = match entry(&GroupKind::new(group, kind), &discovery) {
+                Entry::Served(resource) => format!("served {}", resource.group_kind()),
+                Entry::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
+                Entry::Absent => "absent".to_owned(),
+                Entry::Unknowable(failure) => failure.to_string(),
+            };
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn entries_of_the_deprecated_form_are_resources() {
+        let discovery = Discovery::of(vec![resource("apps", "Deployment")]);
+        let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
+        let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
+        let entries = entries(&recorded, &discovery);
+        assert!(matches!(entries[0], (_, Entry::Served(_))));
+        assert_eq!(entries[1], (GroupKind::new("apps", "gones"), Entry::Absent));
+    }
+}
