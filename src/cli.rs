@@ -41,6 +41,9 @@ pub enum Command {
     /// Print the least rights with which a set can be applied from its manifests
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Rbac),
+    /// Find what is inconsistent about sets, and mend what can be mended safely
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(Verify),
     /// Print the completion script of a shell
     Completion {
         /// The shell
@@ -83,6 +86,17 @@ Examples:
 
   # The same for a user
   kubectl applyset rbac web -n shop -f manifests/ --subject User:jane";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  # Is anything wrong with the set \"web\" in namespace shop?
+  kubectl applyset verify web -n shop
+
+  # Look at all sets of the cluster, and for members of sets that are gone
+  kubectl applyset verify -A
+
+  # Mend the records of all sets; shows what it writes, and asks
+  kubectl applyset verify -A --fix";
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]
@@ -323,6 +337,29 @@ pub struct Rbac {
     /// service account named like the set
     #[arg(long, value_name = "[KIND:]NAME")]
     pub subject: Option<String>,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The set's parent as [RESOURCE[.VERSION][.GROUP]/]NAME; without it, all sets of the namespace
+    #[arg(value_name = "SET", conflicts_with = "all_namespaces")]
+    pub set: Option<String>,
+    /// The same as SET, written as kubectl writes it
+    #[arg(long, value_name = "SET", conflicts_with_all = ["set", "all_namespaces"])]
+    pub applyset: Option<String>,
+    /// Sets of all namespaces, and members of sets that are gone
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+    /// Mend the bookkeeping of parents where that is safe; objects of sets are never touched
+    #[arg(long)]
+    pub fix: bool,
+    /// Mend without asking
+    #[arg(short, long, requires = "fix")]
+    pub yes: bool,
+    /// Name under which members are applied, where it is not that of the tooling
+    #[arg(long, value_name = "NAME")]
+    pub field_manager: Option<String>,
 }
 
 /// `--dry-run`

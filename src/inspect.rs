@@ -1,6 +1,6 @@
 //! What can be said of a set from its parent's record and its live members.
 //!
-//! Pure. `list` and `view` show it; nothing is read or mended here.
+//! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -11,10 +11,11 @@ use serde_json::Value;
 
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
 use crate::applyset::{ApplySetId, ParentIdentity, Record};
-use crate::discovery::{Discovery, KindLookup, Origin, Resource, Scope};
+use crate::discovery::{Discovery, Resource};
 use crate::identity::GroupKind;
-use crate::observe::{Live, ParentObject, Place, Places, Presence, Reach};
+use crate::observe::{Live, ParentObject, Place, Places, Reach};
 use crate::readiness::{Readiness, State, readiness};
+use crate::recorded::{self, Entry};
 
 /// A set as it was found in the cluster.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct FoundSet {
     pub id: ApplySetId,
     /// The parent.
     pub identity: ParentIdentity,
+    /// The parent's UID.
+    pub parent_uid: String,
     /// Its bookkeeping.
     pub reading: Reading,
     /// Objects that carry the id, by namespace, kind and name.
@@ -79,22 +82,13 @@ pub enum Sight {
     Nothing,
 }
 
-/// What the server says of an entry of the recorded kinds.
-enum Entry<'a> {
-    /// It serves it.
-    Served(&'a Resource),
-    /// It does not.
-    Absent,
-    /// It could not tell, for this reason.
-    Unknowable(String),
-}
-
 impl FoundSet {
     /// A set whose members are not known yet.
     pub fn new(identity: ParentIdentity, parent: &ParentObject) -> Self {
         Self {
             id: ApplySetId::of(&identity),
             identity,
+            parent_uid: parent.uid.clone(),
             reading: parent.reading.clone(),
             members: Vec::new(),
             unread: Vec::new(),
@@ -106,7 +100,11 @@ impl FoundSet {
     /// kind cannot be found out.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
         let bookkeeping = self.bookkeeping()?;
-        Some(entries(bookkeeping, discovery).into_keys().collect())
+        let names: BTreeSet<String> = entries(bookkeeping, discovery)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        Some(names.into_iter().collect())
     }
 
     /// The namespaces that members live or may live in, the parent's own included where
@@ -122,8 +120,8 @@ impl FoundSet {
         let Some(bookkeeping) = self.bookkeeping() else {
             return Sight::Nothing;
         };
-        let is_unknowable = |entry: &Entry| matches!(entry, Entry::Unknowable(_));
-        let has_unknowable = entries(bookkeeping, discovery).values().any(is_unknowable);
+        let is_unknowable = |(_, entry): &(String, Entry)| matches!(entry, Entry::Unknowable(_));
+        let has_unknowable = entries(bookkeeping, discovery).iter().any(is_unknowable);
         if self.unread.is_empty() && !has_unknowable {
             return Sight::Whole;
         }
@@ -135,79 +133,12 @@ impl FoundSet {
         }
     }
 
-    /// In what state it is.
-    pub fn status(&self, discovery: &Discovery) -> Status {
-        let Some(bookkeeping) = self.bookkeeping() else {
-            return Status::InDoubt;
-        };
-        if !self.unread.is_empty() || !self.doubts(discovery).is_empty() {
-            return Status::InDoubt;
-        }
-        // Members on their way out account for the record until they are gone.
-        if self.lived_in(|_| true).covers(&record(bookkeeping, discovery)) {
-            Status::Consistent
-        } else {
-            Status::Unfinished
-        }
-    }
-
-    /// What speaks against the record, in words; collections that could not be read, and
-    /// faults of the bookkeeping, are not told again.
-    pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
-        let Some(bookkeeping) = self.bookkeeping() else {
-            return Vec::new();
-        };
-        let has_no_namespace =
-            self.identity.namespace.is_none() && bookkeeping.additional_namespaces.is_empty();
-        let mut doubts: Vec<String> = entries(bookkeeping, discovery)
-            .into_iter()
-            .filter_map(|(kind, entry)| match entry {
-                Entry::Absent => Some(format!("the recorded kind {kind} is not served by the cluster")),
-                Entry::Unknowable(reason) => Some(format!(
-                    "members of the recorded kind {kind} could not be looked for: {reason}"
-                )),
-                Entry::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => Some(
-                    format!("the recorded kind {kind} is namespaced, and no namespace is recorded"),
-                ),
-                Entry::Served(_) => None,
-            })
-            .collect();
-        let record = record(bookkeeping, discovery);
-        let lived_in = self.lived_in(|live| live.presence == Presence::Present);
-        if !record.covers(&lived_in) {
-            let kinds = lived_in.group_kinds.difference(&record.group_kinds);
-            let kinds = kinds.map(ToString::to_string);
-            let namespaces = lived_in
-                .additional_namespaces
-                .difference(&record.additional_namespaces);
-            let namespaces = namespaces.map(|namespace| format!("namespace {namespace}"));
-            let places: Vec<String> = kinds.chain(namespaces).collect();
-            doubts.push(format!(
-                "there are members outside the record: {}",
-                places.join(", ")
-            ));
-        }
-        doubts
-    }
-
-    fn bookkeeping(&self) -> Option<&Bookkeeping> {
+    /// What its parent says, where that can be read.
+    pub fn bookkeeping(&self) -> Option<&Bookkeeping> {
         match &self.reading {
             Reading::Parent(bookkeeping) => Some(bookkeeping),
             Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         }
-    }
-
-    /// The record that the members need that count.
-    fn lived_in(&self, counts: impl Fn(&Live) -> bool) -> Record {
-        let mut lived_in = Record::default();
-        for Live { key, .. } in self.members.iter().filter(|live| counts(live)) {
-            lived_in.add_place(
-                &key.group_kind,
-                key.namespace.as_deref(),
-                self.identity.namespace.as_deref(),
-            );
-        }
-        lived_in
     }
 }
 
@@ -225,24 +156,6 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> Places {
     Places {
         resources: resources.into_values().collect(),
         namespaces,
-    }
-}
-
-/// The same places in parts that can be looked at one by one: by resource, and those of
-/// one resource by namespace; empty where they cannot be told apart any further.
-pub fn parts(places: &Places) -> Vec<Places> {
-    let of_namespace = |namespace: &String| Places {
-        resources: places.resources.clone(),
-        namespaces: BTreeSet::from([namespace.clone()]),
-    };
-    let of_resource = |resource: &Arc<Resource>| Places {
-        resources: vec![Arc::clone(resource)],
-        namespaces: places.namespaces.clone(),
-    };
-    match places.resources.as_slice() {
-        [resource] if resource.scope == Scope::Cluster || places.namespaces.len() < 2 => Vec::new(),
-        [_] => places.namespaces.iter().map(of_namespace).collect(),
-        resources => resources.iter().map(of_resource).collect(),
     }
 }
 
@@ -273,17 +186,19 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
 }
 
 /// Two groups can serve one object: where it was found under a recorded kind, and under
-/// another that was listed for another set, the latter says nothing.
+/// another that was listed for another set, the latter says nothing; where none of them
+/// is recorded, one says as much as both.
 fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {
     let is_recorded = |live: &Live| kinds.contains(&live.key.group_kind);
     let recorded = members.iter().filter(|live| is_recorded(live));
     let uids: BTreeSet<String> = recorded.map(|live| live.uid.clone()).collect();
-    members.retain(|live| is_recorded(live) || !uids.contains(&live.uid));
+    let mut seen = BTreeSet::new();
+    members.retain(|live| is_recorded(live) || (!uids.contains(&live.uid) && seen.insert(live.uid.clone())));
 }
 
 /// The record with its kinds as they are served; entries of the deprecated form whose
 /// kind cannot be found out are not in it.
-fn record(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
+pub fn record(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
     let group_kinds = match &bookkeeping.kinds {
         RecordedKinds::GroupKinds(kinds) => kinds.clone(),
         RecordedKinds::GroupResources(_) => recorded_resources(bookkeeping, discovery).into_keys().collect(),
@@ -299,49 +214,34 @@ fn recorded_resources(
     discovery: &Discovery,
 ) -> BTreeMap<GroupKind, Arc<Resource>> {
     entries(bookkeeping, discovery)
-        .into_values()
-        .filter_map(|entry| match entry {
-            Entry::Served(resource) => Some((resource.group_kind(), Arc::new(resource.clone()))),
+        .into_iter()
+        .filter_map(|(_, entry)| match entry {
+            Entry::Served(resource) | Entry::Misspelled(resource) => {
+                Some((resource.group_kind(), Arc::new(resource.clone())))
+            }
             Entry::Absent | Entry::Unknowable(_) => None,
         })
         .collect()
 }
 
-/// The recorded kinds by the names to show.
-fn entries<'a>(bookkeeping: &Bookkeeping, discovery: &'a Discovery) -> BTreeMap<String, Entry<'a>> {
-    match &bookkeeping.kinds {
-        RecordedKinds::GroupKinds(kinds) => kinds
-            .iter()
-            .map(|kind| (kind.to_string(), Entry::of(discovery.preferred(kind))))
-            .collect(),
-        RecordedKinds::GroupResources(resources) => resources
-            .iter()
-            .map(|(resource, group)| {
-                let entry = Entry::of(discovery.group_resource(resource, group));
-                let name = match entry {
-                    Entry::Served(resource) => resource.group_kind(),
-                    Entry::Absent | Entry::Unknowable(_) => GroupKind::new(group, resource),
-                };
-                (name.to_string(), entry)
-            })
-            .collect(),
-    }
-}
-
-impl<'a> Entry<'a> {
-    fn of(lookup: KindLookup<'a>) -> Self {
-        match lookup {
-            KindLookup::Found(resource) if resource.origin == Origin::Served => Self::Served(resource),
-            KindLookup::Found(_) | KindLookup::Absent => Self::Absent,
-            KindLookup::GroupFailed(failure) => Self::Unknowable(failure.to_string()),
-        }
-    }
+/// The recorded kinds by the names to show: those of the deprecated form as kinds, where
+/// these can be found out.
+pub fn entries<'d>(bookkeeping: &Bookkeeping, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+    let is_deprecated = matches!(bookkeeping.kinds, RecordedKinds::GroupResources(_));
+    let shown = |(name, entry): (GroupKind, Entry<'d>)| match entry {
+        Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
+        _ => (name.to_string(), entry),
+    };
+    let entries = recorded::entries(&bookkeeping.kinds, discovery);
+    entries.into_iter().map(shown).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::applyset::Tooling;
+    use crate::applyset::{PART_OF_LABEL, Tooling};
+    use crate::discovery::{KindLookup, Origin, Scope};
+    use crate::observe::Presence;
 
     fn resource(group: &str, kind: &str, scope: Scope) -> Resource {
         Resource {
@@ -381,6 +281,7 @@ mod tests {
         FoundSet {
             id: ApplySetId::of(&identity),
             identity,
+            parent_uid: "uid-of-parent".to_owned(),
             reading: Reading::Parent(Bookkeeping {
                 tooling: Tooling::ours(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
@@ -398,7 +299,11 @@ mod tests {
         };
         let metadata = serde_json::json!({
             "name": "one", "namespace": namespace, "uid": uid, "resourceVersion": "1",
-            "labels": {crate::applyset::PART_OF_LABEL: set(&[], &[]).id.as_str()},
+            "labels": {PART_OF_LABEL: set(&[], &[]).id.as_str()},
+            "managedFields": [{
+                "manager": "kubectl-applyset",
+                "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}},
+            }],
         });
         let object = serde_json::json!({"metadata": metadata});
         Live {
@@ -494,28 +399,31 @@ mod tests {
     }
 
     #[test]
+    fn copies_of_the_label_do_not_widen_the_record_and_account_for_it() {
+        let copy = |kind| Live {
+            part_of_writers: vec!["endpoint-controller".to_owned()],
+            ..live(kind, "home", "2", Presence::Present)
+        };
+        let member = live("ConfigMap", "home", "1", Presence::Present);
+        for kinds in [&["ConfigMap"][..], &["ConfigMap", "Event"]] {
+            let set = looked_at(set(kinds, &[]), &[member.clone(), copy("Event")], &[]);
+            assert_eq!(set.status(&discovery()), Status::Consistent, "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn a_first_run_that_recorded_nothing_is_unfinished() {
+        let mut begun = set(&[], &[]);
+        begun.reading = Reading::Unfinished(Tooling::ours());
+        assert_eq!(begun.status(&discovery()), Status::Unfinished);
+    }
+
+    #[test]
     fn an_object_that_two_groups_serve_is_one_member() {
         let names = ["Event", "Event.events.k8s.io"];
         let members = names.map(|kind| live(kind, "home", "1", Presence::Present));
         let set = looked_at(set(&["Event"], &[]), &members, &[]);
         assert_eq!(set.members.len(), 1);
         assert_eq!(set.status(&discovery()), Status::Consistent);
-    }
-
-    #[test]
-    fn places_fall_apart_into_single_lists() {
-        let discovery = discovery();
-        let whole = places(&[set(&["ConfigMap", "Namespace"], &["away"])], &discovery);
-        let mut rest = vec![whole];
-        let mut single = 0;
-        while let Some(next) = rest.pop() {
-            let parts = parts(&next);
-            if parts.is_empty() {
-                assert_eq!(next.lists(Reach::Namespace).len(), 1, "{next:?}");
-                single += 1;
-            }
-            rest.extend(parts);
-        }
-        assert_eq!(single, 3);
     }
 }

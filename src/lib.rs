@@ -28,5 +28,6 @@ pub mod readiness;
 pub mod recorded;
 pub mod report;
 pub mod rights;
+pub mod verify;
 pub mod wait;
 pub mod wording;

@@ -3,7 +3,10 @@
 //! Values that make no sense are refused here, before anything is read.
 
 mod delete;
+mod verify;
 mod waiting;
+
+pub use verify::{Fix, VerifyOptions, VerifyScope};
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -19,12 +22,10 @@ use crate::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Writing};
 use crate::manifest::{Recursion, Source};
+use crate::ownership::APPLIERS;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 use crate::rights::Subject;
-
-/// Field managers whose part-of labels are those of an applier: ours and kubectl's.
-const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", "kubectl-client-side-apply"];
 
 /// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]

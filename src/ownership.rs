@@ -11,6 +11,13 @@ use serde_json::{Map, Value, json};
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 
+/// The field manager of the bookkeeping on our parents. kubectl's is `kubectl-applyset`,
+/// which is also the default manager of our members, so this one has a name of its own.
+pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
+
+/// Field managers whose part-of labels are those of an applier: ours and kubectl's.
+pub const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", CLIENT_SIDE_APPLY];
+
 /// The annotation in which client-side apply keeps what it applied last. It stays with its
 /// owner: kubectl needs it as long as it goes on applying from the client's side.
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";

@@ -105,6 +105,10 @@ pub enum ParentFault {
     },
 }
 
+/// What the API server allows for all annotations of an object, keys and values
+/// (apimachinery, `TotalAnnotationSizeLimitB`).
+pub const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
 /// Labels or annotations of an object.
 pub type Pairs = BTreeMap<String, String>;
 

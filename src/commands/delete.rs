@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
-use super::view::no_such_set;
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -165,7 +164,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
                 let Some(found) = read? else {
                     return match options.absence {
                         Absence::Fine => Ok(None),
-                        Absence::Wrong => Err(no_such_set(&opened)),
+                        Absence::Wrong => Err(opening::no_such_set(&opened.set.parent)),
                     };
                 };
                 let plan = plan::plan(&opened.set, &Desired::default(), &found.observed, &found.policy);

@@ -41,10 +41,7 @@ async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Err
         return Err(Error::List { place, error });
     }
     parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
-    let unread: Vec<_> = unread
-        .into_iter()
-        .map(|(place, error)| (place, error.to_string()))
-        .collect();
+    let unread = opening::unread_reasons(unread);
     let are_all_seen = warnings.is_empty() && unread.is_empty();
     warnings.extend(opening::unread_warnings(&unread));
     let mut sets: Vec<FoundSet> = parents

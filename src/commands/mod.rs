@@ -11,6 +11,7 @@ mod opening;
 mod rbac;
 mod run;
 mod situation;
+mod verify;
 mod view;
 mod waiting;
 
@@ -55,6 +56,7 @@ fn run_command(cli: &Cli) -> Exit {
         Command::Delete(arguments) => within_runtime(delete::run(arguments, &cli.shared)),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
+        Command::Verify(arguments) => within_runtime(verify::run(arguments, &cli.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
     };
     outcome.unwrap_or_else(|error| {

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
 use futures_util::future::join;
-use futures_util::stream;
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::apiserver::ApiServer;
@@ -18,10 +17,11 @@ use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
-use crate::observe::{self, DefinitionLabels, Live, ParentObject, Place, Reach, Selector};
+use crate::observe::{self, DefinitionLabels, ListError, Live, Looking, ParentObject, Place, Selector};
 use crate::options::{self, SetReference};
 use crate::plan::Set;
 use crate::report::SetDocument;
+use crate::verify::ParentKind;
 
 /// A cluster that has told what it serves.
 pub(super) struct Cluster {
@@ -119,20 +119,12 @@ pub(super) async fn open(
     manifests: &[Manifest],
 ) -> Result<OpenedSet, Error> {
     let resource = parent_resource(cluster, reference)?;
-    let is_plain = resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap");
-    let definition_part_of = if is_plain {
+    let definition_part_of = if is_plain_parent(&resource) {
         None
     } else {
         check_parent_type(cluster, &resource, manifests).await?
     };
-    let identity = ParentIdentity {
-        group_kind: resource.group_kind(),
-        namespace: match resource.scope {
-            Scope::Namespaced => Some(cluster.namespace.clone()),
-            Scope::Cluster => None,
-        },
-        name: reference.name.clone(),
-    };
+    let identity = identity(cluster, &resource, &reference.name);
     Ok(OpenedSet {
         set: Set {
             id: ApplySetId::of(&identity),
@@ -143,6 +135,58 @@ pub(super) async fn open(
         resource,
         definition_part_of,
     })
+}
+
+/// A kind that may be a parent without further ado (KEP-3659, "Parent object kinds").
+fn is_plain_parent(resource: &Resource) -> bool {
+    resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap")
+}
+
+/// The parent of this name, in the namespace that is meant.
+pub(super) fn identity(cluster: &Cluster, resource: &Resource, name: &str) -> ParentIdentity {
+    ParentIdentity {
+        group_kind: resource.group_kind(),
+        namespace: match resource.scope {
+            Scope::Namespaced => Some(cluster.namespace.clone()),
+            Scope::Cluster => None,
+        },
+        name: name.to_owned(),
+    }
+}
+
+/// Whether objects of this kind may be parents, for one who looks at a parent that no run
+/// would take.
+pub(super) async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, Error> {
+    if is_plain_parent(resource) {
+        return Ok(ParentKind::Permitted);
+    }
+    match observe::definition_labels(&cluster.server, resource).await {
+        Ok(Some(labels)) if labels.is_parent_type => Ok(ParentKind::Permitted),
+        Ok(Some(_)) => Ok(ParentKind::Unlabelled),
+        Ok(None) => Ok(ParentKind::Forbidden),
+        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentKind::Unknown),
+        Err(error) => Err(Error::Read {
+            what: format!("CustomResourceDefinition {}", resource.group_resource()),
+            error,
+        }),
+    }
+}
+
+/// Told where a set is named that is not there.
+pub(super) fn no_such_set(parent: &ParentIdentity) -> Error {
+    Error::Usage {
+        message: format!("there is no set {parent}"),
+        hint: "`kubectl applyset list -A` shows all sets; -n says in which namespace to look".to_owned(),
+    }
+}
+
+/// Told where a kind is named that is none of parents.
+pub(super) fn no_parent_kind(kind: &str) -> Error {
+    Error::Usage {
+        message: format!("a {kind} may not be the parent of a set"),
+        hint: "use a Secret (a bare NAME), a ConfigMap (configmap/NAME) or a custom resource made for it"
+            .to_owned(),
+    }
 }
 
 /// Reads the parent of a set; `None` where there is none.
@@ -178,8 +222,7 @@ pub(super) async fn find_members(
 }
 
 /// Finds the members that can be seen, and warns of what could not be looked at, which
-/// the sets remember. One place that cannot be read hides no other: the places are asked
-/// for at once, and only where that fails in ever smaller parts.
+/// the sets remember. One place that cannot be read hides no other.
 pub(super) async fn find_visible_members(
     cluster: &Cluster,
     sets: &mut [FoundSet],
@@ -225,32 +268,17 @@ async fn find_members_by(
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let mut members = Vec::new();
-    let mut unread = Vec::new();
-    let mut rest = vec![inspect::places(sets, &cluster.discovery)];
-    while !rest.is_empty() {
-        let share = concurrency.div_ceil(rest.len());
-        let looks = rest.into_iter().map(|places| async move {
-            let looked = observe::members(&cluster.server, &places, selector, share, reduce).await;
-            (places, looked)
-        });
-        let looked: Vec<_> = stream::iter(looks).buffer_unordered(concurrency).collect().await;
-        rest = Vec::new();
-        for (places, looked) in looked {
-            match (looked, inspect::parts(&places)) {
-                (Ok(found), _) => members.extend(found),
-                (Err(_), parts) if !parts.is_empty() => rest.extend(parts),
-                (Err((_, error)), _) => {
-                    let lists = places.lists(Reach::Namespace).into_iter();
-                    unread.extend(lists.map(|place| (place, error.to_string())));
-                }
-            }
-        }
-    }
-    let places: Vec<Place> = unread.iter().map(|(place, _)| place.clone()).collect();
-    inspect::assign(sets, members, &places, &cluster.discovery);
-    let is_wanted = |place: &Place| sets.iter().any(|set| set.unread.contains(place));
-    unread.retain(|(place, _)| is_wanted(place));
+    let places = inspect::places(sets, &cluster.discovery);
+    let looking = Looking {
+        selector,
+        concurrency,
+        seen: &|| {},
+    };
+    let look = observe::visible(&cluster.server, &places, looking, reduce).await;
+    let unread: Vec<Place> = look.unread.iter().map(|(place, _)| place.clone()).collect();
+    inspect::assign(sets, look.found, &unread, &cluster.discovery);
+    let mut unread = unread_reasons(look.unread);
+    unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
     warnings.extend(unread_warnings(&unread));
     for set in sets {
         let doubts = set.doubts(&cluster.discovery);
@@ -258,15 +286,24 @@ async fn find_members_by(
     }
 }
 
+/// What could not be read, and why, in words that do not repeat the place.
+pub(super) fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
+    let reason = |error: ListError| {
+        if error.is_forbidden() {
+            "the server does not let you".to_owned()
+        } else {
+            error.to_string()
+        }
+    };
+    let unread = unread.into_iter();
+    unread.map(|(place, error)| (place, reason(error))).collect()
+}
+
 /// A line for each resource and reason.
 pub(super) fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
     let mut namespaces: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
     for (place, reason) in unread {
-        let resource = &place.resource;
-        let name = match resource.group.as_str() {
-            "" => resource.plural.clone(),
-            group => format!("{}.{group}", resource.plural),
-        };
+        let name = place.resource.group_resource();
         let of_resource = namespaces.entry((name, reason)).or_default();
         of_resource.extend(place.namespace.as_deref());
     }
@@ -310,7 +347,7 @@ pub(super) fn unopened(reference: &SetReference) -> SetDocument {
     SetDocument::named(&reference.name)
 }
 
-fn parent_resource(cluster: &Cluster, reference: &SetReference) -> Result<Arc<Resource>, Error> {
+pub(super) fn parent_resource(cluster: &Cluster, reference: &SetReference) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
     match cluster.discovery.resource_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
@@ -360,11 +397,7 @@ async fn check_parent_type(
             ),
             hint: format!("`kubectl label crd {name} {IS_PARENT_TYPE_LABEL}=true`"),
         }),
-        None => Err(Error::Usage {
-            message: format!("a {} may not be the parent of a set", resource.kind),
-            hint: "use a Secret (a bare NAME), a ConfigMap (configmap/NAME) or a custom resource made for it"
-                .to_owned(),
-        }),
+        None => Err(no_parent_kind(&resource.kind)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::opening::{self, OpenedSet};
+use super::opening;
 use crate::applyset::Tooling;
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
@@ -48,7 +48,7 @@ async fn view(
         ..SetDocument::from(&opened.set)
     };
     let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
-        return Err(no_such_set(&opened));
+        return Err(opening::no_such_set(&opened.set.parent));
     };
     let mut set = FoundSet::new(opened.set.parent.clone(), &parent);
     let mut warnings = Vec::new();
@@ -65,11 +65,4 @@ async fn view(
         &states.into_inner(),
         warnings,
     ))
-}
-
-pub(super) fn no_such_set(opened: &OpenedSet) -> Error {
-    Error::Usage {
-        message: format!("there is no set {}", opened.set.parent),
-        hint: "`kubectl applyset list -A` shows all sets; -n says in which namespace to look".to_owned(),
-    }
 }

@@ -64,6 +64,15 @@ impl Resource {
         GroupKind::new(&self.group, &self.kind)
     }
 
+    /// The name of the resource with its group: `services`, `deployments.apps`.
+    pub fn group_resource(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+
     /// The `apiVersion` of its objects: `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

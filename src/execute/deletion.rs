@@ -11,7 +11,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::pace::Pace;
-use super::parent::{Forgotten, PARENT_FIELD_MANAGER, Written};
+use super::parent::{Forgotten, Written};
 use super::prune::{Deleting, deletion, is_gone};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::wave::each;
@@ -22,6 +22,7 @@ use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector, WholeParent};
+use crate::ownership::PARENT_FIELD_MANAGER;
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, Plan, Policy, Set, SkipReason, is_home_of, parent_fate,
 };

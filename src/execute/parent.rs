@@ -20,11 +20,8 @@ use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
 use crate::observe::{self, METADATA, ParentObject};
+use crate::ownership::PARENT_FIELD_MANAGER;
 use crate::plan::{ParentPolicy, Refusal, Set};
-
-/// Field manager of the parent's bookkeeping. kubectl's is `kubectl-applyset`, which is
-/// also the default manager of our members, so this one has a name of its own.
-pub(super) const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
 
 /// Everything that writing the parent of a set needs.
 #[derive(Clone, Copy)]
@@ -277,7 +274,7 @@ impl ParentWriting<'_> {
 }
 
 /// What an answer to a bound write says of the parent.
-fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
+pub(super) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
     match answer {
         Ok(reply) => Ok(Written::Done(Known {
             resource_version: written(&reply)?.metadata.resource_version,

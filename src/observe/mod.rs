@@ -6,6 +6,7 @@
 //! to its end is an error, never a shorter list.
 
 mod contents;
+mod crawl;
 mod list;
 mod live;
 mod members;
@@ -15,6 +16,7 @@ mod rights;
 mod watch;
 
 pub use contents::{Contents, contents};
+pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};

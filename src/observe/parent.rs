@@ -182,6 +182,14 @@ pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, L
 }
 
 impl Fields {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
     fn presence(&self) -> Presence {
         match self.deletion_timestamp {
             Some(_) => Presence::Terminating,
@@ -198,7 +206,7 @@ impl Fields {
 }
 
 impl ParentObject {
-    fn new(identity: &ParentIdentity, fields: Fields) -> Self {
+    pub(super) fn new(identity: &ParentIdentity, fields: Fields) -> Self {
         Self {
             reading: read(identity, &fields.labels, &fields.annotations),
             presence: fields.presence(),

@@ -23,7 +23,7 @@ pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use overlap::places_of_newcomers;
 pub use parent::{Confirmation, ParentPolicy, Standing, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
-pub use prune::{Judgement, SkipReason, is_home_of, judge as judge_candidate};
+pub use prune::{Judgement, SkipReason, copied, is_home_of, judge as judge_candidate};
 pub use refusal::Refusal;
 pub use waves::Wave;
 

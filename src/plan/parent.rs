@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Observed, Plan, Refusal, Set};
-use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
+use crate::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Reading, RecordedKinds};
 use crate::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION, Tooling,
 };
@@ -98,10 +98,6 @@ pub fn judge_for_deletion(
             .collect()),
     }
 }
-
-/// What the API server allows for all annotations of an object, keys and values
-/// (apimachinery, `TotalAnnotationSizeLimitB`).
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// The widest record that a run writes must fit beside the parent's other annotations.
 pub(super) fn annotations_too_large(plan: &Plan, set: &Set, observed: &Observed) -> Option<Refusal> {

@@ -3,6 +3,7 @@
 //!
 //! When in doubt, it is kept, and the reason is told.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Policy, Pruning, Set};
@@ -91,8 +92,8 @@ pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if policy.pruning == Pruning::Disabled {
         return Judgement::Skip(SkipReason::PruningDisabled);
     }
-    if let Some(owner) = live.owners.iter().find(|owner| !is_parent_of(set, owner)) {
-        return Judgement::Skip(SkipReason::Owned(owner.clone()));
+    if let Some(reason) = foreign_owner(live, set.parent_uid.as_deref()) {
+        return Judgement::Skip(reason);
     }
     if let Some(mark) = &live.protection {
         return Judgement::Skip(SkipReason::Protected { mark: mark.clone() });
@@ -100,22 +101,31 @@ pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if policy.pruning != Pruning::WholeSet && is_home_of(set, live) {
         return Judgement::Skip(SkipReason::HoldsParent);
     }
-    if !live
-        .part_of_writers
-        .iter()
-        .any(|writer| policy.appliers.contains(writer))
-    {
-        return Judgement::Skip(SkipReason::CopiedLabel {
-            writers: live.part_of_writers.clone(),
-        });
-    }
-    Judgement::Prune
+    copied_label(live, &policy.appliers).map_or(Judgement::Prune, Judgement::Skip)
+}
+
+/// Why an object that carries a part-of label is none that anybody applied as a member: it
+/// belongs to another object, or its label is a copy. `None` for a member.
+pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+    foreign_owner(live, parent_uid).or_else(|| copied_label(live, appliers))
 }
 
 /// An owner reference to the set's own parent says nothing new: the object is the set's.
 /// Another object of the parent's name and kind, elsewhere or since deleted, is not it.
-fn is_parent_of(set: &Set, owner: &OwnerReference) -> bool {
-    set.parent_uid.as_ref() == Some(&owner.uid)
+fn foreign_owner(live: &Live, parent_uid: Option<&str>) -> Option<SkipReason> {
+    let mut owners = live.owners.iter();
+    let owner = owners.find(|owner| parent_uid != Some(owner.uid.as_str()))?;
+    Some(SkipReason::Owned(owner.clone()))
+}
+
+fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+    let is_applied = live
+        .part_of_writers
+        .iter()
+        .any(|writer| appliers.contains(writer));
+    (!is_applied).then(|| SkipReason::CopiedLabel {
+        writers: live.part_of_writers.clone(),
+    })
 }
 
 /// Whether deleting the object would delete the set's parent: it is the parent's

@@ -121,6 +121,14 @@ pub enum Refusal {
         /// What the API server allows.
         limit: usize,
     },
+    /// The bookkeeping of a parent would be mended, and nobody has said that this is meant.
+    #[error("{parent} would be mended: {}", .changes.join("; "))]
+    MendsParent {
+        /// The parent.
+        parent: ObjectKey,
+        /// What would change, in words.
+        changes: Vec<String>,
+    },
 }
 
 impl Refusal {
@@ -152,6 +160,7 @@ impl Refusal {
                 format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
             }
             Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
+            Self::MendsParent { .. } => "--yes mends it without a question".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
         }
     }

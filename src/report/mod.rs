@@ -5,6 +5,7 @@
 
 mod age;
 mod document;
+mod findings;
 mod human;
 mod members;
 mod progress;
@@ -16,8 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use document::{Account, Cost};
-pub use document::{Report, SetDocument};
+use document::Account;
+pub use document::{Cost, Report, SetDocument};
+pub use findings::VerifyDocument;
+pub use progress::LookBar;
 pub use sets::{ListDocument, SetListing, ViewDocument};
 
 use crate::error::Error;
@@ -252,11 +255,35 @@ pub fn note(text: &str, style: Style) {
     }
 }
 
+/// Prints what people can type next.
+fn hint(text: &str, style: Style) {
+    if style.loudness > Loudness::Quiet {
+        print_message(human::Label::Hint, text, style.colors);
+    }
+}
+
+/// Prints what a run came to, for people.
+fn plain(text: &str, style: Style) {
+    if style.loudness > Loudness::Quiet {
+        print_message(human::Label::Plain, text, style.colors);
+    }
+}
+
 /// Prints a warning for people.
 pub fn warning(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
         print_message(human::Label::Warning, text, style.colors);
     }
+}
+
+/// Prints the findings of `verify`, and what people can do about them.
+pub fn findings(document: &VerifyDocument, style: Style) {
+    match style.format {
+        Format::Lines | Format::Wide => findings::lines(document).iter().for_each(|line| print(line)),
+        Format::Names => document.object_names().iter().for_each(|name| print(name)),
+        Format::Json | Format::Yaml => self::document(document, style),
+    }
+    document.tell(style);
 }
 
 /// Prints data in the chosen format; `lines` is what people get.

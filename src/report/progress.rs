@@ -1,4 +1,5 @@
-//! One bar on standard error while objects are applied and pruned.
+//! One bar on standard error while objects are applied and pruned, or a cluster is
+//! looked through.
 //!
 //! It is drawn only at a terminal, appears only when a phase takes long enough to
 //! wonder about, and leaves nothing behind.
@@ -37,18 +38,7 @@ impl Bars {
         if self.progress == Progress::Hidden || total == 0 {
             return;
         }
-        let bar =
-            ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
-        if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len} {rate:>6}") {
-            let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-                // A bar that cannot be written is not worth a word.
-                let _ = write!(out, "{:.0}/s", state.per_sec());
-            };
-            bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
-        }
-        bar.set_message(phase.to_string());
-        bar.enable_steady_tick(Duration::from_millis(500));
-        self.bar = bar;
+        self.bar = drawn(&phase.to_string(), total);
     }
 
     pub(super) fn advance(&self, action: Action) {
@@ -76,4 +66,42 @@ impl Bars {
     pub(super) fn clear(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The bar of a look through all kinds of a cluster; gone when it is dropped.
+pub struct LookBar(ProgressBar);
+
+impl LookBar {
+    /// Begins to look through this many kinds.
+    pub fn begin(progress: Progress, total: usize) -> Self {
+        Self(match progress {
+            Progress::Drawn => drawn("looking", total),
+            Progress::Hidden => ProgressBar::hidden(),
+        })
+    }
+
+    /// One kind is done with.
+    pub fn advance(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for LookBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn drawn(message: &str, total: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
+    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len} {rate:>6}") {
+        let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            // A bar that cannot be written is not worth a word.
+            let _ = write!(out, "{:.0}/s", state.per_sec());
+        };
+        bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
+    }
+    bar.set_message(message.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
 }

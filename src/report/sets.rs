@@ -247,9 +247,17 @@ pub(super) fn reference(set: &SetDocument) -> String {
 }
 
 pub(super) fn table(document: &ListDocument, width: Width) -> String {
-    let mut header = vec!["NAMESPACE", "SET", "MEMBERS", "STATUS", "TOOLING"];
+    let mut header = vec![
+        "NAMESPACE",
+        "SET",
+        "MEMBERS",
+        "KINDS",
+        "NAMESPACES",
+        "STATUS",
+        "TOOLING",
+    ];
     if width == Width::Wide {
-        header.extend(["KINDS", "NAMESPACES", "ID"]);
+        header.push("ID");
     }
     let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     rows.extend(document.sets.iter().map(|listing| row(listing, width)));
@@ -264,21 +272,22 @@ fn row(listing: &SetListing, width: Width) -> Vec<String> {
         status: state,
         ..
     } = &listing.summary;
+    let shown = |list: &Option<Vec<String>>| match (list, width) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(list), Width::Usual) => list.len().to_string(),
+        (Some(list), Width::Wide) => list.join(","),
+    };
     let mut row = vec![
         set.namespace.clone().unwrap_or_default(),
         reference(set),
         member_count(listing.members, listing.sight),
+        shown(group_kinds),
+        shown(namespaces),
         status(state.as_ref()).to_owned(),
         set.tooling.clone().unwrap_or_default(),
     ];
     if width == Width::Wide {
-        let list =
-            |list: Option<&Vec<String>>| list.map_or_else(|| UNKNOWN.to_owned(), |list| list.join(","));
-        row.extend([
-            list(group_kinds.as_ref()),
-            list(namespaces.as_ref()),
-            set.id.clone().unwrap_or_default(),
-        ]);
+        row.push(set.id.clone().unwrap_or_default());
     }
     row
 }

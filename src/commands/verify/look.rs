@@ -1,0 +1,398 @@
+//! Everything that `verify` reads: parents, whatever carries a part-of label in any kind
+//! of the cluster, and objects that have lost theirs; and the judgement of it.
+//!
+//! What cannot be read is told and remembered, and hides nothing else.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::opening::{self, Cluster};
+use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
+use crate::cli::Shared;
+use crate::discovery::Resource;
+use crate::error::Error;
+use crate::identity::ObjectKey;
+use crate::inspect::{self, FoundSet};
+use crate::observe::{self, ListError, Live, Look, Looking, ParentCandidate, Place, Places, Selector};
+use crate::options::{SetReference, VerifyOptions, VerifyScope};
+use crate::report::{self, LookBar, Loudness, SetListing, Style};
+use crate::verify::{self, Examined, Extent, Finding, Mend, ParentKind, Surroundings};
+use crate::wording::counted;
+
+/// What one look at the cluster has come to.
+#[derive(Default)]
+pub(super) struct Looked {
+    /// The sets, as `list` has them.
+    pub(super) listings: Vec<SetListing>,
+    pub(super) findings: Vec<Finding>,
+    /// What `--fix` would write.
+    pub(super) mends: Vec<Mend>,
+    /// Names of what could not be looked at in all of the cluster.
+    pub(super) unread: BTreeSet<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Looks, and judges.
+pub(super) async fn look(
+    cluster: &Cluster,
+    options: &VerifyOptions,
+    shared: &Shared,
+    style: Style,
+) -> Result<Looked, Error> {
+    let mut looking = Crawl {
+        cluster,
+        options,
+        concurrency: usize::from(shared.concurrency),
+        style,
+        resources: cluster.discovery.listable().cloned().map(Arc::new).collect(),
+        unread: BTreeSet::new(),
+        unread_places: Vec::new(),
+        warnings: Vec::new(),
+    };
+    match &options.scope {
+        VerifyScope::Set(reference) => looking.one(reference).await,
+        VerifyScope::Namespace => looking.all(Some(&cluster.namespace)).await,
+        VerifyScope::Cluster => looking.all(None).await,
+    }
+}
+
+/// A look at the cluster that goes on.
+struct Crawl<'a> {
+    cluster: &'a Cluster,
+    options: &'a VerifyOptions,
+    concurrency: usize,
+    style: Style,
+    /// Every kind whose objects can be listed.
+    resources: Vec<Arc<Resource>>,
+    /// Names of what could not be listed in all namespaces, and of groups that could not
+    /// be discovered.
+    unread: BTreeSet<String>,
+    /// Each place that could not be read, and why.
+    unread_places: Vec<(Place, ListError)>,
+    warnings: Vec<String>,
+}
+
+/// The parents that were found.
+struct Parents {
+    sets: Vec<Examined>,
+    /// Whether every object that may be a parent was seen.
+    extent: Extent,
+}
+
+impl Crawl<'_> {
+    async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
+        let resource = opening::parent_resource(self.cluster, reference)?;
+        let kind = opening::parent_kind(self.cluster, &resource).await?;
+        if kind == ParentKind::Forbidden {
+            return Err(opening::no_parent_kind(&resource.kind));
+        }
+        let identity = opening::identity(self.cluster, &resource, &reference.name);
+        let read = observe::parent_candidate(&self.cluster.server, &resource, &identity).await;
+        let parent = read.map_err(|error| Error::Read {
+            what: format!("the set's parent {identity}"),
+            error,
+        })?;
+        let mut sets: Vec<Examined> = parent
+            .into_iter()
+            .map(|parent| Examined::new(parent, kind))
+            .collect();
+        let id = ApplySetId::of(&identity).to_string();
+        let members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
+        if sets.is_empty() && members.is_empty() {
+            return Err(opening::no_such_set(&identity));
+        }
+        let mut strays = Vec::new();
+        if sets.is_empty() {
+            let text = reference_text(reference, &identity);
+            strays = verify::check_strays(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
+        }
+        self.assign(&mut sets, members);
+        Ok(self.conclude(&sets, strays, Some(&identity)).await)
+    }
+
+    async fn all(&mut self, namespace: Option<&str>) -> Result<Looked, Error> {
+        let mut parents = self.parents(namespace).await?;
+        let members = self.members(PART_OF_LABEL, &parents.sets).await;
+        let mut strays = Vec::new();
+        if namespace.is_none() {
+            strays = self.strays(&mut parents, &members).await;
+        }
+        self.assign(&mut parents.sets, members);
+        Ok(self.conclude(&parents.sets, strays, None).await)
+    }
+
+    /// Gives each set its members, and warns of the places of its record that could not be
+    /// read.
+    fn assign(&mut self, sets: &mut [Examined], members: Vec<Live>) {
+        let mut founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
+        let unread: Vec<Place> = self
+            .unread_places
+            .iter()
+            .map(|(place, _)| place.clone())
+            .collect();
+        inspect::assign(&mut founds, members, &unread, &self.cluster.discovery);
+        // What the user may not list is told of each set; what went wrong is told here.
+        let is_wanted = |place: &Place| founds.iter().any(|found| found.unread.contains(place));
+        let mut unread = std::mem::take(&mut self.unread_places);
+        unread.retain(|(place, error)| is_wanted(place) && !error.is_forbidden());
+        let unread = opening::unread_reasons(unread);
+        self.warnings.extend(opening::unread_warnings(&unread));
+        for (set, found) in sets.iter_mut().zip(founds) {
+            set.found = found;
+        }
+    }
+
+    /// Judges what was found, after a look for objects that have lost their label.
+    async fn conclude(
+        &mut self,
+        sets: &[Examined],
+        strays: Vec<Finding>,
+        object: Option<&ObjectKey>,
+    ) -> Looked {
+        let lost = self.lost(sets).await;
+        let discovery = &self.cluster.discovery;
+        self.unread
+            .extend(discovery.failures().iter().map(ToString::to_string));
+        let surroundings = Surroundings {
+            discovery,
+            appliers: &self.options.appliers,
+            extent: if self.unread.is_empty() {
+                Extent::Whole
+            } else {
+                Extent::Part
+            },
+        };
+        let verdict = verify::check(sets, surroundings);
+        let mut findings = verdict.findings;
+        findings.extend(strays);
+        findings.extend(verify::check_lost(&lost, sets, discovery));
+        findings.extend(verify::check_extent(&self.unread, object));
+        verify::sort(&mut findings);
+        let is_set = |set: &&Examined| set.kind != ParentKind::Forbidden;
+        Looked {
+            listings: sets
+                .iter()
+                .filter(is_set)
+                .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
+                .collect(),
+            findings,
+            mends: verdict.mends,
+            unread: std::mem::take(&mut self.unread),
+            warnings: std::mem::take(&mut self.warnings),
+        }
+    }
+
+    /// Finds the parents of a namespace or of the cluster: those of the permitted kinds,
+    /// and in the cluster whatever else carries the id of a set.
+    async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
+        let kinds = opening::parent_kinds(self.cluster, &mut self.warnings).await;
+        let has_bookkeeping = |item: &Value, resource: &Arc<Resource>| {
+            ParentCandidate::of(item, resource).filter(ParentCandidate::has_bookkeeping)
+        };
+        let mut look = self.candidates(&kinds, namespace, "", has_bookkeeping).await;
+        if look.unread.len() == kinds.len()
+            && let Some((place, error)) = look.unread.pop()
+        {
+            return Err(Error::List { place, error });
+        }
+        let mut is_whole = self.warnings.is_empty() && look.unread.is_empty();
+        let unread = opening::unread_reasons(look.unread);
+        self.warnings.extend(opening::unread_warnings(&unread));
+        let mut sets: Vec<Examined> = look
+            .found
+            .into_iter()
+            .map(|parent| Examined::new(parent, ParentKind::Permitted))
+            .collect();
+        if namespace.is_none() {
+            let is_other = |resource: &&Arc<Resource>| {
+                !kinds
+                    .iter()
+                    .any(|kind| kind.group_kind() == resource.group_kind())
+            };
+            let others: Vec<Arc<Resource>> = self.resources.iter().filter(is_other).cloned().collect();
+            let look = self
+                .candidates(&others, None, ID_LABEL, ParentCandidate::of)
+                .await;
+            is_whole &= look.unread.is_empty() && self.cluster.discovery.failures().is_empty();
+            for parent in look.found {
+                let kind = self.kind_of(&parent).await;
+                sets.push(Examined::new(parent, kind));
+            }
+        }
+        sets.sort_by(|one, other| {
+            let order = |set: &Examined| {
+                (
+                    set.found.identity.namespace.clone(),
+                    set.found.identity.name.clone(),
+                )
+            };
+            order(one).cmp(&order(other))
+        });
+        Ok(Parents {
+            sets,
+            extent: if is_whole { Extent::Whole } else { Extent::Part },
+        })
+    }
+
+    /// Whether what carries the id of a set is a parent of a kind that lacks its label, or
+    /// an object with a copy of another's.
+    async fn kind_of(&self, parent: &ParentCandidate) -> ParentKind {
+        let id = ApplySetId::of(&parent.identity);
+        if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
+            return ParentKind::Forbidden;
+        }
+        let kind = opening::parent_kind(self.cluster, &parent.resource).await;
+        kind.unwrap_or(ParentKind::Unknown)
+    }
+
+    async fn candidates(
+        &self,
+        kinds: &[Arc<Resource>],
+        namespace: Option<&str>,
+        labels: &str,
+        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<ParentCandidate>,
+    ) -> Look<ParentCandidate> {
+        let selector = selector(labels);
+        let looking = Looking {
+            selector: &selector,
+            concurrency: self.concurrency,
+            seen: &|| {},
+        };
+        let server = &self.cluster.server;
+        match namespace {
+            None => observe::crawl(server, kinds, &BTreeSet::new(), looking, reduce).await,
+            Some(namespace) => {
+                let places = Places {
+                    resources: kinds.to_vec(),
+                    namespaces: BTreeSet::from([namespace.to_owned()]),
+                };
+                observe::visible(server, &places, looking, reduce).await
+            }
+        }
+    }
+
+    /// Finds what carries these labels in every kind of the cluster. Where the user may
+    /// not list all namespaces, those are looked into that are known of.
+    async fn members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
+        let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
+        let mut namespaces = inspect::places(&founds, &self.cluster.discovery).namespaces;
+        namespaces.insert(self.cluster.namespace.clone());
+        let selector = selector(labels);
+        if self.style.loudness == Loudness::Verbose {
+            let kinds = counted(self.resources.len(), "kind");
+            report::note(&format!("looking for members in {kinds}"), self.style);
+        }
+        let bar = LookBar::begin(self.style.progress, self.resources.len());
+        let looking = Looking {
+            selector: &selector,
+            concurrency: self.concurrency,
+            seen: &|| bar.advance(),
+        };
+        let server = &self.cluster.server;
+        let look = observe::crawl(server, &self.resources, &namespaces, looking, Live::of).await;
+        drop(bar);
+        self.remember(look)
+    }
+
+    /// Takes the objects out of a look, and remembers what it could not see.
+    fn remember(&mut self, look: Look<Live>) -> Vec<Live> {
+        let is_whole = |place: &&Place| place.namespace.is_none();
+        let unread = look.unread.iter().map(|(place, _)| place);
+        self.unread.extend(
+            unread
+                .filter(is_whole)
+                .map(|place| place.resource.group_resource()),
+        );
+        self.unread_places.extend(look.unread);
+        look.found
+    }
+
+    /// Members whose set has no parent. An object that has lost all of its bookkeeping may
+    /// still be their parent, so all objects that may be parents are looked through.
+    async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
+        let known = ids(&parents.sets);
+        let wanted: BTreeSet<String> = members
+            .iter()
+            .filter_map(|live| live.part_of.clone())
+            .filter(|id| !known.contains(id))
+            .collect();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let is_wanted = |item: &Value, resource: &Arc<Resource>| {
+            ParentCandidate::of(item, resource).filter(|parent| {
+                !parent.has_bookkeeping() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
+            })
+        };
+        let kinds = opening::parent_kinds(self.cluster, &mut Vec::new()).await;
+        let look = self.candidates(&kinds, None, "", is_wanted).await;
+        let bare = look.found.into_iter();
+        parents
+            .sets
+            .extend(bare.map(|parent| Examined::new(parent, ParentKind::Permitted)));
+        let known = ids(&parents.sets);
+        if parents.extent == Extent::Part {
+            let is_stray = |live: &&Live| live.part_of.as_ref().is_some_and(|id| !known.contains(id));
+            let count = members.iter().filter(is_stray).count();
+            if count > 0 {
+                self.warnings.push(format!(
+                    "whether {} belong to sets without a parent could not be found out, because not all parents could be looked for",
+                    counted(count, "object")
+                ));
+            }
+            return Vec::new();
+        }
+        verify::check_strays(members, &known, &self.options.appliers, None)
+    }
+
+    /// Objects in the places of the sets that were applied as members, and are in no set.
+    async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
+        let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
+        let places = inspect::places(&founds, &self.cluster.discovery);
+        let selector = selector(&format!("!{PART_OF_LABEL}"));
+        let looking = Looking {
+            selector: &selector,
+            concurrency: self.concurrency,
+            seen: &|| {},
+        };
+        let manager = self.options.field_manager.as_str();
+        let look = observe::visible(&self.cluster.server, &places, looking, |item, resource| {
+            observe::is_applied_without_a_set(item, manager)
+                .then(|| Live::of(item, resource))
+                .flatten()
+        });
+        // What could not be read of these places was told when members were looked for.
+        let mut lost = look.await.found;
+        let mut seen = BTreeSet::new();
+        lost.retain(|live| seen.insert(live.uid.clone()));
+        lost
+    }
+}
+
+/// The ids of the sets whose parents these are.
+fn ids(sets: &[Examined]) -> BTreeSet<String> {
+    let parents = sets.iter().filter(|set| set.kind != ParentKind::Forbidden);
+    parents.map(|set| set.found.id.to_string()).collect()
+}
+
+fn selector(labels: &str) -> Selector {
+    Selector {
+        labels: labels.to_owned(),
+        accept: observe::METADATA_LIST,
+    }
+}
+
+/// The set as the next command line names it: `configmap/web -n shop`.
+fn reference_text(reference: &SetReference, identity: &ObjectKey) -> String {
+    let resource = reference.resource.as_ref();
+    let name = resource.map_or_else(
+        || reference.name.clone(),
+        |resource| format!("{resource}/{}", reference.name),
+    );
+    match &identity.namespace {
+        Some(namespace) => format!("{name} -n {namespace}"),
+        None => name,
+    }
+}

@@ -1,0 +1,189 @@
+//! What `verify` prints: a document for scripts, a line for each finding for people.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::document::{Cost, ErrorDocument};
+use super::{API_VERSION, SetListing, Style, hint};
+use crate::error::Error;
+use crate::identity::ObjectKey;
+use crate::verify::{Finding, Mending, Rule, Severity};
+use crate::wording::counted;
+
+/// The document of `verify`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifyDocument {
+    api_version: &'static str,
+    /// The sets that were looked at, as `list` has them.
+    pub sets: Vec<SetListing>,
+    findings: Vec<FindingDocument>,
+    summary: Counts,
+    /// Resources that could not be listed in all namespaces, and groups that are down:
+    /// nothing is known of what is there.
+    unread: BTreeSet<String>,
+    /// What could not be looked at, and what could not be written.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+    requests: u64,
+    seconds: f64,
+}
+
+/// One finding.
+#[derive(Debug, Serialize)]
+struct FindingDocument {
+    rule: Rule,
+    severity: Severity,
+    /// Null where it is about the cluster as a whole.
+    object: Option<ObjectKey>,
+    /// Id of the set that it concerns; null where that is not one set.
+    set: Option<String>,
+    message: String,
+    hint: String,
+    fixable: bool,
+    fixed: bool,
+}
+
+/// How many findings are left of each severity, and how many were mended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+struct Counts {
+    errors: usize,
+    warnings: usize,
+    infos: usize,
+    fixed: usize,
+}
+
+impl VerifyDocument {
+    /// What `verify` found, and how a run ended that could not do all that was asked.
+    pub fn new(
+        sets: Vec<SetListing>,
+        findings: Vec<Finding>,
+        unread: BTreeSet<String>,
+        warnings: Vec<String>,
+        error: Option<&Error>,
+        cost: Cost,
+    ) -> Self {
+        let count = |severity| {
+            let is_left =
+                |finding: &&Finding| finding.mending != Mending::Done && finding.severity == severity;
+            findings.iter().filter(is_left).count()
+        };
+        Self {
+            api_version: API_VERSION,
+            sets,
+            summary: Counts {
+                errors: count(Severity::Error),
+                warnings: count(Severity::Warning),
+                infos: count(Severity::Info),
+                fixed: findings
+                    .iter()
+                    .filter(|finding| finding.mending == Mending::Done)
+                    .count(),
+            },
+            findings: findings.into_iter().map(FindingDocument::from).collect(),
+            unread,
+            warnings,
+            error: error.map(ErrorDocument::from),
+            requests: cost.requests,
+            seconds: cost.seconds,
+        }
+    }
+
+    /// The names of the objects that there are findings about, each once.
+    pub fn object_names(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
+        objects
+            .filter(|key| seen.insert(*key))
+            .map(|key| key.group_kind.object_name(&key.name))
+            .collect()
+    }
+
+    /// Whether something ought to be looked at that is not mended.
+    pub fn has_something_left(&self) -> bool {
+        self.summary.errors + self.summary.warnings > 0
+    }
+
+    /// Tells people what they can do, and what it came to.
+    pub fn tell(&self, style: Style) {
+        let mut seen = BTreeSet::new();
+        for finding in &self.findings {
+            if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
+                hint(&format!("{}: {}", finding.rule.name(), finding.hint), style);
+            }
+        }
+        let offered = self
+            .findings
+            .iter()
+            .filter(|finding| finding.fixable && !finding.fixed);
+        let offered = offered.count();
+        if offered > 0 {
+            hint(&format!("--fix mends {offered} of these"), style);
+        }
+        super::plain(&self.summary_line(), style);
+    }
+
+    fn summary_line(&self) -> String {
+        let Counts {
+            errors,
+            warnings,
+            infos,
+            fixed,
+        } = self.summary;
+        let counts = [
+            (errors, counted(errors, "error")),
+            (warnings, counted(warnings, "warning")),
+            (infos, counted(infos, "info")),
+            (fixed, format!("{fixed} fixed")),
+        ];
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(_, text)| text)
+            .collect();
+        let counts = if counts.is_empty() {
+            "nothing to report".to_owned()
+        } else {
+            counts.join(", ")
+        };
+        let requests = usize::try_from(self.requests).unwrap_or(usize::MAX);
+        format!(
+            "{counts} in {} ({}, {:.1} s)",
+            counted(self.sets.len(), "set"),
+            counted(requests, "request"),
+            self.seconds
+        )
+    }
+}
+
+impl From<Finding> for FindingDocument {
+    fn from(finding: Finding) -> Self {
+        Self {
+            rule: finding.rule,
+            severity: finding.severity,
+            object: finding.object,
+            set: finding.set,
+            message: finding.message,
+            hint: finding.hint,
+            fixable: finding.mending != Mending::ByHand,
+            fixed: finding.mending == Mending::Done,
+        }
+    }
+}
+
+/// `error wrong-id secret/web in namespace shop: label … (fixed)`
+pub(super) fn lines(document: &VerifyDocument) -> Vec<String> {
+    let line = |finding: &FindingDocument| {
+        let object = finding.object.as_ref();
+        format!(
+            "{} {} {}: {}{}",
+            finding.severity.word(),
+            finding.rule.name(),
+            object.map_or_else(|| "cluster".to_owned(), ToString::to_string),
+            finding.message,
+            if finding.fixed { " (fixed)" } else { "" }
+        )
+    };
+    document.findings.iter().map(line).collect()
+}

@@ -1,0 +1,116 @@
+//! A parent and its set, as the tables of the rules need them.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::{Examined, Extent, Finding, Mending, ParentKind, Surroundings, Verdict, check};
+use crate::applyset::parent::{annotations, labels};
+use crate::applyset::{Record, Tooling};
+use crate::discovery::{Discovery, Scope};
+use crate::observe::{Live, ParentCandidate};
+use crate::ownership::APPLIERS;
+use crate::plan::fixtures::{resource, set};
+
+/// What the server serves: `ConfigMap`, `Secret`, `Namespace`, `Deployment.apps`.
+pub(super) fn discovery() -> Discovery {
+    let resources = [
+        ("ConfigMap", Scope::Namespaced),
+        ("Secret", Scope::Namespaced),
+        ("Namespace", Scope::Cluster),
+        ("Deployment.apps", Scope::Namespaced),
+    ];
+    Discovery::of(
+        resources
+            .map(|(kind, scope)| resource(kind, scope).as_ref().clone())
+            .to_vec(),
+    )
+}
+
+/// The Secret `web` in namespace `shop` with the id label and exactly these annotations.
+pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
+    let mut object = parent_object();
+    object["metadata"]["annotations"] = annotations
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), json!(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced)).expect("a whole object")
+}
+
+/// The set of that parent as this program writes it, with a record of these kinds and
+/// namespaces, and no members.
+pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
+    let kind = |text: &&str| {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        crate::identity::GroupKind::new(group, kind)
+    };
+    let record = Record {
+        group_kinds: kinds.iter().map(kind).collect(),
+        additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
+    };
+    let mut object = parent_object();
+    object["metadata"]["annotations"] = annotations(&Tooling::ours(), &record);
+    let parent = ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced));
+    Examined::new(parent.expect("a whole object"), ParentKind::Permitted)
+}
+
+fn parent_object() -> serde_json::Value {
+    json!({"metadata": {
+        "name": "web", "namespace": "shop", "uid": "uid-of-parent", "resourceVersion": "1",
+        "labels": labels(&set().id),
+    }})
+}
+
+/// The same parent with other labels and annotations: `None` takes a key off.
+pub(super) fn changed(
+    set: &Examined,
+    labels: &[(&str, Option<&str>)],
+    annotations: &[(&str, Option<&str>)],
+) -> Examined {
+    let mut parent = set.parent.clone();
+    let write = |pairs: &mut crate::applyset::parent::Pairs, changes: &[(&str, Option<&str>)]| {
+        for (key, value) in changes {
+            match value {
+                Some(value) => pairs.insert((*key).to_owned(), (*value).to_owned()),
+                None => pairs.remove(*key),
+            };
+        }
+    };
+    write(&mut parent.labels, labels);
+    write(&mut parent.object.annotations, annotations);
+    parent.object.reading =
+        crate::applyset::parent::read(&parent.identity, &parent.labels, &parent.object.annotations);
+    let mut changed = Examined::new(parent, set.kind);
+    changed.found.members.clone_from(&set.found.members);
+    changed.found.unread.clone_from(&set.found.unread);
+    changed
+}
+
+/// The same set with these members.
+pub(super) fn with_members(mut set: Examined, members: &[Live]) -> Examined {
+    set.found.members = members.to_vec();
+    set
+}
+
+/// What is told of the set.
+pub(super) fn verdict(set: &Examined, extent: Extent) -> Verdict {
+    let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
+    let surroundings = Surroundings {
+        discovery: &discovery(),
+        appliers: &appliers,
+        extent,
+    };
+    check(std::slice::from_ref(set), surroundings)
+}
+
+/// The names of the rules that find something, in order, each with a `+` where `--fix` mends it.
+pub(super) fn told(set: &Examined, extent: Extent) -> Vec<String> {
+    let name = |finding: &Finding| match finding.mending {
+        Mending::ByHand => finding.rule.name().to_owned(),
+        Mending::Offered | Mending::Done => format!("{}+", finding.rule.name()),
+    };
+    let mut told: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
+    told.sort();
+    told
+}

@@ -1,0 +1,173 @@
+//! What can be told from objects: members that no run would find, members of nobody's
+//! set, and labels that are copies.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Finding, Rule};
+use super::record::{members, served};
+use super::{Examined, is_within, kubectl_name};
+use crate::discovery::Discovery;
+use crate::inspect::FoundSet;
+use crate::observe::Live;
+use crate::plan::copied;
+
+/// Judges the members of one set.
+pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+    let found = &set.found;
+    let mut findings = unrecorded(found, discovery, appliers);
+    findings.extend(
+        found
+            .members
+            .iter()
+            .filter_map(|live| copy(live, Some(&found.parent_uid), appliers)),
+    );
+    findings
+}
+
+fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+    let Some(bookkeeping) = set.bookkeeping() else {
+        return Vec::new();
+    };
+    let recorded = served(bookkeeping, discovery);
+    members(set, appliers)
+        .filter(|live| !is_within(live, &recorded, set))
+        .map(|live| {
+            let message = format!(
+                "it is a member of the set of {}, in a place that the record does not name",
+                set.identity
+            );
+            Finding::new(Rule::UnrecordedMember, &live.key, message)
+                .hint("an apply would neither find nor prune it")
+        })
+        .collect()
+}
+
+/// Members whose set has no parent. `known` are the ids of all sets, `reference` is how
+/// the command line names the set where it is known.
+pub(super) fn orphans(
+    objects: &[Live],
+    known: &BTreeSet<String>,
+    appliers: &BTreeSet<String>,
+    reference: Option<&str>,
+) -> Vec<Finding> {
+    let is_known = |id: &str| known.contains(id);
+    // Two groups can serve one object.
+    let mut seen = BTreeSet::new();
+    objects
+        .iter()
+        .filter(|live| seen.insert(&live.uid))
+        .filter_map(|live| {
+            let id = live.part_of.as_deref().filter(|id| !is_known(id))?;
+            let finding = if is_later_format(id) {
+                let message = format!("it is a member of the set {id}, which is named in a later format");
+                Finding::new(Rule::LaterFormat, &live.key, message)
+                    .hint("a newer version of this program may read it")
+            } else {
+                copy(live, None, appliers).unwrap_or_else(|| orphan(live, id, reference))
+            };
+            Some(finding.of_set(id))
+        })
+        .collect()
+}
+
+fn is_later_format(id: &str) -> bool {
+    let version = id
+        .split_once('.')
+        .and_then(|(prefix, _)| prefix.strip_prefix('v'));
+    version.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
+    let message = format!("it is a member of the set {id}, which has no parent");
+    let hint = match reference {
+        Some(reference) => format!(
+            "`kubectl applyset apply {reference} -f …` makes the parent again, and goes on with all members that it finds"
+        ),
+        None => "apply its set again under the name that it had, take it into another with `kubectl applyset adopt`, or delete it".to_owned(),
+    };
+    Finding::new(Rule::Orphan, &live.key, message).hint(hint)
+}
+
+fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+    let reason = copied(live, parent_uid, appliers)?;
+    let message = format!("it carries the part-of label of a set, and is no member: {reason}");
+    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("it is never pruned; nothing has to be done"))
+}
+
+/// An object that has lost its label.
+pub(super) fn lost(live: &Live) -> Finding {
+    let message = "it was applied as a member of a set, and has lost its part-of label";
+    Finding::new(Rule::LostMember, &live.key, message).hint(format!(
+        "take it back with `kubectl applyset adopt` or delete it; to keep it in no set, let the server forget who applied it: `kubectl patch {} --type=merge -p '{{\"metadata\":{{\"managedFields\":[{{}}]}}}}'`",
+        kubectl_name(&live.key)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::OwnerReference;
+    use crate::ownership::APPLIERS;
+    use crate::plan::fixtures::live;
+    use crate::verify::Severity;
+
+    fn rules(objects: &[Live], known: &[&str]) -> Vec<(Rule, Severity)> {
+        let known = known.iter().map(|&id| id.to_owned()).collect();
+        let appliers = APPLIERS.into_iter().map(str::to_owned).collect();
+        let findings = orphans(objects, &known, &appliers, None);
+        findings
+            .iter()
+            .map(|finding| (finding.rule, finding.severity))
+            .collect()
+    }
+
+    /// An object, the ids of all sets, and what is told of it.
+    type Case<'a> = (&'a Live, &'a [&'a str], Option<(Rule, Severity)>);
+
+    #[test]
+    fn members_of_sets_without_a_parent_are_orphans() {
+        let member = live("ConfigMap", Some("shop"), "one");
+        let id = member.part_of.clone().expect("an id");
+        let with_id = |id: &str| Live {
+            part_of: Some(id.to_owned()),
+            ..member.clone()
+        };
+        let owned = Live {
+            owners: vec![OwnerReference {
+                api_version: "v1".to_owned(),
+                kind: "Service".to_owned(),
+                name: "web".to_owned(),
+                uid: "u".to_owned(),
+            }],
+            ..member.clone()
+        };
+        let copied = Live {
+            part_of_writers: Vec::new(),
+            ..member.clone()
+        };
+        let known = id.as_str();
+        let table: [Case<'_>; 8] = [
+            (&member, &[known], None),
+            (&member, &[], Some((Rule::Orphan, Severity::Error))),
+            (&member, &["other"], Some((Rule::Orphan, Severity::Error))),
+            (
+                &with_id("anything"),
+                &[known],
+                Some((Rule::Orphan, Severity::Error)),
+            ),
+            (
+                &with_id("v2.x"),
+                &[known],
+                Some((Rule::LaterFormat, Severity::Error)),
+            ),
+            // What belongs to another goes with that.
+            (&owned, &[], Some((Rule::LabelCopy, Severity::Info))),
+            (&copied, &[], Some((Rule::LabelCopy, Severity::Info))),
+            (&copied, &[known], None),
+        ];
+        for (place, (object, known, expected)) in table.into_iter().enumerate() {
+            let told = rules(std::slice::from_ref(object), known);
+            assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "case {place}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What can be told from a parent alone: its id, who keeps it, and how its values are
+//! written.
+//!
+//! Which values can be read at all is decided in `applyset::parent`: each fault that
+//! stops a run is a finding here, so the two cannot disagree.
+
+use super::finding::{Finding, Rule, Severity};
+use super::{Examined, ParentKind};
+use crate::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
+use crate::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
+use crate::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
+    IS_PARENT_TYPE_LABEL, PART_OF_LABEL, Record,
+};
+use crate::observe::Presence;
+
+/// From this share of the limit on, in percent, annotations are told to be large.
+const LARGE_ANNOTATIONS: usize = 80;
+
+/// Judges the parent.
+pub(super) fn findings(set: &Examined) -> Vec<Finding> {
+    let of_kind = of_kind(set);
+    if set.kind == ParentKind::Forbidden {
+        return of_kind.into_iter().collect();
+    }
+    let mut findings = of_reading(set);
+    findings.extend(of_kind);
+    findings.extend(of_values(set));
+    let key = &set.parent.identity;
+    if set.parent.object.presence == Presence::Terminating {
+        let message = "it is being deleted; members that are left then are in a set without a parent";
+        findings.push(
+            Finding::new(Rule::TerminatingParent, key, message)
+                .hint("`kubectl get -o yaml` shows its finalizers; an apply of the set once it is gone takes the members up again"),
+        );
+    }
+    if set.parent.labels.get(PART_OF_LABEL).map(String::as_str) == Some(set.found.id.as_str()) {
+        let message = "it is labelled as a member of its own set; a tool that prunes by this label would delete the record";
+        findings.push(Finding::new(Rule::ParentInOwnSet, key, message).hint(format!(
+            "take the label off with `kubectl label {} {PART_OF_LABEL}-`",
+            super::kubectl_name(key)
+        )));
+    }
+    let size = annotations_size(&set.parent.object.annotations);
+    if size * 100 > ANNOTATIONS_LIMIT * LARGE_ANNOTATIONS {
+        let message = format!("its annotations take {size} bytes, and the server allows {ANNOTATIONS_LIMIT}");
+        findings.push(
+            Finding::new(Rule::LargeAnnotations, key, message)
+                .hint("split the set into several smaller ones, or take other annotations off the parent"),
+        );
+    }
+    findings
+}
+
+/// Bytes of all keys and values, as the server counts them.
+pub(super) fn annotations_size(annotations: &Pairs) -> usize {
+    annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum()
+}
+
+fn of_reading(set: &Examined) -> Vec<Finding> {
+    let key = &set.parent.identity;
+    match &set.parent.object.reading {
+        Reading::Parent(_) => Vec::new(),
+        Reading::Faulty(faults) => faults.iter().map(|fault| of_fault(set, fault)).collect(),
+        Reading::Unfinished(tooling) => {
+            let message = format!("{tooling} has begun to make it the parent of a set, and recorded nothing");
+            vec![Finding::new(Rule::UnfinishedParent, key, message).hint("apply the set again")]
+        }
+        Reading::NoBookkeeping => vec![without_bookkeeping(set)],
+    }
+}
+
+fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
+    let key = &set.parent.identity;
+    let newer = "a newer version of this program may read it";
+    let (rule, hint) = match fault {
+        ParentFault::IdMissing => (
+            Rule::MissingId,
+            "compare it with a backup: it may be a copy of a parent, or have lost its label",
+        ),
+        ParentFault::WrongId { .. } => (
+            Rule::WrongId,
+            "compare it with a backup: a copy of a parent under another name keeps the id of the original",
+        ),
+        ParentFault::LaterIdFormat(_)
+        | ParentFault::InvalidValue {
+            fault: InvalidValue::LaterFormat(_),
+            ..
+        } => (Rule::LaterFormat, newer),
+        ParentFault::ToolingMissing | ParentFault::InvalidTooling(_) => (
+            Rule::InvalidTooling,
+            "find out which tool manages the set, and write its name back",
+        ),
+        ParentFault::KindsMissing => (
+            Rule::MissingKinds,
+            "compare it with a backup: where members are is not recorded any more",
+        ),
+        ParentFault::InvalidValue { .. }
+        | ParentFault::NoNamespaceFor(_)
+        | ParentFault::MisspelledKind { .. } => (
+            Rule::MalformedValue,
+            "compare it with a backup, or have somebody verify the set who may list everything",
+        ),
+    };
+    Finding::new(rule, key, fault.to_string()).hint(hint)
+}
+
+/// A custom resource was made to be a parent, and may wait for its first run. Any other
+/// object is none, unless there are members to show that it has been one.
+fn without_bookkeeping(set: &Examined) -> Finding {
+    let key = &set.parent.identity;
+    let count = set.found.members.len();
+    if count > 0 {
+        let objects = crate::wording::counted(count, "object");
+        let message = format!("it has no bookkeeping, and {objects} are members of its set");
+        return Finding::new(Rule::NoBookkeeping, key, message)
+            .hint("`kubectl applyset apply --take-over` of the same set takes the members up again");
+    }
+    if key.group_kind.group.is_empty() {
+        let message = "it is not the parent of a set";
+        return Finding::new(Rule::NoBookkeeping, key, message)
+            .hint("`kubectl applyset list -A` shows all sets");
+    }
+    let finding = Finding::new(Rule::NoBookkeeping, key, "no set was recorded on it yet");
+    Finding {
+        severity: Severity::Info,
+        ..finding
+    }
+}
+
+fn of_kind(set: &Examined) -> Option<Finding> {
+    let key = &set.parent.identity;
+    let resource = &set.parent.resource;
+    match set.kind {
+        ParentKind::Permitted | ParentKind::Unknown => None,
+        ParentKind::Unlabelled => {
+            let message = format!(
+                "its kind may not be a parent: the CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
+            );
+            Some(Finding::new(Rule::ParentKind, key, message).hint(format!(
+                "`kubectl label crd {}.{} {IS_PARENT_TYPE_LABEL}=true`",
+                resource.plural, resource.group
+            )))
+        }
+        ParentKind::Forbidden => {
+            let message = "it carries the id of a set, and its kind may not be a parent";
+            Some(
+                Finding::new(Rule::ParentKind, key, message)
+                    .hint("take the label applyset.kubernetes.io/id off; it may be a copy of its owner's"),
+            )
+        }
+    }
+}
+
+/// What reading forgives, and writing would put right.
+fn of_values(set: &Examined) -> Vec<Finding> {
+    let key = &set.parent.identity;
+    let annotations = &set.parent.object.annotations;
+    let mut findings = Vec::new();
+    let own = key.namespace.as_ref();
+    let canonical_kinds = |value: &String| {
+        let group_kinds = parse_group_kinds(value).ok()?;
+        Some(
+            Record {
+                group_kinds,
+                ..Record::default()
+            }
+            .group_kinds_value(),
+        )
+    };
+    let canonical_namespaces = |value: &String| {
+        let mut additional_namespaces = parse_namespaces(value).ok()?;
+        if let Some(own) = own {
+            additional_namespaces.remove(own);
+        }
+        Some(
+            Record {
+                additional_namespaces,
+                ..Record::default()
+            }
+            .namespaces_value(),
+        )
+    };
+    for (annotation, canonical) in [
+        (
+            GROUP_KINDS_ANNOTATION,
+            annotations
+                .get(GROUP_KINDS_ANNOTATION)
+                .map(|value| (value, canonical_kinds(value))),
+        ),
+        (
+            ADDITIONAL_NAMESPACES_ANNOTATION,
+            annotations
+                .get(ADDITIONAL_NAMESPACES_ANNOTATION)
+                .map(|value| (value, canonical_namespaces(value))),
+        ),
+    ] {
+        if let Some((value, Some(canonical))) = canonical
+            && *value != canonical
+        {
+            let message = format!("annotation {annotation} is {value:?}, and should read {canonical:?}");
+            findings.push(
+                Finding::new(Rule::UnsortedValue, key, message).hint("the next apply writes it in order"),
+            );
+        }
+    }
+    if annotations.contains_key(GROUP_RESOURCES_ANNOTATION) {
+        let message = format!("it carries the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
+        findings.push(
+            Finding::new(Rule::DeprecatedKinds, key, message)
+                .hint("the tool that manages the set should write contains-group-kinds in its place"),
+        );
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{changed, examined, told, with_members};
+    use super::super::{Extent, Mending, fixtures};
+    use super::*;
+    use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
+    use crate::plan::fixtures::live;
+
+    type Changes<'a> = &'a [(&'a str, Option<&'a str>)];
+
+    /// A set of one `ConfigMap`, as this program leaves it.
+    fn sound() -> Examined {
+        with_members(
+            examined(&["ConfigMap"], &[]),
+            &[live("ConfigMap", Some("shop"), "one")],
+        )
+    }
+
+    #[test]
+    fn a_sound_parent_is_not_told_of() {
+        assert_eq!(told(&sound(), Extent::Whole), [""; 0]);
+    }
+
+    #[test]
+    fn each_fault_of_a_parent_has_its_rule() {
+        let id = fixtures::examined(&[], &[]).found.id.to_string();
+        let none: Changes = &[];
+        let later = "v2:x";
+        let table: [(Changes, Changes, &[&str]); 17] = [
+            (&[(ID_LABEL, Some("other"))], none, &["wrong-id+"]),
+            (&[(ID_LABEL, None)], none, &["missing-id+"]),
+            (&[(ID_LABEL, Some("v2.x"))], none, &["later-format"]),
+            (
+                &[(PART_OF_LABEL, Some(id.as_str()))],
+                none,
+                &["parent-in-own-set+"],
+            ),
+            (&[(PART_OF_LABEL, Some("another"))], none, &[]),
+            (none, &[(TOOLING_ANNOTATION, None)], &["invalid-tooling"]),
+            (none, &[(TOOLING_ANNOTATION, Some("/v1"))], &["invalid-tooling"]),
+            (none, &[(TOOLING_ANNOTATION, Some(later))], &["later-format"]),
+            (none, &[(GROUP_KINDS_ANNOTATION, Some(later))], &["later-format"]),
+            (none, &[(GROUP_KINDS_ANNOTATION, None)], &["missing-kinds+"]),
+            (
+                none,
+                &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap,"))],
+                &["malformed-value+"],
+            ),
+            (
+                none,
+                &[(GROUP_KINDS_ANNOTATION, Some("configmaps"))],
+                &["malformed-value+"],
+            ),
+            (
+                none,
+                &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap.v1"))],
+                &["malformed-value+"],
+            ),
+            (
+                none,
+                &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap,ConfigMap"))],
+                &["unsorted-value+"],
+            ),
+            (
+                none,
+                &[(ADDITIONAL_NAMESPACES_ANNOTATION, Some("a b"))],
+                &["malformed-value+"],
+            ),
+            (
+                none,
+                &[(ADDITIONAL_NAMESPACES_ANNOTATION, Some("shop"))],
+                &["unsorted-value+"],
+            ),
+            (
+                none,
+                &[
+                    (GROUP_KINDS_ANNOTATION, None),
+                    (GROUP_RESOURCES_ANNOTATION, Some("configmaps")),
+                ],
+                &["deprecated-kinds+"],
+            ),
+        ];
+        for (labels, annotations, rules) in table {
+            let set = changed(&sound(), labels, annotations);
+            assert_eq!(told(&set, Extent::Whole), rules, "{labels:?} {annotations:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_parent_yet_is_told_from_what_has_been_one() {
+        let bare: Changes = &[
+            (GROUP_KINDS_ANNOTATION, None),
+            (ADDITIONAL_NAMESPACES_ANNOTATION, None),
+        ];
+        let begun = changed(&examined(&[], &[]), &[(ID_LABEL, None)], bare);
+        assert_eq!(told(&begun, Extent::Whole), ["unfinished-parent"]);
+        let without = |set: &Examined| {
+            let set = changed(set, &[(ID_LABEL, None)], bare);
+            changed(&set, &[], &[(TOOLING_ANNOTATION, None)])
+        };
+        for (set, severity) in [(examined(&[], &[]), Severity::Error), (sound(), Severity::Error)] {
+            let findings = fixtures::verdict(&without(&set), Extent::Whole).findings;
+            assert_eq!(
+                (findings[0].rule, findings[0].severity),
+                (Rule::NoBookkeeping, severity)
+            );
+            assert_eq!(findings[0].mending, Mending::ByHand);
+        }
+        let mut custom = without(&examined(&[], &[]));
+        custom.parent.identity.group_kind.group = "example.com".to_owned();
+        let findings = fixtures::verdict(&custom, Extent::Whole).findings;
+        assert_eq!(findings[0].severity, Severity::Info);
+    }
+
+    #[test]
+    fn a_parent_that_goes_or_may_be_none_is_told_and_left_alone() {
+        let mut going = changed(&sound(), &[], &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap,"))]);
+        going.parent.object.presence = Presence::Terminating;
+        assert_eq!(
+            told(&going, Extent::Whole),
+            ["malformed-value", "terminating-parent"]
+        );
+        for (kind, rules) in [
+            (ParentKind::Unlabelled, &["malformed-value", "parent-kind"][..]),
+            (ParentKind::Forbidden, &["parent-kind"]),
+            (ParentKind::Unknown, &["malformed-value+"]),
+        ] {
+            going.parent.object.presence = Presence::Present;
+            going.kind = kind;
+            assert_eq!(told(&going, Extent::Whole), rules, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn annotations_are_large_before_the_server_refuses_them() {
+        for (length, rules) in [(200_000, &[][..]), (220_000, &["large-annotations"])] {
+            let note = "x".repeat(length);
+            let set = changed(&sound(), &[], &[("note", Some(&note))]);
+            assert_eq!(told(&set, Extent::Whole), rules, "{length}");
+        }
+    }
+}

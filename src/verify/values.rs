@@ -1,0 +1,126 @@
+//! A record that no run would trust, read as far as it makes sense.
+//!
+//! What is read so is never acted upon but to widen a record, or where the whole cluster
+//! was looked at.
+
+use std::collections::BTreeSet;
+
+use super::Extent;
+use crate::applyset::parent::{Bookkeeping, Pairs, RecordedKinds};
+use crate::applyset::record::{InvalidValue, parse_group_kinds, parse_group_resources, parse_namespaces};
+use crate::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
+    Tooling,
+};
+use crate::observe::ParentCandidate;
+
+/// What could be made of the annotations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Understood {
+    /// The record; the tooling is ours where nobody is named.
+    pub(super) bookkeeping: Bookkeeping,
+    /// Whether every entry made sense.
+    pub(super) extent: Extent,
+}
+
+/// Reads the annotations; `None` where nobody recorded any kinds, or in a later format.
+pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
+    let annotations = &parent.object.annotations;
+    let is_later = |key: &&str| {
+        let value = annotations.get(*key);
+        value.is_some_and(|value| matches!(parse_group_kinds(value), Err(InvalidValue::LaterFormat(_))))
+    };
+    let lists = [
+        GROUP_KINDS_ANNOTATION,
+        GROUP_RESOURCES_ANNOTATION,
+        ADDITIONAL_NAMESPACES_ANNOTATION,
+    ];
+    if lists.iter().any(is_later) {
+        return None;
+    }
+    let mut extent = Extent::Whole;
+    let kinds = if let Some(value) = annotations.get(GROUP_KINDS_ANNOTATION) {
+        RecordedKinds::GroupKinds(entries(value, parse_group_kinds, &mut extent))
+    } else {
+        let value = annotations.get(GROUP_RESOURCES_ANNOTATION)?;
+        RecordedKinds::GroupResources(entries(value, parse_group_resources, &mut extent))
+    };
+    let value = annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
+    let value = value.map_or("", String::as_str);
+    let mut additional_namespaces = entries(value, parse_namespaces, &mut extent);
+    if let Some(own) = &parent.identity.namespace {
+        additional_namespaces.remove(own);
+    }
+    Some(Understood {
+        bookkeeping: Bookkeeping {
+            tooling: tooling(annotations).unwrap_or_else(Tooling::ours),
+            kinds,
+            additional_namespaces,
+        },
+        extent,
+    })
+}
+
+/// Who the annotations say manages the set.
+pub(super) fn tooling(annotations: &Pairs) -> Option<Tooling> {
+    Tooling::parse(annotations.get(TOOLING_ANNOTATION)?).ok()
+}
+
+/// Blanks and empty entries are passed over; what else is no entry makes the list one
+/// that is understood in part.
+fn entries<T: Ord, E>(
+    value: &str,
+    parse: impl Fn(&str) -> Result<BTreeSet<T>, E>,
+    extent: &mut Extent,
+) -> BTreeSet<T> {
+    let mut entries = BTreeSet::new();
+    for entry in value.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        match parse(entry) {
+            Ok(parsed) => entries.extend(parsed),
+            Err(_) => *extent = Extent::Part,
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::candidate;
+    use super::*;
+
+    #[test]
+    fn what_makes_sense_is_read_and_the_rest_is_known_to_be_missing() {
+        let table = [
+            ("ConfigMap,Secret", "", "ConfigMap Secret|", Extent::Whole),
+            (
+                " Secret, ConfigMap ,",
+                "b, a,",
+                "ConfigMap Secret|a b",
+                Extent::Whole,
+            ),
+            ("ConfigMap,a/b", "a", "ConfigMap|a", Extent::Part),
+            ("ConfigMap", "A,a", "ConfigMap|a", Extent::Part),
+            ("", "shop", "|", Extent::Whole),
+        ];
+        for (kinds, namespaces, expected, extent) in table {
+            let understood = understood(&candidate(&[
+                (GROUP_KINDS_ANNOTATION, kinds),
+                (ADDITIONAL_NAMESPACES_ANNOTATION, namespaces),
+            ]));
+            let understood = understood.expect("kinds are recorded");
+            let RecordedKinds::GroupKinds(kinds) = understood.bookkeeping.kinds else {
+                panic!("{expected}");
+            };
+            let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+            let namespaces = understood.bookkeeping.additional_namespaces.into_iter();
+            let namespaces: Vec<String> = namespaces.collect();
+            assert_eq!(format!("{}|{}", kinds.join(" "), namespaces.join(" ")), expected);
+            assert_eq!(understood.extent, extent, "{expected}");
+        }
+        assert_eq!(understood(&candidate(&[])), None);
+        for later in [GROUP_KINDS_ANNOTATION, ADDITIONAL_NAMESPACES_ANNOTATION] {
+            let kinds = (GROUP_KINDS_ANNOTATION, "ConfigMap");
+            assert_eq!(understood(&candidate(&[kinds, (later, "v2:x")])), None, "{later}");
+        }
+    }
+}
