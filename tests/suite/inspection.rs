@@ -347,7 +347,7 @@ fn a_member_outside_the_record_is_in_doubt() {
         config_map(&b, "stray", "1"),
         &json!({"metadata": {"labels": {PART_OF: set.id}}}),
     );
-    cluster().create(&stray);
+    cluster().apply_as("kubectl", &stray);
     let run = Program::new()
         .args(["list", "-n", &a, "-o", "json"])
         .run()

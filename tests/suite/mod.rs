@@ -29,5 +29,6 @@ mod set_deletion;
 mod simultaneous;
 mod sources;
 mod vanished;
+mod verify;
 mod waiting;
 mod wrong_input;

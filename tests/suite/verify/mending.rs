@@ -1,0 +1,357 @@
+//! Faults of a parent: found, mended where that is safe, and sound afterwards.
+
+use serde_json::{Value, json};
+
+use super::{Sound, WITHOUT_QUESTION, rules, told, verify};
+use crate::support::{
+    GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster,
+    config_map, custom_resource, definition, fresh, namespace, secret, with,
+};
+
+const GROUP_RESOURCES: &str = "applyset.kubernetes.io/contains-group-resources";
+
+fn annotations(pairs: &[(&str, Option<&str>)]) -> Value {
+    let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
+    json!({"annotations": pairs.collect::<serde_json::Map<_, _>>()})
+}
+
+fn label(key: &str, value: Option<&str>) -> Value {
+    json!({"labels": {key: value}})
+}
+
+#[test]
+fn a_sound_set_is_told_to_be_so_and_left_alone() {
+    let sound = Sound::new();
+    let before = cluster().state(&[&sound.home, &sound.away]);
+    for flags in [&[][..], &["--fix"], &WITHOUT_QUESTION] {
+        let run = verify(&sound.set, flags).expect(0);
+        let document = run.document();
+        assert_eq!(document["apiVersion"], "kubectl-applyset/v1");
+        assert_eq!(document["findings"], json!([]));
+        assert_eq!(document["sets"][0]["id"], *sound.set.id);
+        assert_eq!(document["sets"][0]["members"], 2);
+        assert_eq!(
+            document["summary"],
+            json!({"errors": 0, "warnings": 0, "infos": 0, "fixed": 0})
+        );
+    }
+    assert_eq!(cluster().state(&[&sound.home, &sound.away]), before);
+}
+
+/// Spoils a sound set, and sees that this is found, mended, and then sound.
+fn assert_mended(metadata: &Value, expected: &[&str]) {
+    let sound = Sound::new();
+    sound.spoil(metadata);
+    let before = cluster().state(&[&sound.home, &sound.away]);
+
+    let found = verify(&sound.set, &[]);
+    assert_eq!(rules(&found), expected, "{metadata}");
+    assert!(
+        told(&found).iter().all(|told| told.ends_with('+')),
+        "{:?}",
+        told(&found)
+    );
+    assert_eq!(cluster().state(&[&sound.home, &sound.away]), before, "{metadata}");
+    // What is worth knowing alone is no reason to fail.
+    let is_info = |finding: &Value| finding["severity"] == "info";
+    let findings = found.document()["findings"].as_array().expect("findings").clone();
+    assert_eq!(found.code, i32::from(!findings.iter().all(is_info)), "{metadata}");
+
+    let mended = verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    assert_eq!(rules(&mended), expected, "{metadata}");
+    assert!(
+        told(&mended).iter().all(|told| told.ends_with('*')),
+        "{:?}",
+        told(&mended)
+    );
+    assert_eq!(mended.document()["summary"]["fixed"], findings.len());
+    sound.assert_sound();
+}
+
+#[test]
+fn a_spoilt_id_is_mended() {
+    assert_mended(&label(ID, Some("spoilt")), &["wrong-id"]);
+    assert_mended(&label(ID, None), &["missing-id"]);
+}
+
+#[test]
+fn a_spoilt_tooling_is_mended_where_field_ownership_tells_whose_the_set_is() {
+    assert_mended(&annotations(&[(TOOLING, None)]), &["invalid-tooling"]);
+    assert_mended(&annotations(&[(TOOLING, Some(""))]), &["invalid-tooling"]);
+}
+
+#[test]
+fn malformed_values_are_mended() {
+    for kinds in [
+        "ConfigMap, Service",
+        "ConfigMap,Service,",
+        "configmaps,services",
+        "ConfigMap.v1,Service",
+        "ConfigMap,Service,a/b",
+    ] {
+        assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["malformed-value"]);
+    }
+}
+
+#[test]
+fn an_apply_refuses_what_would_lose_members_silently() {
+    for kinds in ["ConfigMap.v1,Service", "configmaps,Service"] {
+        let sound = Sound::new();
+        sound.spoil(&annotations(&[(GROUP_KINDS, Some(kinds))]));
+        sound.set.apply_with(&sound.objects[1..], &[]).expect(3);
+        assert_eq!(sound.set.members().len(), 2, "{kinds}");
+    }
+}
+
+#[test]
+fn values_out_of_order_are_mended() {
+    let kinds = "Service,ConfigMap,Service";
+    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unsorted-value"]);
+}
+
+#[test]
+fn deprecated_values_are_migrated() {
+    let resources = (GROUP_RESOURCES, Some("configmaps,services"));
+    assert_mended(
+        &annotations(&[(GROUP_KINDS, None), resources]),
+        &["deprecated-kinds"],
+    );
+    assert_mended(&annotations(&[resources]), &["deprecated-kinds"]);
+}
+
+#[test]
+fn a_record_without_kinds_is_made_again() {
+    assert_mended(&annotations(&[(GROUP_KINDS, None)]), &["missing-kinds"]);
+}
+
+#[test]
+fn a_kind_that_is_not_served_is_dropped() {
+    let kinds = "ConfigMap,Gone.example.com,Service";
+    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unserved-kind"]);
+}
+
+#[test]
+fn a_record_that_is_too_narrow_is_widened() {
+    let expected = ["record-too-narrow", "unrecorded-member"];
+    assert_mended(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]), &expected);
+    assert_mended(&annotations(&[(NAMESPACES, Some(""))]), &expected);
+    assert_mended(&annotations(&[(NAMESPACES, None)]), &expected);
+}
+
+#[test]
+fn a_record_that_is_too_wide_is_narrowed() {
+    let kinds = "ConfigMap,Secret,Service";
+    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["record-too-wide"]);
+}
+
+#[test]
+fn a_parent_in_its_own_set_is_taken_out() {
+    let sound = Sound::new();
+    sound.spoil(&label(PART_OF, Some(&sound.set.id)));
+    assert_eq!(rules(&verify(&sound.set, &[]).expect(1)), ["parent-in-own-set"]);
+    verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    sound.assert_sound();
+}
+
+#[test]
+fn a_cluster_scoped_parent_that_lost_its_namespaces_gets_them_back() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Cluster"));
+    cluster().create(&custom_resource(&group, None, "web"));
+    let set = Set::custom(&group, None, &home);
+    let objects = [config_map(&home, "one", "1")];
+    assert_eq!(rules(&verify(&set, &[]).expect(0)), ["no-bookkeeping"]);
+    set.apply(&objects);
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": annotations(&[(NAMESPACES, Some(""))])}),
+    );
+    let found = verify(&set, &[]).expect(1);
+    assert_eq!(
+        rules(&found),
+        ["missing-namespaces", "record-too-narrow", "unrecorded-member"]
+    );
+    verify(&set, &WITHOUT_QUESTION).expect(0);
+    set.assert_holds(&objects);
+    assert_eq!(set.apply(&objects).results("unchanged").len(), 1);
+}
+
+#[test]
+fn what_only_people_can_tell_is_found_and_left_alone() {
+    let large = "x".repeat(220_000);
+    let bare = [(GROUP_KINDS, None), (NAMESPACES, None)];
+    let table: [(Value, &[&str]); 9] = [
+        (label(ID, Some("v2.x")), &["later-format"]),
+        (annotations(&[(TOOLING, Some("v2:x"))]), &["later-format"]),
+        (annotations(&[(GROUP_KINDS, Some("v2:x"))]), &["later-format"]),
+        (annotations(&[(NAMESPACES, Some("v2:x"))]), &["later-format"]),
+        (annotations(&[("note", Some(&large))]), &["large-annotations"]),
+        (
+            annotations(&[
+                (TOOLING, Some("kro/v0.9.0")),
+                (GROUP_KINDS, Some("ConfigMap,Service,a/b")),
+            ]),
+            &["malformed-value"],
+        ),
+        (
+            json!({"labels": {ID: null}, "annotations": annotations(&bare)["annotations"]}),
+            &["unfinished-parent"],
+        ),
+        (
+            json!({
+                "labels": {ID: null},
+                "annotations": {GROUP_KINDS: null, NAMESPACES: null, TOOLING: null},
+            }),
+            &["no-bookkeeping"],
+        ),
+        (
+            json!({"finalizers": ["example.com/kept"], "annotations": {GROUP_KINDS: "ConfigMap"}}),
+            &["record-too-narrow", "terminating-parent", "unrecorded-member"],
+        ),
+    ];
+    for (metadata, expected) in table {
+        let sound = Sound::new();
+        sound.spoil(&metadata);
+        let is_going = metadata.get("finalizers").is_some();
+        if is_going {
+            cluster().delete(&sound.set.parent);
+        }
+        let before = sound.set.live_parent();
+        let run = verify(&sound.set, &WITHOUT_QUESTION).expect(1);
+        assert_eq!(rules(&run), expected, "{metadata}");
+        assert!(
+            !run.stdout.contains("\"fixable\": true"),
+            "{metadata}: {}",
+            run.stdout
+        );
+        assert_eq!(sound.set.live_parent(), before, "{metadata}");
+        if is_going {
+            sound.spoil(&json!({"finalizers": null}));
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_parent_is_no_parent() {
+    let sound = Sound::new();
+    let live = sound.set.live_parent().expect("a parent");
+    let metadata = json!({"metadata": {
+        "labels": live["metadata"]["labels"], "annotations": live["metadata"]["annotations"],
+    }});
+    let copy = Set::secret(&sound.home, "copy");
+    cluster().create(&with(copy.parent.clone(), &metadata));
+    let run = verify(&copy, &WITHOUT_QUESTION).expect(1);
+    assert!(rules(&run).contains(&"wrong-id".to_owned()), "{:?}", rules(&run));
+    assert_eq!(run.document()["summary"]["fixed"], 0);
+    assert_eq!(
+        copy.live_parent().expect("it")["metadata"]["labels"][ID],
+        *sound.set.id
+    );
+    sound.assert_sound();
+}
+
+#[test]
+fn a_parent_of_a_kind_that_lost_its_label_is_told_and_not_written() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let definition = definition(&group, "Namespaced");
+    cluster().define(&definition);
+    cluster().create(&custom_resource(&group, Some(&home), "web"));
+    let set = Set::custom(&group, Some(&home), &home);
+    set.apply(&[config_map(&home, "one", "1")]);
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": annotations(&[(GROUP_KINDS, Some("Secret"))])}),
+    );
+    let labels = json!({"metadata": {"labels": {IS_PARENT_TYPE: null}}});
+    cluster().patch(&definition, &labels);
+    let before = set.live_parent();
+    let run = verify(&set, &WITHOUT_QUESTION).expect(1);
+    assert!(
+        rules(&run).contains(&"parent-kind".to_owned()),
+        "{:?}",
+        rules(&run)
+    );
+    assert_eq!(set.live_parent(), before);
+
+    cluster().patch(
+        &definition,
+        &json!({"metadata": {"labels": {IS_PARENT_TYPE: "true"}}}),
+    );
+    verify(&set, &WITHOUT_QUESTION).expect(0);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
+    let before = sound.set.live_parent();
+    let run = verify(&sound.set, &["--fix"]).expect(3);
+    assert_eq!(sound.set.live_parent(), before);
+    let document = run.document();
+    assert_eq!(document["error"]["exitCode"], 3);
+    assert!(run.stderr.contains("--yes"), "{}", run.stderr);
+    // What would be written is shown.
+    assert!(run.errors()[0].contains("gains Service"), "{}", run.stderr);
+    assert!(
+        told(&run).iter().all(|told| told.ends_with('+')),
+        "{:?}",
+        told(&run)
+    );
+    let run = Program::new()
+        .args(["verify", "web", "-n", &sound.home, "--yes"])
+        .run();
+    run.expect(2);
+}
+
+#[test]
+fn a_parent_that_changed_since_it_was_looked_at_is_not_written() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap,Secret,Service"))]));
+    let parent = sound.set.parent.clone();
+    let proxy = Proxy::gated(move |carried_out| {
+        if carried_out == 0 {
+            let patch = json!({"metadata": {"annotations": {GROUP_KINDS: "ConfigMap,Pod,Secret,Service"}}});
+            std::thread::scope(|scope| {
+                scope.spawn(|| cluster().patch(&parent, &patch));
+            });
+        }
+        Verdict::Forward
+    });
+    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(1);
+    assert_eq!(
+        sound.set.annotation(GROUP_KINDS).as_deref(),
+        Some("ConfigMap,Pod,Secret,Service")
+    );
+    let warnings = run.warnings();
+    assert!(
+        warnings.iter().any(|warning| warning.contains("run again")),
+        "{warnings:?}"
+    );
+    assert!(
+        told(&run).iter().all(|told| told.ends_with('+')),
+        "{:?}",
+        told(&run)
+    );
+    verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    sound.assert_sound();
+}
+
+#[test]
+fn other_fields_of_the_parent_stay() {
+    let sound = Sound::new();
+    sound.spoil(&json!({
+        "labels": {"app": "web"},
+        "annotations": {"note": "kept", GROUP_KINDS: "Service", GROUP_RESOURCES: "services"},
+    }));
+    cluster().patch(&sound.set.parent, &json!({"data": {"key": "dmFsdWU="}}));
+    verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    let live = sound.set.live_parent().expect("a parent");
+    assert_eq!(live["metadata"]["labels"]["app"], "web");
+    assert_eq!(live["metadata"]["annotations"]["note"], "kept");
+    assert_eq!(live["metadata"]["annotations"].get(GROUP_RESOURCES), None);
+    assert_eq!(live["data"], secret(&sound.home, "x")["data"]);
+    sound.assert_sound();
+}
