@@ -37,6 +37,7 @@ pages! {
     many_namespaces: "docs/many-namespaces.md",
     permissions: "docs/permissions.md",
     troubleshooting: "docs/troubleshooting.md",
+    verify: "docs/verify.md",
 }
 
 #[test]
