@@ -16,6 +16,9 @@ pub(super) fn same(desired: &Value, live: &Value, name: &str, container: &str, k
     match (desired, live) {
         // A schema is data here, and in data an absent value is not a zero.
         _ if kind == "CustomResourceDefinition" => desired == live,
+        (Value::Object(desired), Value::Object(live)) if kind == "LimitRange" && name == "limits" => {
+            same_fields(&completed_limits(desired), live, name, container, kind)
+        }
         (Value::Object(desired), Value::Object(live)) => same_fields(desired, live, name, container, kind),
         (Value::Array(desired), Value::Array(live)) => {
             desired.len() == live.len()
@@ -27,7 +30,10 @@ pub(super) fn same(desired: &Value, live: &Value, name: &str, container: &str, k
         _ if desired == live => true,
         // Where a type has no `omitempty`, an empty list is read as null.
         (Value::Array(_), Value::Null) => vanishes(desired, name, container, kind),
-        (_, Value::String(live)) if is_quantity(name, container) => {
+        (Value::String(desired), Value::String(live)) if is_bytes(name, container, kind) => {
+            desired.replace(['\r', '\n'], "") == *live
+        }
+        (_, Value::String(live)) if is_quantity(name, container, kind) => {
             written_quantity(desired).as_ref() == Some(live)
         }
         _ => false,
@@ -64,7 +70,9 @@ fn is_default(
     let text = match (name, field) {
         ("fieldRef" | "volumeClaimTemplates", "apiVersion") => "v1",
         ("resourceFieldRef", "divisor") => "0",
-        ("ports", "protocol") if kind == "NetworkPolicy" => "TCP",
+        ("ports", "protocol") if matches!(kind, "EndpointSlice" | "NetworkPolicy") => "TCP",
+        ("ports", "name") if kind == "EndpointSlice" => "",
+        ("endpoints", "conditions") => return value.as_object().is_some_and(Map::is_empty),
         ("roleRef", "apiGroup") => "rbac.authorization.k8s.io",
         ("subjects", "apiGroup") => {
             let subject = desired.get("kind").and_then(Value::as_str);
@@ -83,6 +91,7 @@ fn is_default(
             return value.is_null();
         }
         ("spec", "volumeMode") if container == "volumeClaimTemplates" => "Filesystem",
+        ("status", "phase") if container == "volumeClaimTemplates" => "Pending",
         ("onPodConditions", "status") => "True",
         _ => return false,
     };
@@ -91,6 +100,10 @@ fn is_default(
 
 /// Whether the server leaves this value out.
 pub(super) fn vanishes(desired: &Value, name: &str, container: &str, kind: &str) -> bool {
+    // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
+    if kind == "EndpointSlice" && IN_ENDPOINT_SLICES.contains(&container) {
+        return desired.is_null();
+    }
     // A key that people chose stays, whatever it is called and whatever its value.
     if has_chosen_keys(container, kind) {
         return false;
@@ -115,10 +128,50 @@ fn has_chosen_keys(container: &str, kind: &str) -> bool {
     EMPTY_MAPS.contains(&container)
         || OTHER_MAPS.contains(&container)
         || container == "selector" && matches!(kind, "ReplicationController" | "Service")
+        || kind == "LimitRange" && QUANTITIES_OF_LIMITS.contains(&container)
 }
 
-fn is_quantity(name: &str, container: &str) -> bool {
+/// Whether the value is bytes in base64, where the server ignores line breaks (Go's
+/// `encoding/base64`) and writes none.
+fn is_bytes(name: &str, container: &str, kind: &str) -> bool {
+    name == "caBundle"
+        || matches!(
+            (kind, container),
+            ("Secret", "data") | ("ConfigMap", "binaryData")
+        )
+}
+
+/// An item of a `LimitRange` with the limits that follow from its other ones
+/// (`SetDefaults_LimitRangeItem`).
+fn completed_limits(item: &Map<String, Value>) -> Map<String, Value> {
+    let mut completed = item.clone();
+    if item.get("type").and_then(Value::as_str) != Some("Container") {
+        return completed;
+    }
+    for (from, into) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let Some(Value::Object(known)) = completed.get(from).cloned() else {
+            continue;
+        };
+        let target = completed.entry(into).or_insert(Value::Null);
+        if target.is_null() && !known.is_empty() {
+            *target = Value::Object(Map::new());
+        }
+        if let Value::Object(target) = target {
+            for (resource, quantity) in known {
+                target.entry(resource).or_insert(quantity);
+            }
+        }
+    }
+    completed
+}
+
+fn is_quantity(name: &str, container: &str, kind: &str) -> bool {
     matches!(container, "limits" | "requests" | "hard")
+        || kind == "LimitRange" && QUANTITIES_OF_LIMITS.contains(&container)
         || matches!(
             (container, name),
             ("emptyDir", "sizeLimit")
@@ -133,14 +186,6 @@ fn written_quantity(desired: &Value) -> Option<String> {
         Value::Number(number) => quantity::canonical(&number.to_string()),
         _ => None,
     }
-}
-
-/// Whether the status that was read may be a default that is not stored: creating
-/// a volume or a claim stores no phase, and reading one fills in `Pending`.
-pub(super) fn is_status_unsaved(live: &Value, place: Place<'_>) -> bool {
-    place.api_version == "v1"
-        && matches!(place.kind, "PersistentVolume" | "PersistentVolumeClaim")
-        && live.pointer("/status/phase").and_then(Value::as_str) == Some("Pending")
 }
 
 /// Whether a status says nothing, as generators write it: `{}`, `loadBalancer:
@@ -170,6 +215,21 @@ const TELL_EMPTY_APART: &[&str] = &[
     "MutatingWebhookConfiguration",
     "NetworkPolicy",
     "ValidatingWebhookConfiguration",
+];
+
+/// Maps of quantities in the items of a `LimitRange`.
+const QUANTITIES_OF_LIMITS: &[&str] = &["default", "defaultRequest", "max", "maxLimitRequestRatio", "min"];
+
+/// Fields of an `EndpointSlice` that hold others.
+const IN_ENDPOINT_SLICES: &[&str] = &[
+    "conditions",
+    "deprecatedTopology",
+    "endpoints",
+    "forNodes",
+    "forZones",
+    "hints",
+    "ports",
+    "targetRef",
 ];
 
 /// Maps without a pointer that are left out when empty.

@@ -49,6 +49,17 @@
 //! may change what they are shown. A type that went from atomic to granular since
 //! our last apply changes our entry, not the object. None of these is a change
 //! that a manifest asks for.
+//!
+//! One such default is in every cluster: a `PersistentVolume` or
+//! `PersistentVolumeClaim` is created without a status (`PrepareForCreate` of their
+//! strategies), and every reading fills in the phase `Pending`
+//! (`pkg/apis/core/v1/defaults.go`). The first write of any kind stores it, and so
+//! has a new resourceVersion; server-side apply keeps even the time in managedFields,
+//! since the object that it compares has the phase on both sides. Such a claim is
+//! `Unchanged`: the apply would store what every reader sees already, and nothing that
+//! can be read tells whether it is stored. This is the one exception from the claim
+//! about the resourceVersion, and the property test holds it to these two kinds, this
+//! phase, and no other difference.
 
 mod defaults;
 mod entries;
@@ -72,7 +83,8 @@ pub use shape::Definition;
 /// What to do with an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Server-side apply would change nothing, the resourceVersion included.
+    /// Server-side apply would change nothing, the resourceVersion included (but see the
+    /// one exception at the end of the module's documentation).
     Unchanged,
     /// It would change something, or that cannot be excluded.
     Send(Reason),
@@ -106,9 +118,6 @@ pub enum Reason {
     /// The value is the live one written in another way, and applying it would
     /// disturb another manager's entry.
     SharedField(String),
-    /// A default that reading fills in may not be stored yet; any write stores
-    /// it.
-    UnsavedDefault(String),
     /// Nested more deeply than is looked at.
     TooDeep(String),
 }
@@ -128,7 +137,6 @@ impl Reason {
             Self::Ambiguous(_) => "ambiguous item",
             Self::UnknownShape(_) => "unknown shape",
             Self::SharedField(_) => "shared field written differently",
-            Self::UnsavedDefault(_) => "default not stored yet",
             Self::TooDeep(_) => "too deep",
         }
     }
@@ -145,7 +153,6 @@ impl Reason {
             | Self::Ambiguous(path)
             | Self::UnknownShape(path)
             | Self::SharedField(path)
-            | Self::UnsavedDefault(path)
             | Self::TooDeep(path) => Some(path),
         }
     }

@@ -167,6 +167,7 @@ impl<'a> Shape<'a> {
             Self::BuiltIn => match name {
                 "imagePullSecrets" if place.kind == "ServiceAccount" => Relation::Atomic,
                 "imagePullSecrets" => Relation::Granular,
+                "ports" if place.kind == "EndpointSlice" => Relation::Atomic,
                 _ => kinds::list_named(name),
             },
             Self::Deduced => Relation::Atomic,

@@ -47,9 +47,6 @@ pub(super) fn unchanged(
     if meta("deletionTimestamp").is_some_and(|time| !time.is_null()) {
         return Err(Reason::Terminating);
     }
-    if defaults::is_status_unsaved(live, place) {
-        return Err(Reason::UnsavedDefault("status.phase".to_owned()));
-    }
     // For this one manager the server rewrites the annotation of client-side
     // apply (`managedfields/internal/lastappliedupdater.go`).
     if field_manager == "kubectl"
@@ -265,6 +262,8 @@ impl<'a> Walk<'a> {
                     _ => Err(Reason::ValueDiffers(self.below(name))),
                 }
             }
+            // Built-in kinds may take such a map for an absent one.
+            _ if !self.built_in && is_traceless(name, desired, live, shape, self.place) => Ok(()),
             _ => Err(Reason::FieldAdded(self.below(name))),
         }
     }
@@ -357,6 +356,34 @@ impl<'a> Walk<'a> {
         } else {
             format!("{here}.{name}")
         }
+    }
+}
+
+/// Whether a map of a custom resource holds nothing but empty associative lists, which
+/// leave no trace in a tree, and is there already.
+fn is_traceless(
+    name: &str,
+    desired: &Value,
+    live: Option<&Value>,
+    shape: Shape<'_>,
+    place: Place<'_>,
+) -> bool {
+    let (below, membership) = shape.field(name);
+    if !matches!(below, Shape::Schema(..)) || membership != Membership::Declared {
+        return false;
+    }
+    match (desired, live) {
+        (Value::Array(desired), Some(Value::Array(_))) => {
+            desired.is_empty() && below.list(name, place) == Relation::Granular
+        }
+        (Value::Object(desired), Some(Value::Object(live))) => {
+            !desired.is_empty()
+                && below.map(name, place) == Relation::Granular
+                && desired
+                    .iter()
+                    .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, place))
+        }
+        _ => false,
     }
 }
 
