@@ -7,6 +7,7 @@ mod copied_labels;
 mod copies;
 mod data_loss;
 mod deletion;
+mod detection;
 mod dry_run;
 mod failures;
 mod inspection;
