@@ -15,7 +15,8 @@ const QUEUED: u32 = 3;
 /// The present limit, and what it is raised and lowered by.
 ///
 /// Additive increase, multiplicative decrease, as TCP does it: a window of answers without
-/// queueing raises the limit by one, a refusal halves it.
+/// queueing raises the limit by one, a refusal halves it. Below the start only refusals
+/// count: on a busy machine answers take different times without any queue.
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
     limit: usize,
@@ -48,7 +49,8 @@ impl Pace {
         self.slowest = self.slowest.max(latency);
         self.answers += 1;
         if self.answers >= self.limit {
-            if self.slowest <= self.fastest.saturating_mul(QUEUED) {
+            let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
+            if self.limit < START || !has_queued {
                 self.limit = (self.limit + 1).min(self.most);
             }
             self.answers = 0;
@@ -102,6 +104,15 @@ mod tests {
         assert_eq!(pace.limit(), 1);
         answer(&mut pace, 1, 10);
         assert_eq!(pace.limit(), 2);
+    }
+
+    #[test]
+    fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
+        let mut pace = Pace::new(64);
+        answer(&mut pace, 1, 2);
+        pace.pushed_back();
+        answer(&mut pace, 1_000, 20);
+        assert_eq!(pace.limit(), START);
     }
 
     #[test]
