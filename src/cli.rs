@@ -108,8 +108,18 @@ pub struct Shared {
     #[arg(short, long, global = true, value_name = "FORMAT")]
     pub output: Option<OutputFormat>,
     /// Tell more: the phases of the run, and why each member is sent
-    #[arg(short, long, global = true, action = ArgAction::Count)]
-    pub verbose: u8,
+    #[arg(
+        short,
+        long,
+        alias = "v",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        action = ArgAction::Append,
+        value_name = "N"
+    )]
+    pub verbose: Vec<u8>,
     /// Tell only errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -125,6 +135,15 @@ pub struct Shared {
     /// How to reach the cluster.
     #[command(flatten, next_help_heading = "Connection")]
     pub connection: ConnectionFlags,
+}
+
+impl Shared {
+    /// How much is to be told: `-vv` and `-v=2`, as kubectl takes it, are the same.
+    pub fn verbosity(&self) -> u8 {
+        self.verbose
+            .iter()
+            .fold(0, |sum, level| sum.saturating_add(*level))
+    }
 }
 
 /// Flags of kubectl that say which cluster is meant, and who asks.
@@ -148,12 +167,21 @@ pub struct ConnectionFlags {
     /// Group to impersonate; may be repeated
     #[arg(long = "as-group", global = true, value_name = "GROUP")]
     pub impersonate_groups: Vec<String>,
+    /// UID to impersonate
+    #[arg(long = "as-uid", global = true, value_name = "UID")]
+    pub impersonate_uid: Option<String>,
     /// Address of the API server
     #[arg(short, long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// Bearer token
     #[arg(long, global = true, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// User name for basic authentication, which only proxies of API servers take
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "token")]
+    pub username: Option<String>,
+    /// Password for basic authentication
+    #[arg(long, global = true, value_name = "PASSWORD")]
+    pub password: Option<String>,
     /// File of the certificate authority
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub certificate_authority: Option<PathBuf>,
@@ -172,6 +200,12 @@ pub struct ConnectionFlags {
     /// Limit of a single request, such as 30s or 2m; 0 is the default of 75s
     #[arg(long, global = true, value_name = "DURATION")]
     pub request_timeout: Option<String>,
+    /// Accepted because kubectl has it; answers are never compressed
+    #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub disable_compression: Option<bool>,
+    /// Accepted because kubectl has it; nothing is kept between runs
+    #[arg(long, global = true, hide = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub cache_dir: Option<PathBuf>,
 }
 
 /// Which set is meant.

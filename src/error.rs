@@ -217,6 +217,7 @@ fn request_hint(error: &ApiError) -> String {
             "check that the server runs, and --server, --context or KUBECONFIG; `kubectl cluster-info` asks the same server"
                 .to_owned()
         }
+        ApiErrorKind::Credential(_) => "log in again as the credentials plugin asks, and repeat the command".to_owned(),
         ApiErrorKind::Unreadable(_) => "is this the address of a Kubernetes API server?".to_owned(),
     }
 }

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod protection;
 pub mod readiness;
 pub mod recorded;
+pub mod proxy;
 pub mod report;
 pub mod rights;
 pub mod verify;

@@ -361,8 +361,11 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
         user: flags.user.clone(),
         impersonate: flags.impersonate.clone(),
         impersonate_groups: flags.impersonate_groups.clone(),
+        impersonate_uid: flags.impersonate_uid.clone(),
         server: flags.server.clone(),
         token: flags.token.clone(),
+        username: flags.username.clone(),
+        password: flags.password.clone(),
         certificate_authority: flags.certificate_authority.clone(),
         client_certificate: flags.client_certificate.clone(),
         client_key: flags.client_key.clone(),
@@ -438,7 +441,7 @@ pub fn style(shared: &Shared) -> Style {
             Some(OutputFormat::Yaml) => Format::Yaml,
             Some(OutputFormat::Wide) => Format::Wide,
         },
-        loudness: match (shared.quiet, shared.verbose) {
+        loudness: match (shared.quiet, shared.verbosity()) {
             (true, _) => Loudness::Quiet,
             (false, 0) => Loudness::Normal,
             (false, _) => Loudness::Verbose,

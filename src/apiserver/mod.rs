@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
+mod credential;
 mod status;
 mod watch;
 
@@ -14,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
+pub use credential::{Credential, Token, TokenSource};
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 
@@ -36,6 +38,7 @@ pub struct ApiServer {
     requests: Arc<AtomicU64>,
     pushbacks: Arc<AtomicU64>,
     request_timeout: Duration,
+    credential: Option<Credential>,
 }
 
 /// A successful answer.
@@ -76,6 +79,9 @@ pub enum ApiErrorKind {
         /// What the network or the credentials plugin said.
         message: String,
     },
+    /// There is nothing to show the server any more.
+    #[error("no new credentials: {0}")]
+    Credential(String),
     /// No answer came in time.
     #[error("no answer within {} seconds", .0.as_secs())]
     Timeout(Duration),
@@ -111,7 +117,14 @@ impl ApiServer {
             requests: Arc::new(AtomicU64::new(0)),
             pushbacks: Arc::new(AtomicU64::new(0)),
             request_timeout,
+            credential: None,
         }
+    }
+
+    /// The same, showing the server this credential with each request.
+    #[must_use]
+    pub fn with_credential(self, credential: Option<Credential>) -> Self {
+        Self { credential, ..self }
     }
 
     /// How many HTTP requests were sent so far, repeated ones included.
@@ -164,7 +177,13 @@ impl ApiServer {
 
     async fn send_once(&self, call: &Call) -> Result<Reply, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = call.to_request()?;
+        let mut request = call.to_request()?;
+        let authorization = self.authorization().await?;
+        if let Some(authorization) = &authorization {
+            request
+                .headers_mut()
+                .insert(header::AUTHORIZATION, authorization.clone());
+        }
         let exchange = async {
             let broken = |error: kube::Error| Failure::connection(&self.address, &error);
             let response = self.client.send(request).await.map_err(broken)?;
@@ -186,7 +205,29 @@ impl ApiServer {
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.pushbacks.fetch_add(1, Ordering::Relaxed);
         }
-        Err(Failure::status(head.status, &head.headers, &body))
+        let mut failure = Failure::status(head.status, &head.headers, &body);
+        if head.status == StatusCode::UNAUTHORIZED
+            && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
+            && credential.is_renewed(refused).await
+        {
+            failure.may_pass = true;
+            failure.retry_after = Some(Duration::ZERO);
+        }
+        Err(failure)
+    }
+
+    async fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
+        match &self.credential {
+            Some(credential) => match credential.header().await {
+                Ok(header) => Ok(Some(header)),
+                Err(reason) => Err(Failure {
+                    kind: ApiErrorKind::Credential(reason),
+                    may_pass: false,
+                    retry_after: None,
+                }),
+            },
+            None => Ok(None),
+        }
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Er
     let options = ConnectionOptions {
         impersonate: None,
         impersonate_groups: Vec::new(),
+        impersonate_uid: None,
         ..options::connection(&shared.connection)?
     };
     connect_with(options, shared).await

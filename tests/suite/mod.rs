@@ -14,6 +14,7 @@ mod inspection;
 mod interoperability;
 mod interruption;
 mod limits;
+mod logins;
 mod migration;
 mod neighbour;
 mod one_run;

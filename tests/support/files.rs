@@ -27,6 +27,16 @@ impl Files {
         self
     }
 
+    /// Adds a shell script that can be run.
+    pub(crate) fn with_script(self, name: &str, lines: &str) -> Self {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let files = self.with(name, &format!("#!/bin/sh\n{lines}\n"));
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(files.path(name), mode).expect("a mode");
+        files
+    }
+
     /// The path of a file in it.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)

@@ -12,6 +12,7 @@ mod proxy;
 mod random;
 mod set;
 mod terminal;
+mod tunnel;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -31,6 +32,7 @@ pub(crate) use proxy::{Proxy, Sent, Verdict};
 pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;
+pub(crate) use tunnel::Tunnel;
 
 /// How long anything that the cluster does by itself is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -63,7 +65,7 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-fn runtime() -> &'static Runtime {
+pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| Runtime::new().expect("a runtime for the tests' own requests"))
 }

@@ -49,6 +49,14 @@ impl Program {
             .env_remove("CI")
             .env_remove("NO_COLOR")
             .env("TERM", "xterm-256color")
+            .env_remove("HTTPS_PROXY")
+            .env_remove("https_proxy")
+            .env_remove("HTTP_PROXY")
+            .env_remove("http_proxy")
+            .env_remove("NO_PROXY")
+            .env_remove("no_proxy")
+            .env_remove("SSL_CERT_FILE")
+            .env_remove("SSL_CERT_DIR")
             .env("KUBECONFIG", kubeconfig);
         Self {
             command,
@@ -86,7 +94,7 @@ impl Program {
     }
 
     /// An environment variable.
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }

@@ -1,0 +1,145 @@
+//! A token that does not last for ever: fetched when it is needed, and again when it is
+//! about to end or the server does not take it any more.
+//!
+//! Where tokens come from is the business of `connection`. They are never shown.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+/// How long before its end a token is fetched again, so that it lasts for the request.
+const LEEWAY: Duration = Duration::from_secs(10);
+
+/// A token as its source gave it.
+#[derive(Clone)]
+pub struct Token {
+    header: HeaderValue,
+    /// When it has to be fetched again; `None` for never.
+    until: Option<SystemTime>,
+}
+
+/// Fetches a token, or says why there is none. It may block.
+pub type TokenSource = dyn Fn() -> Result<Token, String> + Send + Sync;
+
+/// What a server is shown, and how to get a new one.
+#[derive(Clone)]
+pub struct Credential {
+    held: Arc<Mutex<Token>>,
+    source: Arc<TokenSource>,
+}
+
+impl Token {
+    /// A bearer token; `None` where it cannot be part of a request.
+    pub fn bearer(token: &str, until: Option<SystemTime>) -> Option<Self> {
+        let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+        header.set_sensitive(true);
+        Some(Self { header, until })
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token")
+            .field("until", &self.until)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Credential {
+    /// Begins with a token, and asks the source for later ones.
+    pub fn new(first: Token, source: Arc<TokenSource>) -> Self {
+        Self {
+            held: Arc::new(Mutex::new(first)),
+            source,
+        }
+    }
+
+    /// The value of the Authorization header; fetched anew where the old one is at its end.
+    pub(super) async fn header(&self) -> Result<HeaderValue, String> {
+        let mut held = self.held.lock().await;
+        let is_ending = held
+            .until
+            .is_some_and(|until| SystemTime::now() + LEEWAY >= until);
+        if is_ending {
+            *held = self.fetch().await?;
+        }
+        Ok(held.header.clone())
+    }
+
+    /// Whether there is another token than the one that the server refused.
+    pub(super) async fn is_renewed(&self, refused: &HeaderValue) -> bool {
+        let mut held = self.held.lock().await;
+        if held.header == *refused
+            && let Ok(token) = self.fetch().await
+        {
+            *held = token;
+        }
+        held.header != *refused
+    }
+
+    async fn fetch(&self) -> Result<Token, String> {
+        let source = Arc::clone(&self.source);
+        match spawn_blocking(move || source()).await {
+            Ok(token) => token,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A source that gives `1`, `2`, … and says how often it was asked.
+    fn counting(until: Option<SystemTime>) -> (Credential, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let source = move || {
+            let number = counter.fetch_add(1, Ordering::SeqCst) + 1;
+            Ok(Token::bearer(&number.to_string(), None).expect("a token"))
+        };
+        let first = Token::bearer("0", until).expect("a token");
+        (Credential::new(first, Arc::new(source)), asked)
+    }
+
+    #[tokio::test]
+    async fn a_token_is_fetched_again_only_at_its_end() {
+        let (lasting, asked) = counting(Some(SystemTime::now() + Duration::from_hours(1)));
+        assert_eq!(lasting.header().await.expect("a header"), "Bearer 0");
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+        let (ending, asked) = counting(Some(SystemTime::now()));
+        assert_eq!(ending.header().await.expect("a header"), "Bearer 1");
+        assert_eq!(ending.header().await.expect("a header"), "Bearer 1");
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_is_replaced_once_for_all_who_hold_it() {
+        let (credential, asked) = counting(None);
+        let refused = credential.header().await.expect("a header");
+        assert!(credential.is_renewed(&refused).await);
+        assert!(credential.is_renewed(&refused).await);
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn the_same_token_again_is_no_new_one() {
+        let token = || Ok(Token::bearer("same", None).expect("a token"));
+        let credential = Credential::new(token().expect("a token"), Arc::new(token));
+        let refused = credential.header().await.expect("a header");
+        assert!(!credential.is_renewed(&refused).await);
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        let token = Token::bearer("SUPERSECRET", None).expect("a token");
+        assert!(!format!("{token:?}").contains("SECRET"));
+        assert!(Token::bearer("two\nlines", None).is_none());
+    }
+}

@@ -1,0 +1,301 @@
+//! Runs the program of a kubeconfig that fetches credentials, and reads its answer.
+//!
+//! The protocol is that of client-go (`plugin/pkg/client/auth/exec`): the question in
+//! `KUBERNETES_EXEC_INFO`, an `ExecCredential` on standard output. What the program writes
+//! to standard error goes to people as it is, where somebody is there to read it. Nothing of its answer, its arguments or its
+//! environment is ever shown: all of them may hold secrets.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, IsTerminal as _, stdin};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::SystemTime;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::config::{ExecAuthCluster, ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Login;
+
+const API_VERSIONS: [&str; 2] = [
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+];
+
+/// What a program gave.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) token: Option<String>,
+    /// Certificate and key, both PEM.
+    pub(super) certificate: Option<(String, String)>,
+    /// When these end; `None` where that is not told.
+    pub(super) until: Option<SystemTime>,
+}
+
+/// A program that gave no credentials.
+#[derive(Debug, thiserror::Error)]
+#[error("the credentials plugin {command:?} {fault}")]
+pub struct ExecError {
+    /// The program as the kubeconfig names it.
+    pub command: String,
+    /// What is wrong.
+    pub fault: ExecFault,
+    /// What the kubeconfig says about getting the program.
+    pub install_hint: Option<String>,
+}
+
+/// What is wrong with a program that is to give credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecFault {
+    /// `exec` without `command`.
+    #[error("has no command in the kubeconfig")]
+    NoCommand,
+    /// An API version that kubectl does not speak either.
+    #[error("is to speak {0:?}, which is not spoken here")]
+    ApiVersion(String),
+    /// `interactiveMode: Always`, and nobody to ask.
+    #[error("has to ask questions, and standard input is no terminal")]
+    NoTerminal,
+    /// No such program.
+    #[error("is not installed")]
+    NotInstalled,
+    /// It cannot be started.
+    #[error("cannot be started: {0}")]
+    NotStarted(std::io::Error),
+    /// It failed. Its own words stand above the message.
+    #[error("failed: {0}")]
+    Failed(ExitStatus),
+    /// It answered something else.
+    #[error("did not answer with an ExecCredential")]
+    Unreadable,
+    /// It answered in another version than it was asked in.
+    #[error("was asked in {asked:?} and answered in another version")]
+    OtherVersion {
+        /// The version of the kubeconfig.
+        asked: String,
+    },
+    /// It answered without credentials.
+    #[error("gave neither a token nor a certificate with its key")]
+    Nothing,
+}
+
+impl ExecFault {
+    /// Whether no program was run, because the kubeconfig or the machine is not right.
+    pub(super) fn is_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCommand | Self::ApiVersion(_) | Self::NotInstalled | Self::NotStarted(_)
+        )
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecCredential {
+    api_version: Option<String>,
+    kind: Option<String>,
+    status: Option<ExecStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecStatus {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Runs the program and waits for it. `config.cluster` holds what it is told of the
+/// cluster, where it wants that.
+pub(super) fn run(config: &ExecConfig, login: Login) -> Result<Answer, ExecError> {
+    let named = config.command.as_deref().unwrap_or_default();
+    ask(config, named, login).map_err(|fault| ExecError {
+        command: named.to_owned(),
+        fault,
+        install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
+    })
+}
+
+fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecFault> {
+    let version = config.api_version.as_deref().unwrap_or_default();
+    if command.is_empty() {
+        return Err(ExecFault::NoCommand);
+    }
+    if !API_VERSIONS.contains(&version) {
+        return Err(ExecFault::ApiVersion(version.to_owned()));
+    }
+    let is_interactive = login == Login::Attended
+        && match config.interactive_mode {
+            Some(ExecInteractiveMode::Never) => false,
+            Some(ExecInteractiveMode::IfAvailable) | None => stdin().is_terminal(),
+            Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
+            Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
+        };
+    let output = Command::new(command)
+        .args(config.args.iter().flatten())
+        .envs(config.env.iter().flatten().filter_map(variable))
+        .env(
+            "KUBERNETES_EXEC_INFO",
+            question(version, is_interactive, config.cluster.as_ref()),
+        )
+        // Standard input may hold manifests, which are not the program's.
+        .stdin(if is_interactive {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        })
+        .stderr(match login {
+            Login::Attended => Stdio::inherit(),
+            Login::Silent => Stdio::null(),
+        })
+        .output()
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => ExecFault::NotInstalled,
+            _ => ExecFault::NotStarted(error),
+        })?;
+    if !output.status.success() {
+        return Err(ExecFault::Failed(output.status));
+    }
+    read(&output.stdout, version)
+}
+
+fn variable(entry: &HashMap<String, String>) -> Option<(&String, &String)> {
+    Some((entry.get("name")?, entry.get("value")?))
+}
+
+fn question(version: &str, is_interactive: bool, cluster: Option<&ExecAuthCluster>) -> String {
+    let mut question = json!({
+        "apiVersion": version,
+        "kind": "ExecCredential",
+        "spec": {"interactive": is_interactive},
+    });
+    if let Some(cluster) = cluster {
+        question["spec"]["cluster"] = json!(cluster);
+    }
+    question.to_string()
+}
+
+/// Reads JSON, or YAML, which client-go reads there, too.
+fn read(answer: &[u8], version: &str) -> Result<Answer, ExecFault> {
+    let credential: ExecCredential = serde_json::from_slice(answer)
+        .ok()
+        .or_else(|| serde_saphyr::from_slice(answer).ok())
+        .ok_or(ExecFault::Unreadable)?;
+    if credential.kind.as_deref() != Some("ExecCredential") {
+        return Err(ExecFault::Unreadable);
+    }
+    if credential.api_version.as_deref() != Some(version) {
+        return Err(ExecFault::OtherVersion {
+            asked: version.to_owned(),
+        });
+    }
+    let status = credential.status.ok_or(ExecFault::Nothing)?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let certificate = match (
+        given(status.client_certificate_data),
+        given(status.client_key_data),
+    ) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => return Err(ExecFault::Nothing),
+    };
+    let token = given(status.token);
+    if token.is_none() && certificate.is_none() {
+        return Err(ExecFault::Nothing);
+    }
+    Ok(Answer {
+        token,
+        certificate,
+        until: status.expiration_timestamp.map(SystemTime::from),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "client.authentication.k8s.io/v1";
+
+    #[test]
+    fn answers_are_read_in_json_and_yaml() {
+        let head = format!("apiVersion: {V1}\nkind: ExecCredential\n");
+        let table = [
+            (format!("{head}status: {{token: t}}"), Some((true, false, false))),
+            (
+                format!("{head}status: {{token: t, expirationTimestamp: '2030-01-01T00:00:00Z'}}"),
+                Some((true, false, true)),
+            ),
+            (
+                json!({"apiVersion": V1, "kind": "ExecCredential", "spec": {},
+                       "status": {"clientCertificateData": "c", "clientKeyData": "k"}})
+                .to_string(),
+                Some((false, true, false)),
+            ),
+            (format!("{head}status: {{token: ''}}"), None),
+            (format!("{head}status: {{token: t, clientKeyData: k}}"), None),
+            (head.clone(), None),
+            ("kind: ExecCredential\nstatus: {token: t}".to_owned(), None),
+            ("SUPERSECRET".to_owned(), None),
+            (
+                format!("{head}status: {{expirationTimestamp: SUPERSECRET, token: t}}"),
+                None,
+            ),
+        ];
+        for (text, expected) in table {
+            let answer = read(text.as_bytes(), V1);
+            if let Err(fault) = &answer {
+                assert!(!fault.to_string().contains("SECRET"), "{fault}");
+            }
+            let seen = answer
+                .ok()
+                .map(|it| (it.token.is_some(), it.certificate.is_some(), it.until.is_some()));
+            assert_eq!(seen, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_with_the_way_to_get_it() {
+        let config = ExecConfig {
+            api_version: Some(V1.to_owned()),
+            command: Some("no-such-credentials-plugin".to_owned()),
+            args: Some(vec!["SUPERSECRET".to_owned()]),
+            install_hint: Some("brew install it".to_owned()),
+            ..ExecConfig::default()
+        };
+        let error = run(&config, Login::Silent).err().expect("no such program");
+        assert_eq!(
+            error.to_string(),
+            "the credentials plugin \"no-such-credentials-plugin\" is not installed"
+        );
+        assert_eq!(error.install_hint.as_deref(), Some("brew install it"));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_not_started() {
+        let config = |version: &str, command: &str| ExecConfig {
+            api_version: Some(version.to_owned()),
+            command: Some(command.to_owned()),
+            ..ExecConfig::default()
+        };
+        let error = |config: ExecConfig| run(&config, Login::Silent).err().expect("a fault").fault;
+        assert!(matches!(error(config(V1, "")), ExecFault::NoCommand));
+        let old = "client.authentication.k8s.io/v1alpha1";
+        assert!(matches!(error(config(old, "true")), ExecFault::ApiVersion(_)));
+    }
+
+    #[test]
+    fn the_cluster_is_told_in_kubectls_words() {
+        let cluster = ExecAuthCluster {
+            server: Some("https://a".to_owned()),
+            tls_server_name: Some("b".to_owned()),
+            ..ExecAuthCluster::default()
+        };
+        let question = question(V1, false, Some(&cluster));
+        let question: serde_json::Value = serde_json::from_str(&question).expect("JSON");
+        assert_eq!(
+            question["spec"],
+            json!({"interactive": false, "cluster": {"server": "https://a", "tls-server-name": "b"}})
+        );
+    }
+}

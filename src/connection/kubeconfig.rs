@@ -1,0 +1,280 @@
+//! Which kubeconfig is read, and which cluster and user of it are meant.
+//!
+//! The rules are those of client-go (`tools/clientcmd`). What flags replace, and what
+//! becomes of all this, is the business of the parent module.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+
+use super::ConnectionError;
+
+/// What a kubeconfig says of the connection.
+#[derive(Default)]
+pub(super) struct Chosen {
+    pub(super) cluster: Cluster,
+    /// The cluster's name, for messages.
+    pub(super) cluster_name: String,
+    pub(super) user: AuthInfo,
+    pub(super) namespace: Option<String>,
+}
+
+/// The names that flags give.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub(super) context: Option<&'a str>,
+    pub(super) cluster: Option<&'a str>,
+    pub(super) user: Option<&'a str>,
+}
+
+/// The file that the flag names, else those of `KUBECONFIG`, else that of the home
+/// directory; `None` where none of the latter is there.
+pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectionError> {
+    match flag {
+        Some(path) if !path.as_os_str().is_empty() => read_file(path).map(Some),
+        _ => {
+            let variable = std::env::var_os("KUBECONFIG");
+            merged(&paths(variable.as_deref(), std::env::home_dir()))
+        }
+    }
+}
+
+/// Whether it says nothing of any cluster, as the file that `kubectl config` begins with.
+pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
+    kubeconfig.clusters.is_empty()
+        && kubeconfig.contexts.is_empty()
+        && kubeconfig.auth_infos.is_empty()
+        && kubeconfig.current_context.is_none()
+}
+
+/// The cluster and the user that are meant. Names that a flag or the current context
+/// gives have to be there; a context may name a user that is not there, who is nobody
+/// (client-go, `DirectClientConfig`).
+pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, ConnectionError> {
+    let context_name = names.context.or(kubeconfig.current_context.as_deref());
+    let context = context_name
+        .map(|name| {
+            let known = kubeconfig.contexts.iter();
+            find("context", name, known.map(|named| (&named.name, &named.context)))
+        })
+        .transpose()?
+        .unwrap_or_default();
+    let cluster_name = names.cluster.unwrap_or(&context.cluster);
+    let clusters = kubeconfig.clusters.iter();
+    let clusters = clusters.map(|named| (&named.name, &named.cluster));
+    let cluster = if cluster_name.is_empty() {
+        Cluster::default()
+    } else {
+        find("cluster", cluster_name, clusters)?
+    };
+    let users = kubeconfig.auth_infos.iter();
+    let users = users.map(|named| (&named.name, &named.auth_info));
+    let user = match (names.user, &context.user) {
+        (Some(name), _) => find("user", name, users)?,
+        (None, Some(name)) => find("user", name, users).unwrap_or_default(),
+        (None, None) => AuthInfo::default(),
+    };
+    Ok(Chosen {
+        cluster,
+        cluster_name: cluster_name.to_owned(),
+        user,
+        namespace: context.namespace.filter(|namespace| !namespace.is_empty()),
+    })
+}
+
+fn find<'a, T: Clone + Default + 'a>(
+    what: &'static str,
+    name: &str,
+    entries: impl Iterator<Item = (&'a String, &'a Option<T>)>,
+) -> Result<T, ConnectionError> {
+    let mut known = Vec::new();
+    for (other, entry) in entries {
+        if other == name {
+            return Ok(entry.clone().unwrap_or_default());
+        }
+        known.push(other.clone());
+    }
+    Err(ConnectionError::NotInKubeconfig {
+        what,
+        name: name.to_owned(),
+        known,
+    })
+}
+
+/// Where kubeconfigs may be: an empty variable counts as unset, and empty paths in it are
+/// passed over (client-go, `NewDefaultClientConfigLoadingRules`).
+fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
+    match variable {
+        Some(list) if !list.is_empty() => std::env::split_paths(list)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect(),
+        _ => home
+            .map(|home| home.join(".kube").join("config"))
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// Merges the files that are there, the first to say a thing prevailing; `None` where
+/// none is (client-go, `ClientConfigLoadingRules.Load`).
+fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths {
+        let next = match read_file(path) {
+            Err(ConnectionError::UnreadableKubeconfig { error, .. })
+                if error.kind() == ErrorKind::NotFound =>
+            {
+                continue;
+            }
+            read => read?,
+        };
+        merged = Some(match merged {
+            Some(merged) => merged.merge(next)?,
+            None => next,
+        });
+    }
+    Ok(merged)
+}
+
+/// Reads one file. The parser's own message shows the lines around the fault, which hold
+/// tokens and keys, and often the faulty value; so nothing but the place is taken from it.
+fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
+    let path = path.to_owned();
+    let mut kubeconfig = Kubeconfig::read_from(&path).map_err(|error| match error {
+        KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },
+        KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
+            path,
+            line_and_column: error
+                .location()
+                .map(|location| (location.line(), location.column())),
+        },
+        error => ConnectionError::Kubeconfig(error),
+    })?;
+    // kubectl writes `current-context: ""`, which says nothing; merging would keep it.
+    kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
+    Ok(kubeconfig)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig(name: &str, current_context: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: {current_context:?}\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn kubeconfigs_are_looked_for_where_kubectl_looks() {
+        let home = || Some(PathBuf::from("/home/me"));
+        let at_home = vec![PathBuf::from("/home/me/.kube/config")];
+        assert_eq!(paths(None, home()), at_home);
+        assert_eq!(paths(Some(OsStr::new("")), home()), at_home);
+        assert_eq!(paths(None, None), Vec::<PathBuf>::new());
+        let list = std::env::join_paths(["/a", "", "b"]).expect("paths without separators");
+        let listed = ["/a", "b"].map(PathBuf::from);
+        assert_eq!(paths(Some(&list), home()), listed);
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_left_out_and_the_others_merged() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            path
+        };
+        let missing = directory.path().join("missing");
+        let silent = file("silent", &kubeconfig("one", ""));
+        let telling = file("telling", &kubeconfig("two", "two"));
+
+        let both = merged(&[missing.clone(), silent, missing.clone(), telling]);
+        let both = both.expect("files that can be read").expect("files");
+        let contexts: Vec<&str> = both.contexts.iter().map(|named| named.name.as_str()).collect();
+        assert_eq!(contexts, ["one", "two"]);
+        assert_eq!(both.current_context.as_deref(), Some("two"));
+
+        let none = merged(std::slice::from_ref(&missing));
+        assert!(none.expect("nothing to read").is_none());
+        let error = read(Some(&missing)).expect_err("a named file has to be there");
+        assert!(error.is_usage(), "{error}");
+    }
+
+    #[test]
+    fn what_a_kubeconfig_holds_is_not_shown() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("config");
+        let secret = "SUPERSECRETTOKEN";
+        let broken = [
+            (
+                4,
+                format!("users:\n- name: me\n  user:\n    token {secret}\n    \tx: y\n"),
+            ),
+            (3, format!("users:\n- name: me\n  user: {secret}\n")),
+            (
+                4,
+                format!("users:\n- name: me\n  user:\n    token: [{secret}]\n    \"client-key\n"),
+            ),
+            (1, secret.to_owned()),
+        ];
+        for (line, text) in broken {
+            std::fs::write(&path, &text).expect("a file");
+            let error = read_file(&path).expect_err(&text);
+            let told = format!("{error} {}", error.hint());
+            assert!(!told.contains("SECRET"), "{told}");
+            let ConnectionError::UnparsableKubeconfig { line_and_column, .. } = error else {
+                panic!("{told}");
+            };
+            assert_eq!(line_and_column.map(|(line, _)| line), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_looked_up_as_kubectl_does() {
+        let text = "contexts:\n- {name: a, context: {cluster: one, user: gone, namespace: ''}}\n\
+                    - {name: b, context: {cluster: gone}}\n\
+                    clusters: [{name: one, cluster: {server: 'https://one'}}]\n\
+                    users: [{name: me, user: {username: me}}]\n";
+        let mut kubeconfig = Kubeconfig::from_yaml(text).expect("a kubeconfig");
+        let names = |context, cluster, user| Names {
+            context,
+            cluster,
+            user,
+        };
+        let server = |kubeconfig: &Kubeconfig, names| choose(kubeconfig, names).map(|it| it.cluster.server);
+        let nothing = server(&kubeconfig, names(None, None, None));
+        assert_eq!(nothing.expect("no cluster"), None);
+        let by_cluster = server(&kubeconfig, names(None, Some("one"), None));
+        assert_eq!(by_cluster.expect("a cluster").as_deref(), Some("https://one"));
+        kubeconfig.current_context = Some("a".to_owned());
+        let chosen = choose(&kubeconfig, names(None, None, None)).expect("a user that is nobody");
+        assert_eq!((chosen.user.username, chosen.namespace), (None, None));
+        let chosen = choose(&kubeconfig, names(None, None, Some("me"))).expect("a user");
+        assert_eq!(chosen.user.username.as_deref(), Some("me"));
+        for (names, expected) in [
+            (
+                names(Some("c"), None, None),
+                "the kubeconfig has no context \"c\"",
+            ),
+            (
+                names(Some("b"), None, None),
+                "the kubeconfig has no cluster \"gone\"",
+            ),
+            (
+                names(None, Some("two"), None),
+                "the kubeconfig has no cluster \"two\"",
+            ),
+            (
+                names(None, None, Some("you")),
+                "the kubeconfig has no user \"you\"",
+            ),
+        ] {
+            let error = choose(&kubeconfig, names).err().expect(expected);
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which proxy a request goes through, by the variables of the environment.
+//!
+//! The rules are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's:
+//! `HTTPS_PROXY` and `HTTP_PROXY` by the scheme of the target, `NO_PROXY` for exceptions,
+//! small letters where capitals are unset, and never for this machine itself. Addresses of
+//! proxies may hold passwords and are never shown.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+
+/// A proxy that can be spoken to: its scheme is `http`, `https` or `socks5`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    uri: Uri,
+}
+
+/// The address of a proxy that is none, or one of a protocol that is not spoken here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{named_by} is not the address of an http, https or socks5 proxy")]
+pub struct InvalidProxy {
+    /// The variable or the field of the kubeconfig.
+    pub named_by: String,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({}://…)", self.uri.scheme_str().unwrap_or_default())
+    }
+}
+
+impl Proxy {
+    /// Reads an address; one without a scheme is that of an http proxy. `named_by` says in
+    /// an error where it came from.
+    pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
+        let with_scheme = match address.split_once("://") {
+            // Names are resolved by the proxy with either.
+            Some(("socks5h", rest)) => format!("socks5://{rest}"),
+            Some(_) => address.to_owned(),
+            None => format!("http://{address}"),
+        };
+        with_scheme
+            .parse::<Uri>()
+            .ok()
+            .filter(|uri| matches!(uri.scheme_str(), Some("http" | "https" | "socks5")))
+            .map(|uri| Self { uri })
+            .ok_or_else(|| InvalidProxy {
+                named_by: named_by.to_owned(),
+            })
+    }
+
+    /// The proxy that the environment names for this target; `None` for none.
+    pub fn of_environment(target: &Uri) -> Result<Option<Self>, InvalidProxy> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Self::of_variables(target, &variable)
+    }
+
+    fn of_variables(
+        target: &Uri,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, InvalidProxy> {
+        let set = |capitals: &'static str| {
+            [capitals.to_owned(), capitals.to_lowercase()]
+                .into_iter()
+                .find_map(|name| {
+                    variable(&name)
+                        .filter(|value| !value.is_empty())
+                        .map(|value| (name, value))
+                })
+        };
+        let named = match target.scheme_str() {
+            Some("https") => set("HTTPS_PROXY"),
+            Some("http") => set("HTTP_PROXY"),
+            _ => None,
+        };
+        let Some((name, address)) = named.filter(|_| !is_this_machine(target)) else {
+            return Ok(None);
+        };
+        let proxy = Self::parse(&address, &name)?;
+        let exceptions = set("NO_PROXY").map_or_else(String::new, |(_, list)| list);
+        let matcher = Matcher::builder().all("http://any").no(exceptions).build();
+        Ok(matcher.intercept(target).map(|_| proxy))
+    }
+
+    /// The address with its credentials, for whoever connects.
+    pub fn uri(&self) -> &Uri {
+        &self.uri
+    }
+}
+
+fn is_this_machine(target: &Uri) -> bool {
+    let host = target.host().unwrap_or_default();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Variables, a target, and the proxy for it.
+    type Case = (
+        Vec<(&'static str, &'static str)>,
+        &'static str,
+        Option<&'static str>,
+    );
+
+    #[test]
+    fn the_environment_names_proxies_as_for_kubectl() {
+        let all: &[(&'static str, &'static str)] = &[("HTTPS_PROXY", "http://s"), ("http_proxy", "h:3128")];
+        let except = |list: &'static str| [all, &[("NO_PROXY", list)]].concat();
+        let table: [Case; 14] = [
+            (vec![], "https://a.b", None),
+            (all.to_vec(), "https://a.b", Some("http://s/")),
+            (all.to_vec(), "http://a.b", Some("http://h:3128/")),
+            (all.to_vec(), "https://localhost:6443", None),
+            (all.to_vec(), "https://127.8.0.1:6443", None),
+            (all.to_vec(), "https://[::1]:6443", None),
+            (except("a.b"), "https://a.b", None),
+            (except("b"), "https://a.b:6443", None),
+            (except(".b,"), "https://a.b", None),
+            (except("x, 10.0.0.0/8"), "https://10.1.2.3", None),
+            (except("x,10.0.0.0/8"), "https://11.1.2.3", Some("http://s/")),
+            (except("*"), "https://a.b", None),
+            (vec![("ALL_PROXY", "http://s")], "https://a.b", None),
+            (
+                vec![("https_proxy", "socks5h://u:p@s:1080")],
+                "https://a.b",
+                Some("socks5://u:p@s:1080/"),
+            ),
+        ];
+        for (variables, target, expected) in table {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            let target: Uri = target.parse().expect("an address");
+            let proxy = Proxy::of_variables(&target, &variable).expect("a proxy or none");
+            let uri = proxy.map(|proxy| proxy.uri().to_string());
+            assert_eq!(uri.as_deref(), expected, "{target} {variables:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_without_showing_it() {
+        for address in [
+            "ftp://u:SECRET@x",
+            "http://u:SECRET@",
+            "socks4://SECRET",
+            "http://SECRET x",
+        ] {
+            let error = Proxy::parse(address, "HTTPS_PROXY").expect_err(address);
+            assert!(!error.to_string().contains("SECRET"), "{error}");
+        }
+        let proxy = Proxy::parse("https://u:SECRET@x", "HTTPS_PROXY").expect("a proxy");
+        assert!(!format!("{proxy:?}").contains("SECRET"));
+    }
+}
