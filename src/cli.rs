@@ -222,12 +222,15 @@ pub struct SetArgument {
 /// Where manifests come from.
 #[derive(Debug, Args)]
 pub struct ManifestFlags {
-    /// File or directory of manifests, - for standard input; may be repeated
-    #[arg(short, long, required = true, value_name = "FILE|DIR|-", value_hint = ValueHint::AnyPath)]
+    /// File, directory or address of manifests, - for standard input; may be repeated
+    #[arg(short, long, required_unless_present = "kustomize", value_name = "FILE|DIR|URL|-", value_hint = ValueHint::AnyPath)]
     pub filename: Vec<String>,
     /// Look into directories of directories, too
     #[arg(short = 'R', long)]
     pub recursive: bool,
+    /// Directory of a kustomization, in place of -f
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive"])]
+    pub kustomize: Option<String>,
 }
 
 /// How long to wait, and for what.

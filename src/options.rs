@@ -231,6 +231,9 @@ fn user_or_service_account(user: &str) -> Subject {
 
 /// `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
 fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
+    if let Some(directory) = &flags.kustomize {
+        return Ok(vec![Source::kustomization(directory)]);
+    }
     let mut sources = Vec::new();
     for list in &flags.filename {
         let entries = list_entries(list).ok_or_else(|| Error::Usage {
@@ -519,6 +522,7 @@ mod tests {
         let flags = ManifestFlags {
             filename: vec!["a,b".to_owned(), "-".to_owned()],
             recursive: false,
+            kustomize: None,
         };
         let expected = ["a", "b", "-"].map(Source::from_argument);
         assert_eq!(sources(&flags).expect("sources"), expected);

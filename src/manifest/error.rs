@@ -5,7 +5,10 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
+use super::kustomize::KustomizeError;
+use super::remote::RemoteError;
 use super::{Position, Source};
 
 /// Every fault found in the sources, in reading order; never empty.
@@ -79,9 +82,18 @@ pub enum Problem {
     /// `-f -` was given twice.
     #[error("standard input can be read only once")]
     StandardInputTwice,
-    /// An http or https address.
-    #[error("manifests cannot be read from a URL yet")]
-    Url,
+    /// A pipe, a socket or a device among the files of a directory.
+    #[error("{0:?} is a pipe, a socket or a device")]
+    SpecialFile(PathBuf),
+    /// A stream that does not end in time.
+    #[error("more than {} MiB come from here", super::source::STREAM_LIMIT >> 20)]
+    TooLarge,
+    /// An address without a manifest.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// A kustomization without manifests.
+    #[error(transparent)]
+    Kustomize(#[from] KustomizeError),
 
     /// The bytes are not text.
     #[error("not valid UTF-8")]
@@ -200,7 +212,12 @@ impl Problem {
             Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
             Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
             Self::StandardInputTwice => "give -f - once".to_owned(),
-            Self::Url => "fetch it first: curl -fsSL URL | kubectl applyset apply SET -f -".to_owned(),
+            Self::SpecialFile(_) => {
+                "take it out of the directory, or name it with -f, where it is read to its end".to_owned()
+            }
+            Self::TooLarge => "save it to a file, which may be of any size".to_owned(),
+            Self::Remote(error) => error.hint(),
+            Self::Kustomize(error) => error.hint(),
             Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
             Self::ForbiddenCharacter(character) => format!(
                 "remove it, or write it as \"\\u{:04x}\" in a double-quoted string",

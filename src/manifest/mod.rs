@@ -10,8 +10,10 @@ mod corpus;
 mod document;
 mod error;
 mod json;
+mod kustomize;
 mod node;
 mod parallel;
+mod remote;
 mod scalar;
 mod source;
 mod yaml;
@@ -21,11 +23,14 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
+pub use self::kustomize::KustomizeError;
+pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
 use crate::identity::GroupVersionKind;
 use crate::object::Object;
 
-/// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`.
+/// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and of what
+/// a program printed as `kustomization overlays/prod, document 2, line 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     /// A file, or standard input.
@@ -36,7 +41,10 @@ pub struct Position {
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.source, self.line)
+        match &*self.source {
+            Source::Kustomization { .. } => write!(f, "{}, line {}", self.source, self.line),
+            _ => write!(f, "{}:{}", self.source, self.line),
+        }
     }
 }
 
@@ -84,7 +92,7 @@ pub fn read_with(
                     Ok(text) => (file, Text::Read(text)),
                     Err(problem) => (file, Text::Refused(problem)),
                 },
-                file => (file, Text::InFile),
+                file => (file, Text::Elsewhere),
             })),
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
@@ -103,7 +111,8 @@ pub fn read_with(
 /// Where the text of a source is.
 enum Text {
     Read(String),
-    InFile,
+    /// In a file, behind an address, or with a program.
+    Elsewhere,
     Refused(Problem),
 }
 
@@ -118,11 +127,18 @@ impl Reading {
     fn of(source: Source, text: Text) -> Self {
         let text = match text {
             Text::Read(text) => Ok(text),
-            Text::InFile => source::text(&source, &mut io::empty()),
+            Text::Elsewhere => source::text(&source, &mut io::empty()),
             Text::Refused(problem) => Err(problem),
         };
         match text {
-            Ok(text) => Self::of_text(&Arc::new(source), &text),
+            Ok(text) => {
+                let mut all = Self::default();
+                let parts = source::parts(source, &text);
+                for reading in parallel::map(parts, |(source, text)| Self::of_text(&Arc::new(source), text)) {
+                    all.extend(reading);
+                }
+                all
+            }
             Err(problem) => Self {
                 manifests: Vec::new(),
                 errors: vec![ManifestError {

@@ -9,8 +9,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::Problem;
+use super::{kustomize, remote};
 
-/// One argument of `-f`.
+/// The most that is read of what is no file and so may never end: addresses, standard
+/// input, pipes, devices, and what kustomize prints.
+pub(super) const STREAM_LIMIT: u64 = 256 << 20;
+
+/// One argument of `-f`, or that of `-k`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A file, a directory, or a pattern such as `web/*.yaml`, as it was typed.
@@ -19,9 +24,24 @@ pub enum Source {
     StandardInput,
     /// An `http://` or `https://` address.
     Url(String),
+    /// A kustomization.
+    Kustomization {
+        /// The argument of `-k`.
+        directory: String,
+        /// One document of what it comes to, counted from 1; `None` for all of them.
+        document: Option<usize>,
+    },
 }
 
 impl Source {
+    /// The argument of `-k`.
+    pub fn kustomization(directory: &str) -> Self {
+        Self::Kustomization {
+            directory: directory.to_owned(),
+            document: None,
+        }
+    }
+
     /// Reads an argument of `-f`.
     pub fn from_argument(argument: &str) -> Self {
         if argument == "-" {
@@ -35,7 +55,8 @@ impl Source {
 }
 
 impl fmt::Display for Source {
-    /// The source as it was typed; control characters are escaped.
+    /// The source as it was typed; control characters are escaped, and what may be secret in
+    /// an address is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => {
@@ -47,9 +68,27 @@ impl fmt::Display for Source {
                 }
             }
             Self::StandardInput => f.write_str("standard input"),
-            Self::Url(url) => write!(f, "{}", url.escape_debug()),
+            Self::Url(url) => write!(f, "{}", without_secrets(url).escape_debug()),
+            Self::Kustomization { directory, document } => {
+                write!(f, "kustomization {}", without_secrets(directory).escape_debug())?;
+                document.map_or(Ok(()), |number| write!(f, ", document {number}"))
+            }
         }
     }
+}
+
+/// An address without user name, password and query.
+fn without_secrets(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, _)) => (rest, "?…"),
+        None => (rest, ""),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}{query}")
 }
 
 /// Whether directories below a directory are read, too (`-R`).
@@ -64,8 +103,7 @@ pub enum Recursion {
 /// The files and streams that one argument stands for, in reading order.
 pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source>, Problem> {
     match source {
-        Source::StandardInput => Ok(vec![Source::StandardInput]),
-        Source::Url(_) => Err(Problem::Url),
+        Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Ok(vec![source.clone()]),
         Source::Path(path) => {
             let mut files = Vec::new();
             for path in matches(path)? {
@@ -109,7 +147,9 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
 
 /// The manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
-fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> io::Result<()> {
+///
+/// A pipe in a directory would be waited for without end, as kubectl does; here it is refused.
+fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -119,10 +159,17 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> io:
                 walk(&path, recursion, files)?;
             }
         } else if is_manifest_file(&path) {
+            if is_special(&path) {
+                return Err(Problem::SpecialFile(path));
+            }
             files.push(path);
         }
     }
     Ok(())
+}
+
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// By the extension, as Go's `filepath.Ext` sees it: `.yaml` alone is one, too.
@@ -133,22 +180,48 @@ fn is_manifest_file(path: &Path) -> bool {
         .any(|extension| name.ends_with(extension.as_bytes()))
 }
 
-/// The text of a file or of standard input.
+/// The text of a source.
 pub(super) fn text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
-    let mut bytes = Vec::new();
-    match source {
-        Source::Path(path) => bytes = fs::read(path)?,
-        Source::StandardInput => {
-            standard_input.read_to_end(&mut bytes)?;
-        }
-        Source::Url(_) => return Err(Problem::Url),
-    }
+    let bytes = match source {
+        Source::Path(path) if is_special(path) => stream(fs::File::open(path)?)?,
+        Source::Path(path) => fs::read(path)?,
+        Source::StandardInput => stream(standard_input)?,
+        Source::Url(url) => remote::fetch(url)?,
+        Source::Kustomization { directory, .. } => kustomize::build(directory)?,
+    };
     decode(bytes)
+}
+
+pub(super) fn stream(from: impl Read) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    from.take(STREAM_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > STREAM_LIMIT {
+        return Err(Problem::TooLarge);
+    }
+    Ok(bytes)
+}
+
+/// The text in the parts that messages speak of: lines of what a program printed help
+/// nobody, so each of its documents is a source.
+pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
+    let Source::Kustomization { directory, .. } = source else {
+        return vec![(source, text)];
+    };
+    kustomize::documents(text)
+        .zip(1..)
+        .map(|(text, number)| {
+            let part = Source::Kustomization {
+                directory: directory.clone(),
+                document: Some(number),
+            };
+            (part, text)
+        })
+        .collect()
 }
 
 /// UTF-8 with or without a byte order mark, or UTF-16 with one: some editors and shells
 /// write it, and kubectl reads it.
-fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
+pub(super) fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
     let wide = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, remainder) = rest.as_chunks::<2>();
         if !remainder.is_empty() {
@@ -261,16 +334,49 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_read_once_and_addresses_not_at_all() {
-        let sources = ["-", "-", "https://example.com/a.yaml"].map(Source::from_argument);
+    fn standard_input_is_read_once_and_to_a_bound() {
+        let sources = ["-", "-"].map(Source::from_argument);
         let read = read_with(&sources, Recursion::Flat, io::empty());
+        assert_eq!(problems(read), ["standard input can be read only once"]);
+        let read = read_with(&sources[..1], Recursion::Flat, io::repeat(b' '));
+        assert_eq!(problems(read), ["more than 256 MiB come from here"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_read_where_it_is_named_and_refused_in_a_directory() {
+        let directory = Directory::new("pipe", &["a.yaml"]);
+        let pipe = directory.0.join("b.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        let read = read_with(&[directory.source("")], Recursion::Flat, io::empty());
         assert_eq!(
             problems(read),
-            [
-                "standard input can be read only once",
-                "manifests cannot be read from a URL yet"
-            ]
+            [format!("{pipe:?} is a pipe, a socket or a device")]
         );
+        let writer = std::thread::spawn(move || {
+            fs::write(pipe, "apiVersion: v1\nkind: Thing\nmetadata: {name: piped}\n")
+        });
+        let read = read_with(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
+        assert_eq!(names(read), ["piped"]);
+        writer.join().expect("a writer").expect("written");
+    }
+
+    #[test]
+    fn secrets_of_addresses_are_not_shown() {
+        let table = [
+            (
+                "https://me:SECRET@a.b/c@d.yaml?token=SECRET",
+                "https://a.b/c@d.yaml?…",
+            ),
+            ("https://a.b?SECRET/x", "https://a.b?…"),
+            ("http://a.b:8080/c.yaml", "http://a.b:8080/c.yaml"),
+        ];
+        for (address, shown) in table {
+            assert_eq!(Source::from_argument(address).to_string(), shown);
+        }
+        let remote = Source::kustomization("https://me:SECRET@a.b/c?ref=v1").to_string();
+        assert_eq!(remote, "kustomization https://a.b/c?…");
     }
 
     #[test]

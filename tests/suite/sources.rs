@@ -1,6 +1,8 @@
 //! Where manifests come from, and the forms that they have.
 
-use crate::support::{Files, Program, Set, config_map, namespace};
+use controlplane::ControlPlane;
+
+use crate::support::{Answer, Files, Program, Set, Web, config_map, namespace};
 
 fn text(namespace: &str, name: &str) -> String {
     format!(
@@ -70,5 +72,174 @@ fn comments_and_empty_documents_are_no_objects() {
     let manifest = format!("# a comment\n---\n---\n{}---\n# the end\n", text(&home, "a"));
     let files = Files::new().with("a.yaml", &manifest);
     set.command(Program::new(), &files).run().expect(0);
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+}
+
+#[test]
+fn manifests_come_from_addresses() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let manifest = text(&home, "a");
+    let web = Web::plain(move |path, before| match path {
+        "/moved.yaml" => Answer::redirect("/a.yaml"),
+        "/a.yaml" if before < 2 => Answer::status(503),
+        "/a.yaml" => Answer::text(&manifest),
+        _ => Answer::status(404),
+    });
+    let apply = |url: &str| {
+        Program::new()
+            .args(["apply", "web", "-n", &home, "-f", url])
+            .run()
+    };
+    // The first two answers are faults of the server, the redirect being one of the requests.
+    apply(&web.url("/moved.yaml")).expect(0);
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+    assert_eq!(web.asked().len(), 4);
+
+    let run = apply(&web.url_as("me:SUPERSECRET", "/gone.yaml?token=SUPERSECRET")).expect(2);
+    assert!(run.stderr.contains("404"), "{}", run.stderr);
+    assert!(!run.stderr.contains("SECRET"), "{}", run.stderr);
+    let asked = web.asked().pop().expect("a request");
+    // "me:SUPERSECRET" in base64.
+    assert_eq!(asked.authorization.as_deref(), Some("Basic bWU6U1VQRVJTRUNSRVQ="));
+    assert_eq!(web.asked().len(), 5, "what is not there is not asked for again");
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+}
+
+#[test]
+fn addresses_are_read_over_tls_and_never_without_it_again() {
+    let home = namespace("home");
+    let manifest = text(&home, "a");
+    let plain = Web::plain(move |_, _| Answer::text(&manifest));
+    let downgrade = plain.url("/a.yaml");
+    let manifest = text(&home, "b");
+    let web = Web::encrypted(move |path, _| match path {
+        "/b.yaml" => Answer::text(&manifest),
+        _ => Answer::redirect(&downgrade),
+    });
+    let set = Set::secret(&home, "web");
+    let apply = |path: &str| Program::new().args(["apply", "web", "-n", &home, "-f", &web.url(path)]);
+    let authority = ControlPlane::shared().certificate_authority();
+    apply("/b.yaml").env("SSL_CERT_FILE", authority).run().expect(0);
+    set.assert_holds(&[config_map(&home, "b", "1")]);
+
+    let run = apply("/downgrade")
+        .env("SSL_CERT_FILE", authority)
+        .run()
+        .expect(2);
+    assert!(run.stderr.contains("without encryption"), "{}", run.stderr);
+    assert_eq!(plain.asked(), []);
+    let run = apply("/b.yaml").run().expect(2);
+    assert!(run.stderr.contains("certificate"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_no_manifest_behind_an_address_is_told() {
+    let web = Web::plain(|path, _| match path {
+        "/page" => Answer::text("<!DOCTYPE html>\n<title>a.yaml</title>"),
+        _ => Answer::redirect("/circle"),
+    });
+    let table = [
+        (web.url("/page"), "web page"),
+        (web.url("/circle"), "redirects"),
+        ("http://".to_owned(), "no address"),
+        (
+            "http://no.such.host.invalid/a.yaml".to_owned(),
+            "http://no.such.host.invalid/a.yaml: ",
+        ),
+    ];
+    for (url, expected) in table {
+        let run = Program::new().args(["apply", "web", "-f", &url]).run().expect(2);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+}
+
+/// A search path that holds nothing but these scripts.
+fn search_path(scripts: &[(&str, String)]) -> Files {
+    scripts.iter().fold(Files::new(), |files, (name, lines)| {
+        files.with_script(name, lines)
+    })
+}
+
+#[test]
+fn manifests_come_from_kustomizations() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kubectl = ControlPlane::shared().kubectl().display().to_string();
+    let files = Files::new()
+        .with(
+            "base/kustomization.yaml",
+            "namePrefix: my-\nresources: [a.yaml, b.yaml]\n",
+        )
+        .with("base/a.yaml", &text(&home, "a"))
+        .with("base/b.yaml", &text(&home, "b"))
+        .with("broken/kustomization.yaml", "resources: [gone.yaml]\n")
+        .with(
+            "refused/kustomization.yaml",
+            "resources: [../base]\nlabels:\n- pairs: {applyset.kubernetes.io/part-of: x}\n",
+        );
+    let with_kubectl = search_path(&[("kubectl", format!("exec {kubectl} \"$@\""))]);
+    let with_kustomize = search_path(&[(
+        "kustomize",
+        format!("[ $1 = build ] || exit 1\nshift\nexec {kubectl} kustomize \"$@\""),
+    )]);
+    let apply = |programs: &Files, directory: &str| {
+        Program::new()
+            .env("PATH", programs.directory())
+            .args(["apply", "web", "-n", &home, "-k"])
+            .args([files.path(directory)])
+            .run()
+    };
+    let objects = ["my-a", "my-b"].map(|name| config_map(&home, name, "1"));
+    for programs in [&with_kubectl, &with_kustomize] {
+        apply(programs, "base").expect(0);
+        set.assert_holds(&objects);
+    }
+    let run = apply(&with_kubectl, "broken").expect(2);
+    assert!(run.stderr.contains("gone.yaml"), "{}", run.stderr);
+    let run = apply(&with_kubectl, "refused").expect(2);
+    assert!(
+        run.stderr.contains("refused, document 2, line "),
+        "{}",
+        run.stderr
+    );
+    let run = apply(&search_path(&[]), "base").expect(2);
+    assert!(
+        run.stderr.contains("neither kubectl nor kustomize"),
+        "{}",
+        run.stderr
+    );
+    set.assert_holds(&objects);
+}
+
+#[test]
+fn a_kustomization_stands_alone() {
+    for more in [&["-f", "a.yaml"][..], &["-R"]] {
+        Program::new()
+            .args(["apply", "web", "-k", "."])
+            .args(more)
+            .run()
+            .expect(2);
+    }
+    Program::new().args(["apply", "web"]).run().expect(2);
+}
+
+#[test]
+fn an_empty_directory_is_refused_wherever_it_stands() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let files = Files::new()
+        .with("a/a.yaml", &text(&home, "a"))
+        .with("b/notes.txt", "");
+    let apply = |flags: &[&str]| {
+        Program::new()
+            .args(["apply", "web", "-n", &home, "-f"])
+            .args([files.path("a")])
+            .args(flags)
+            .run()
+    };
+    apply(&[]).expect(0);
+    let empty = files.path("b");
+    apply(&["-f", empty.to_str().expect("UTF-8")]).expect(2);
     set.assert_holds(&[config_map(&home, "a", "1")]);
 }

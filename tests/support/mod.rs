@@ -13,6 +13,7 @@ mod random;
 mod set;
 mod terminal;
 mod tunnel;
+mod web;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;
 pub(crate) use tunnel::Tunnel;
+pub(crate) use web::{Answer, Web};
 
 /// How long anything that the cluster does by itself is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -1,0 +1,204 @@
+//! Manifests behind `http://` and `https://` addresses.
+//!
+//! As kubectl (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`) it follows ten redirects,
+//! tries three times where the server has a fault, and sends no credentials but those in the
+//! address. Unlike kubectl it never goes on from https to http. Addresses may hold passwords
+//! and tokens; `Source` shows them without.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{StatusCode, Uri, header};
+use ureq::Agent;
+use ureq::tls::{RootCerts, TlsConfig};
+
+use super::error::Problem;
+use super::source::stream;
+use crate::proxy::Proxy;
+
+/// How often an address is asked at most, and the pause between (`defaultHttpGetAttempts`).
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server that says nothing for so long is gone.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// All of one answer, however slowly it comes.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Why there is no manifest behind an address.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// No address.
+    #[error("this is no address")]
+    Address,
+    /// The proxy of the environment is none.
+    #[error(transparent)]
+    Proxy(#[from] crate::proxy::InvalidProxy),
+    /// The server said no.
+    #[error("the server answered {0}")]
+    Status(StatusCode),
+    /// The server's name is not known.
+    #[error("there is no host of this name")]
+    NoHost,
+    /// No answer, or half of one.
+    #[error("no answer: {0}")]
+    NoAnswer(String),
+    /// From https to http.
+    #[error("the server leads on from https to an address without encryption, which is not followed")]
+    Unencrypted,
+    /// Around in circles.
+    #[error("the server leads on and on: more than ten redirects")]
+    Redirects,
+    /// A page for people.
+    #[error("this is a web page (HTML) and no manifest")]
+    WebPage,
+}
+
+impl RemoteError {
+    /// What to type next.
+    pub(super) fn hint(&self) -> String {
+        match self {
+            Self::Address => "write it as https://HOST/PATH".to_owned(),
+            Self::Proxy(_) => "write the proxy as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned(),
+            Self::Status(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                "fetch it with credentials first: curl -fsSL … | kubectl applyset apply SET -f -".to_owned()
+            }
+            Self::Status(status) if status.is_server_error() => "try again later".to_owned(),
+            Self::Status(_) | Self::NoHost => "check the address".to_owned(),
+            Self::NoAnswer(_) => {
+                "check the address, HTTPS_PROXY and NO_PROXY; SSL_CERT_FILE names more certificate authorities"
+                    .to_owned()
+            }
+            Self::Unencrypted | Self::Redirects => "give the address that it leads to in the end".to_owned(),
+            Self::WebPage => "give the address of the raw file".to_owned(),
+        }
+    }
+
+    /// Whether another attempt may succeed.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Status(status) => status.is_server_error(),
+            Self::NoAnswer(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Fetches what an address leads to.
+pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
+    let uri: Uri = url.parse().map_err(|_| RemoteError::Address)?;
+    let agent = agent(&uri)?;
+    let mut attempt = 1;
+    loop {
+        match get(&agent, &uri) {
+            Err(Problem::Remote(error)) if attempt < ATTEMPTS && error.may_pass() => {}
+            result => return result,
+        }
+        sleep(PAUSE);
+        attempt += 1;
+    }
+}
+
+fn agent(uri: &Uri) -> Result<Agent, RemoteError> {
+    let proxy = Proxy::of_environment(uri)?
+        .map(|proxy| ureq::Proxy::new(&proxy.uri().to_string()))
+        .transpose()
+        .map_err(failure)?;
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    let config = Agent::config_builder()
+        .https_only(uri.scheme_str() == Some("https"))
+        .http_status_as_error(false)
+        .proxy(proxy)
+        .tls_config(tls)
+        .user_agent(concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_per_read(Some(READ_TIMEOUT))
+        .timeout_per_call(Some(ANSWER_TIMEOUT))
+        .build();
+    Ok(config.into())
+}
+
+fn get(agent: &Agent, uri: &Uri) -> Result<Vec<u8>, Problem> {
+    let mut request = agent.get(uri);
+    if let Some((credentials, _)) = uri.authority().and_then(|it| it.as_str().rsplit_once('@')) {
+        let plain: Vec<u8> = percent_decoded(credentials);
+        request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(plain)));
+    }
+    let response = request.call().map_err(failure)?;
+    if response.status() != StatusCode::OK {
+        return Err(RemoteError::Status(response.status()).into());
+    }
+    let is_page = response.body().mime_type() == Some("text/html");
+    let bytes = stream(response.into_body().into_reader())?;
+    if is_page || begins_as_page(&bytes) {
+        return Err(RemoteError::WebPage.into());
+    }
+    Ok(bytes)
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    // A form's rules, but for the plus sign, which stands for itself here.
+    let text = format!("={}", text.replace('+', "%2B").replace('&', "%26"));
+    form_urlencoded::parse(text.as_bytes())
+        .map(|(_, value)| value.into_owned().into_bytes())
+        .next()
+        .unwrap_or_default()
+}
+
+/// No manifest begins so, in YAML or JSON.
+fn begins_as_page(bytes: &[u8]) -> bool {
+    let begin = bytes.trim_ascii_start();
+    let begin = begin
+        .get(..begin.len().min(9))
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    begin.starts_with(b"<!doctype") || begin.starts_with(b"<html")
+}
+
+/// What the client says of addresses is left out: they may hold secrets.
+fn failure(error: ureq::Error) -> RemoteError {
+    match error {
+        ureq::Error::HostNotFound => RemoteError::NoHost,
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
+        ureq::Error::RequireHttpsOnly(_) => RemoteError::Unencrypted,
+        ureq::Error::TooManyRedirects => RemoteError::Redirects,
+        ureq::Error::Timeout(_) => RemoteError::NoAnswer("it takes too long".to_owned()),
+        ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("the proxy cannot be used".to_owned()),
+        // The resolver's fault has no kind of its own.
+        ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
+            RemoteError::NoHost
+        }
+        ureq::Error::Io(error) => RemoteError::NoAnswer(error.to_string()),
+        ureq::Error::Rustls(error) => RemoteError::NoAnswer(error.to_string()),
+        error => RemoteError::NoAnswer(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_an_address_are_decoded() {
+        for (text, expected) in [("u:p", "u:p"), ("u:p%40+&=", "u:p@+&="), ("u", "u")] {
+            assert_eq!(percent_decoded(text), expected.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn web_pages_are_told_from_manifests() {
+        for text in ["<!DOCTYPE html>", "\n <html lang=en>", "<HTML>"] {
+            assert!(begins_as_page(text.as_bytes()), "{text}");
+        }
+        for text in ["", "<", "a: <html>", "{\"a\": 1}", "# <html>"] {
+            assert!(!begins_as_page(text.as_bytes()), "{text}");
+        }
+    }
+}
