@@ -302,6 +302,10 @@ pub struct Apply {
     /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
     #[arg(long, value_name = "TOOL/VERSION")]
     pub tooling: Option<String>,
+    /// Field validation that the server is asked for; unknown fields of server-side apply
+    /// are refused with each
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "strict", default_missing_value = "strict")]
+    pub validate: ValidateMode,
     /// How long to wait.
     #[command(flatten)]
     pub waiting: WaitFlags,
@@ -408,6 +412,19 @@ pub enum DryRunMode {
     Client,
     /// Ask the server.
     Server,
+}
+
+/// `--validate`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ValidateMode {
+    /// Refuse the object.
+    #[value(alias = "true")]
+    Strict,
+    /// Warn.
+    Warn,
+    /// Nothing.
+    #[value(alias = "false")]
+    Ignore,
 }
 
 /// `--output`

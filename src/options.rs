@@ -17,10 +17,11 @@ use crate::applyset::record::is_dns_label;
 use crate::applyset::record::is_dns_subdomain;
 use crate::cli::{
     Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, Rbac, SetArgument, Shared,
+    ValidateMode,
 };
 use crate::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
-use crate::execute::{Conflicts, DryRun, Writing};
+use crate::execute::{Conflicts, DryRun, Validation, Writing};
 use crate::manifest::{Recursion, Source};
 use crate::ownership::APPLIERS;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
@@ -140,6 +141,11 @@ impl ApplyOptions {
                     Conflicts::Reported
                 },
                 dry_run: dry_run(apply.dry_run),
+                validation: match apply.validate {
+                    ValidateMode::Strict => Validation::Strict,
+                    ValidateMode::Warn => Validation::Warn,
+                    ValidateMode::Ignore => Validation::Ignore,
+                },
                 concurrency: usize::from(shared.concurrency),
             },
             waiting: WaitOptions::new(&apply.waiting)?,

@@ -5,6 +5,7 @@
 
 use serde_json::{Deserializer, Value};
 
+use super::refused;
 use crate::apiserver::{ApiError, ApiServer, Status, StatusCause};
 use crate::desired::DesiredObject;
 use crate::identity::GroupKind;
@@ -16,7 +17,7 @@ const LONGEST: usize = 60;
 /// What went wrong with the object, for people; more than one line for a field conflict.
 pub(super) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> String {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
-        return error.kind.to_string();
+        return refused::reason(error, object);
     };
     let path = object
         .resource

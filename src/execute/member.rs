@@ -1,5 +1,7 @@
 //! Applies one member by server-side apply, and says what that did to it.
 
+use std::collections::BTreeSet;
+
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,6 +58,11 @@ impl Execution<'_> {
         };
         if let Some(error) = &mut reply.outcome.error {
             *error = format!("{}: {error}", object.position);
+        }
+        let mut seen = BTreeSet::new();
+        reply.warnings.retain(|warning| seen.insert(warning.clone()));
+        for warning in &mut reply.warnings {
+            *warning = format!("{}: {warning}", object.position);
         }
         if let MemberStanding::Member {
             reason: Some(reason), ..
@@ -148,7 +155,7 @@ impl Execution<'_> {
     pub(super) fn member_call(&self, object: &DesiredObject, standing: &MemberStanding) -> Call {
         let mut parameters = vec![
             ("fieldManager", self.writing.field_manager.as_str()),
-            ("fieldValidation", "Strict"),
+            ("fieldValidation", self.writing.validation.parameter()),
         ];
         // Whoever steals an object from another set takes its fields, too: the part-of
         // label is one of them.

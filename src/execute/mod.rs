@@ -15,6 +15,7 @@ mod pace;
 mod parent;
 mod prune;
 mod record;
+mod refused;
 mod rehearse;
 mod wave;
 
@@ -49,6 +50,8 @@ pub struct Writing {
     pub former_manager: Option<String>,
     /// What becomes of fields that another manager owns.
     pub conflicts: Conflicts,
+    /// What the server does about unknown fields.
+    pub validation: Validation,
     /// Whether anything is written at all.
     pub dry_run: DryRun,
     /// The most requests under way at once.
@@ -62,6 +65,29 @@ pub enum Conflicts {
     Reported,
     /// The fields are taken.
     Forced,
+}
+
+/// What the server does about fields that it does not know, or finds twice
+/// (`fieldValidation` of the API).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validation {
+    /// The object fails.
+    Strict,
+    /// A warning is sent along.
+    Warn,
+    /// Nothing.
+    Ignore,
+}
+
+impl Validation {
+    /// The value of the parameter.
+    pub(crate) fn parameter(self) -> &'static str {
+        match self {
+            Self::Strict => "Strict",
+            Self::Warn => "Warn",
+            Self::Ignore => "Ignore",
+        }
+    }
 }
 
 /// Whether anything is written.

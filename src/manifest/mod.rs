@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod json;
 mod kustomize;
+mod locate;
 mod node;
 mod parallel;
 mod remote;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::kustomize::KustomizeError;
+pub use self::locate::line_of_field;
 pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
 use crate::identity::GroupVersionKind;

@@ -30,6 +30,7 @@ mod rights;
 mod set_deletion;
 mod simultaneous;
 mod sources;
+mod validation;
 mod vanished;
 mod verify;
 mod waiting;

@@ -1,0 +1,155 @@
+//! Says why the server does not take an object, and in which lines of the manifest.
+//!
+//! The server knows fields by their paths alone. Which fields an API has, and which values,
+//! only the server knows; the message names the command that tells.
+
+use crate::apiserver::ApiError;
+use crate::desired::DesiredObject;
+use crate::identity::GroupKind;
+use crate::manifest::line_of_field;
+
+/// How structured-merge-diff says that there is no such field.
+const UNDECLARED: &str = "field not declared in schema";
+
+const NO_FIELD: &str = "there is no such field";
+
+/// The reason why a write of this object failed.
+pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
+    let message = error.kind.to_string();
+    let mut faults = faults(&message);
+    // What the server says of a value may hold the value.
+    if object.key.group_kind == GroupKind::new("", "Secret") {
+        for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
+            "its value is of another type".clone_into(&mut fault.text);
+        }
+    }
+    let Some(first) = faults.first() else {
+        return message;
+    };
+    let told: Vec<String> = faults
+        .iter()
+        .map(|fault| {
+            let line = line_of_field(&object.position, &fault.path);
+            let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+            format!("{}{line}: {}", fault.path.trim_start_matches('.'), fault.text)
+        })
+        .collect();
+    let resource = &object.resource;
+    let version = if resource.group.is_empty() {
+        String::new()
+    } else {
+        format!(" --api-version={}/{}", resource.group, resource.version)
+    };
+    format!(
+        "the manifest does not fit the API: {}; `kubectl explain {}{}{version}` lists the fields",
+        told.join("; "),
+        resource.plural,
+        parent_of(&first.path)
+    )
+}
+
+/// A field that the server does not take.
+#[derive(Debug, PartialEq, Eq)]
+struct FieldFault {
+    path: String,
+    text: String,
+}
+
+/// The fields that a message of the server is about. Empty for all but two kinds of
+/// messages: those of server-side apply, a fault in each line, and those of strict decoding.
+fn faults(message: &str) -> Vec<FieldFault> {
+    if message.starts_with("failed to create typed patch object") {
+        let list = message.split_once("): ").map_or("", |(_, list)| list);
+        return list.lines().filter_map(typed_fault).collect();
+    }
+    let Some((_, list)) = message.split_once("strict decoding error: ") else {
+        return Vec::new();
+    };
+    list.split("unknown field \"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(path, _)| FieldFault {
+            path: path.to_owned(),
+            text: NO_FIELD.to_owned(),
+        })
+        .collect()
+}
+
+fn typed_fault(line: &str) -> Option<FieldFault> {
+    let (path, text) = line.trim().split_once(": ")?;
+    path.starts_with('.').then(|| FieldFault {
+        path: path.to_owned(),
+        text: if text == UNDECLARED {
+            NO_FIELD.to_owned()
+        } else {
+            text.to_owned()
+        },
+    })
+}
+
+/// The path without its last field and without selectors, as `kubectl explain` takes it.
+fn parent_of(path: &str) -> String {
+    let mut parent = String::new();
+    let mut depth = 0;
+    for character in path.trim_start_matches('.').chars() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ if depth == 0 => parent.push(character),
+            _ => {}
+        }
+    }
+    parent
+        .rsplit_once('.')
+        .map_or_else(String::new, |(parent, _)| format!(".{parent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(message: &str) -> Vec<(String, String)> {
+        let faults = faults(message).into_iter();
+        faults.map(|fault| (fault.path, fault.text)).collect()
+    }
+
+    #[test]
+    fn fields_are_read_from_the_servers_messages() {
+        let none = NO_FIELD;
+        let one = "failed to create typed patch object (a/b; /v1, Kind=Service): .spec.prots: field not declared in schema";
+        let two = "failed to create typed patch object (a/b; x.com/v1, Kind=Widget): errors:\n  \
+                   .spec.list[0].b: field not declared in schema\n  .spec.size: expected numeric (int or float), got string";
+        let strict = "Service in version \"v1\" cannot be handled as a Service: strict decoding error: \
+                      unknown field \"spec.ports[0].protcol\", unknown field \"spec.prots\"";
+        let table: [(&str, &[(&str, &str)]); 4] = [
+            (one, &[(".spec.prots", none)]),
+            (
+                two,
+                &[
+                    (".spec.list[0].b", none),
+                    (".spec.size", "expected numeric (int or float), got string"),
+                ],
+            ),
+            (strict, &[("spec.ports[0].protcol", none), ("spec.prots", none)]),
+            ("Service \"x\" is invalid: spec.ports: Required value", &[]),
+        ];
+        for (message, expected) in table {
+            let expected: Vec<(String, String)> = expected
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+                .collect();
+            assert_eq!(read(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn explain_is_told_where_to_look() {
+        for (path, parent) in [
+            (".spec.prots", ".spec"),
+            (".spec.ports[port=80,protocol=\"a.b\"].protcol", ".spec.ports"),
+            ("spce", ""),
+        ] {
+            assert_eq!(parent_of(path), parent);
+        }
+    }
+}

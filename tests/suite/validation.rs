@@ -1,0 +1,107 @@
+//! What becomes of fields that the server does not know, and of its warnings.
+
+use serde_json::json;
+
+use crate::support::{
+    Files, Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, namespace, with,
+};
+
+fn service_with_typing_errors(namespace: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: {namespace}\nspec:\n  ports:\n  \
+         - port: 80\n    protcol: TCP\n  selectr:\n    app: web\n"
+    )
+}
+
+#[test]
+fn unknown_fields_are_told_with_their_lines() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let files = Files::new().with("web.yaml", &service_with_typing_errors(&home));
+    for flags in [&[][..], &["--dry-run=server"], &["--validate=false"]] {
+        let run = set
+            .command(Program::new(), &files)
+            .args(["-o", "json"])
+            .args(flags)
+            .run();
+        let document = run.expect(1).document();
+        let error = document["results"][0]["error"].as_str().expect("an error");
+        assert!(error.contains("web.yaml:1: "), "{error}");
+        // The server tells one of the two or both.
+        let is_located = error.contains("selectr (line 10): there is no such field")
+            || error.contains("protcol (line 9): there is no such field");
+        assert!(is_located, "{error}");
+        assert!(error.contains("`kubectl explain services.spec"), "{error}");
+    }
+    assert_eq!(set.members(), Vec::<String>::new());
+}
+
+#[test]
+fn the_value_of_a_secret_is_not_told_with_its_line() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let manifest = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: s, namespace: {home}}}\nstringData:\n  a: {{SUPERSECRET: SUPERSECRET}}\n"
+    );
+    let files = Files::new().with("secret.yaml", &manifest);
+    let run = set.command(Program::new(), &files).args(["-v=9"]).run().expect(1);
+    assert!(run.stderr.contains("stringData.a (line 5)"), "{}", run.stderr);
+    assert!(!run.stderr.contains("SECRET"), "{}", run.stderr);
+}
+
+#[test]
+fn the_server_validates_as_the_flag_says() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let table: [(&[&str], &str); 6] = [
+        (&[], "Strict"),
+        (&["--validate"], "Strict"),
+        (&["--validate=true"], "Strict"),
+        (&["--validate=warn"], "Warn"),
+        (&["--validate=ignore"], "Ignore"),
+        (&["--validate=false"], "Ignore"),
+    ];
+    for (flags, expected) in table {
+        let proxy = Proxy::transparent();
+        let flags = [&["--no-skip"], flags].concat();
+        set.apply_through(&proxy, &[config_map(&home, "a", "1")], &flags)
+            .expect(0);
+        let asked = format!("fieldValidation={expected}");
+        let members: Vec<String> = proxy
+            .sent()
+            .into_iter()
+            .filter(|sent| sent.is_write() && sent.path.contains("/configmaps/a?"))
+            .map(|sent| sent.path)
+            .collect();
+        assert!(
+            !members.is_empty() && members.iter().all(|path| path.contains(&asked)),
+            "{members:?}"
+        );
+    }
+    let wrong = set.apply_with(&[], &["--validate=maybe"]);
+    wrong.expect(2);
+}
+
+#[test]
+fn warnings_of_the_server_name_the_object_and_its_line_once() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("deprecated"));
+    let mut of_group = definition(&group, "Namespaced");
+    of_group["spec"]["versions"][0]["deprecated"] = json!(true);
+    cluster().create(&of_group);
+    let set = Set::secret(&home, "web");
+    let objects = ["a", "b"].map(|name| with(custom_resource(&group, Some(&home), name), &json!({})));
+    let run = crate::support::eventually("the kind is served", || {
+        let run = set.apply_with(&objects, &[]);
+        (run.code == 0).then_some(run)
+    });
+    let warnings = run.warnings();
+    for name in ["a", "b"] {
+        let of_object = warnings.iter().filter(|warning| {
+            warning.contains("objects.yaml:")
+                && warning.contains(&format!("/{name}"))
+                && warning.ends_with("is deprecated")
+        });
+        assert_eq!(of_object.count(), 1, "{warnings:?}");
+    }
+}
