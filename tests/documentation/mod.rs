@@ -33,6 +33,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    connecting: "docs/connecting.md",
     install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
     permissions: "docs/permissions.md",
