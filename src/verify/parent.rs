@@ -160,45 +160,10 @@ fn of_values(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     let annotations = &set.parent.object.annotations;
     let mut findings = Vec::new();
-    let own = key.namespace.as_ref();
-    let canonical_kinds = |value: &String| {
-        let group_kinds = parse_group_kinds(value).ok()?;
-        Some(
-            Record {
-                group_kinds,
-                ..Record::default()
-            }
-            .group_kinds_value(),
-        )
-    };
-    let canonical_namespaces = |value: &String| {
-        let mut additional_namespaces = parse_namespaces(value).ok()?;
-        if let Some(own) = own {
-            additional_namespaces.remove(own);
-        }
-        Some(
-            Record {
-                additional_namespaces,
-                ..Record::default()
-            }
-            .namespaces_value(),
-        )
-    };
-    for (annotation, canonical) in [
-        (
-            GROUP_KINDS_ANNOTATION,
-            annotations
-                .get(GROUP_KINDS_ANNOTATION)
-                .map(|value| (value, canonical_kinds(value))),
-        ),
-        (
-            ADDITIONAL_NAMESPACES_ANNOTATION,
-            annotations
-                .get(ADDITIONAL_NAMESPACES_ANNOTATION)
-                .map(|value| (value, canonical_namespaces(value))),
-        ),
-    ] {
-        if let Some((value, Some(canonical))) = canonical
+    for annotation in [GROUP_KINDS_ANNOTATION, ADDITIONAL_NAMESPACES_ANNOTATION] {
+        let value = annotations.get(annotation);
+        let canonical = value.and_then(|value| canonical(annotation, value, key.namespace.as_ref()));
+        if let (Some(value), Some(canonical)) = (value, canonical)
             && *value != canonical
         {
             let message = format!("annotation {annotation} is {value:?}, and should read {canonical:?}");
@@ -215,6 +180,21 @@ fn of_values(set: &Examined) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// The list as it is written; `None` where it cannot be read. `own` is the parent's
+/// namespace, which is no additional one.
+fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<String> {
+    let mut record = Record::default();
+    if annotation == GROUP_KINDS_ANNOTATION {
+        record.group_kinds = parse_group_kinds(value).ok()?;
+        return Some(record.group_kinds_value());
+    }
+    record.additional_namespaces = parse_namespaces(value).ok()?;
+    record
+        .additional_namespaces
+        .retain(|namespace| Some(namespace) != own);
+    Some(record.namespaces_value())
 }
 
 #[cfg(test)]

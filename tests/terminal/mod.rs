@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::support::{
-    Files, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, named, namespace,
-    objects_file, with,
+    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, named,
+    namespace, objects_file, with,
 };
 use serde_json::{Value, json};
 
@@ -170,5 +170,40 @@ fn only_yes_at_the_terminal_lets_data_go() {
             .live(&claim)
             .is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null());
         assert_eq!(is_there, is_kept, "{answer:?}");
+    }
+}
+
+#[test]
+fn only_yes_at_the_terminal_mends_a_record() {
+    for (answer, code, kinds) in [("no\n", 3, "ConfigMap,Secret"), ("yes\n", 0, "ConfigMap")] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        set.apply(&[config_map(&home, "one", "1")]);
+        // What other tests do to the cluster hides nothing of a record that is out of order.
+        let spoilt = json!({"metadata": {"annotations": {GROUP_KINDS: format!("{kinds},{kinds}")}}});
+        cluster().patch(&set.parent, &spoilt);
+        let before = set.annotation(GROUP_KINDS);
+        let mut terminal = Terminal::new(100);
+        let program = Program::new().args(["verify", "web", "-n", &home, "--fix"]);
+        let mut child = program.start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        assert!(
+            terminal.screen().contains("would be mended"),
+            "{}",
+            terminal.screen()
+        );
+        terminal.type_text(answer);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
+        let after = set.annotation(GROUP_KINDS);
+        if code == 0 {
+            assert_eq!(after.as_deref(), Some(kinds));
+        } else {
+            assert_eq!(after, before);
+        }
+        // Nothing of the progress is left behind.
+        assert!(!terminal.screen().contains("looking ["), "{}", terminal.screen());
     }
 }
