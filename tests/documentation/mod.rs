@@ -34,11 +34,13 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     connecting: "docs/connecting.md",
+    deleting: "docs/delete.md",
     install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
     permissions: "docs/permissions.md",
     troubleshooting: "docs/troubleshooting.md",
     verify: "docs/verify.md",
+    waiting: "docs/waiting.md",
 }
 
 #[test]
