@@ -175,8 +175,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
                     break (found, plan);
                 }
                 if refusals.iter().all(is_lifted_by_a_person) {
+                    let shows_loss = refusals.iter().any(Refusal::is_data_loss);
                     run.confirm(refusals).await?;
-                    policy.data_loss = DataLoss::Allowed;
+                    if shows_loss {
+                        policy.data_loss = DataLoss::Allowed;
+                    }
                     confirmed.note(&plan);
                     // What a person confirms may have changed while they read: all is read again.
                     continue;

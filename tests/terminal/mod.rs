@@ -207,3 +207,29 @@ fn only_yes_at_the_terminal_mends_a_record() {
         assert!(!terminal.screen().contains("looking ["), "{}", terminal.screen());
     }
 }
+
+#[test]
+fn a_set_is_deleted_when_somebody_has_read_what_goes() {
+    for (answer, code) in [("no\n", 3), ("yes\n", 0)] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+        set.apply(&objects);
+        let mut terminal = Terminal::new(120);
+        let mut child = set.deletion(Program::new()).start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        let counts = format!("2 ConfigMap in namespace {home}");
+        assert!(terminal.screen().contains(&counts), "{}", terminal.screen());
+        terminal.type_text(answer);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
+        if code == 0 {
+            assert_eq!(set.members(), Vec::<String>::new());
+            assert_eq!(set.live_parent(), None);
+        } else {
+            set.assert_holds(&objects);
+        }
+    }
+}
