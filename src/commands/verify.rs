@@ -10,7 +10,7 @@ use look::Looked;
 use super::opening::{self, Cluster};
 use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
-use crate::execute::{Conflicts, DryRun, Interrupt, Mended, ParentWriting, Writing};
+use crate::execute::{DryRun, Interrupt, Mended, ParentWriting, Writing};
 use crate::options::{self, Fix, VerifyOptions};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::report::{self, Cost, Style, VerifyDocument};
@@ -154,13 +154,11 @@ async fn confirm(fix: Fix, mends: &[Mend]) -> Result<(), Error> {
 
 /// Writes one parent; the error is in words, since it stops no other.
 async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<(), String> {
-    let writing = Writing {
-        field_manager: mend.set.tooling.name.clone(),
-        former_manager: None,
-        conflicts: Conflicts::Reported,
-        dry_run: DryRun::None,
-        concurrency: usize::from(shared.concurrency),
-    };
+    let writing = Writing::without_manifests(
+        mend.set.tooling.name.clone(),
+        DryRun::None,
+        usize::from(shared.concurrency),
+    );
     let parent = ParentWriting {
         server: &cluster.server,
         set: &mend.set,

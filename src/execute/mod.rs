@@ -58,6 +58,20 @@ pub struct Writing {
     pub concurrency: usize,
 }
 
+impl Writing {
+    /// The way of commands that send no manifests: nothing is taken by force.
+    pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
+        Self {
+            field_manager,
+            former_manager: None,
+            conflicts: Conflicts::Reported,
+            validation: Validation::Strict,
+            dry_run,
+            concurrency,
+        }
+    }
+}
+
 /// What becomes of fields that another manager owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflicts {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{APPLIERS, SetReference, TakeOver, WaitOptions, dry_run, field_manager, is_interactive};
 use crate::cli::{Delete, Shared};
 use crate::error::Error;
-use crate::execute::{Conflicts, Writing};
+use crate::execute::Writing;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 
 /// Options of `delete`, apart from the shared ones.
@@ -71,13 +71,11 @@ impl DeleteOptions {
                 Absence::Wrong
             },
             is_interactive: is_interactive(),
-            writing: Writing {
+            writing: Writing::without_manifests(
                 field_manager,
-                former_manager: None,
-                conflicts: Conflicts::Reported,
-                dry_run: dry_run(delete.dry_run),
-                concurrency: usize::from(shared.concurrency),
-            },
+                dry_run(delete.dry_run),
+                usize::from(shared.concurrency),
+            ),
             waiting: WaitOptions::new(&delete.waiting)?,
         })
     }
