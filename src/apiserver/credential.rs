@@ -92,8 +92,12 @@ impl Credential {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use kube::client::Body;
+
+    use super::super::ApiServer;
     use super::*;
 
     /// A source that gives `1`, `2`, … and says how often it was asked.
@@ -134,6 +138,31 @@ mod tests {
         let credential = Credential::new(token().expect("a token"), Arc::new(token));
         let refused = credential.header().await.expect("a header");
         assert!(!credential.is_renewed(&refused).await);
+    }
+
+    #[tokio::test]
+    async fn every_kind_of_request_shows_the_token() {
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let keep = Arc::clone(&seen);
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let header = request.headers().get(http::header::AUTHORIZATION).cloned();
+            keep.lock().expect("no panic").push(header);
+            async { Ok::<_, Infallible>(http::Response::new(Body::empty())) }
+        });
+        let client = kube::Client::new(service, "default");
+        let (credential, _) = counting(None);
+        let second = Duration::from_secs(1);
+        let server = ApiServer::new(client, "test", second).with_credential(Some(credential));
+        server.get("/api", "application/json").await.expect("an answer");
+        server
+            .watch("/api/v1/pods?watch=true", second)
+            .await
+            .expect("a watch");
+        let expected = HeaderValue::from_static("Bearer 0");
+        assert_eq!(
+            *seen.lock().expect("no panic"),
+            [Some(expected.clone()), Some(expected)]
+        );
     }
 
     #[test]

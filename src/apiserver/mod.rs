@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
@@ -177,13 +177,8 @@ impl ApiServer {
 
     async fn send_once(&self, call: &Call) -> Result<Reply, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let mut request = call.to_request()?;
-        let authorization = self.authorization().await?;
-        if let Some(authorization) = &authorization {
-            request
-                .headers_mut()
-                .insert(header::AUTHORIZATION, authorization.clone());
-        }
+        let request = self.request(call).await?;
+        let authorization = request.headers().get(header::AUTHORIZATION).cloned();
         let exchange = async {
             let broken = |error: kube::Error| Failure::connection(&self.address, &error);
             let response = self.client.send(request).await.map_err(broken)?;
@@ -216,18 +211,18 @@ impl ApiServer {
         Err(failure)
     }
 
-    async fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
-        match &self.credential {
-            Some(credential) => match credential.header().await {
-                Ok(header) => Ok(Some(header)),
-                Err(reason) => Err(Failure {
-                    kind: ApiErrorKind::Credential(reason),
-                    may_pass: false,
-                    retry_after: None,
-                }),
-            },
-            None => Ok(None),
+    /// The request of a call, which shows the server the credential that there is.
+    async fn request(&self, call: &Call) -> Result<Request<Body>, Failure> {
+        let mut request = call.to_request()?;
+        if let Some(credential) = &self.credential {
+            let header = credential.header().await.map_err(|reason| Failure {
+                kind: ApiErrorKind::Credential(reason),
+                may_pass: false,
+                retry_after: None,
+            })?;
+            request.headers_mut().insert(header::AUTHORIZATION, header);
         }
+        Ok(request)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Method, Request, header};
+use http::{Method, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::Deserialize;
@@ -69,7 +69,8 @@ impl ApiServer {
             content_type: None,
             body: Bytes::new(),
         };
-        let mut request: Request<Body> = call.to_request().map_err(|failure| error(failure.kind))?;
+        let request = self.request(&call).await;
+        let mut request = request.map_err(|failure| error(failure.kind))?;
         // Compressed events would be held back until enough of them have come.
         let identity = header::HeaderValue::from_static("identity");
         request.headers_mut().insert(header::ACCEPT_ENCODING, identity);
