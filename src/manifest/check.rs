@@ -83,18 +83,18 @@ fn items(list: Node) -> Result<Vec<Node>, Fault> {
 }
 
 /// Makes a manifest of an object, or says everything that is wrong with it.
-pub(super) fn manifest(source: &Arc<Source>, object: Node) -> Result<Manifest, Vec<Fault>> {
+pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, Vec<Fault>> {
     if !matches!(object.content, Content::Mapping(_)) {
         return Err(vec![(object.line, Problem::NotAnObject(object.description()))]);
     }
     let mut faults = Vec::new();
     let mut keep =
         |result: Result<String, Fault>| result.map_err(|fault| faults.push(fault)).unwrap_or_default();
-    let api_version = keep(api_version(&object));
-    let kind = keep(kind(&object));
-    let name = keep(name(&object));
-    let namespace = keep(namespace(&object));
-    metadata(&object, &mut faults);
+    let api_version = keep(api_version(object));
+    let kind = keep(kind(object));
+    let name = keep(name(object));
+    let namespace = keep(namespace(object));
+    metadata(object, &mut faults);
     if !faults.is_empty() {
         faults.sort_by_key(|(line, _)| *line);
         return Err(faults);

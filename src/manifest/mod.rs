@@ -167,7 +167,7 @@ impl Reading {
                 for object in check::objects(document) {
                     let manifest = object
                         .map_err(|fault| vec![fault])
-                        .and_then(|object| check::manifest(source, object));
+                        .and_then(|object| check::manifest(source, &object));
                     match manifest {
                         Ok(manifest) => reading.manifests.push(manifest),
                         Err(faults) => reading.faults(source, faults),
