@@ -162,6 +162,36 @@ fn krew_installs_what_a_release_holds() {
     assert!(offered.starts_with("view\t"), "{offered}");
 }
 
+/// Beside a program of an earlier build, which must not be taken for the one that is wanted.
+#[test]
+fn no_archive_is_made_when_the_program_cannot_be_built() {
+    let place = tempfile::tempdir().expect("a directory");
+    let version = text(&succeed(Command::new("rustc").arg("-vV")));
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let earlier = place
+        .path()
+        .join("built")
+        .join(host.expect("a host"))
+        .join("release");
+    fs::create_dir_all(&earlier).expect("a directory");
+    fs::copy(PROGRAM, earlier.join("kubectl-applyset")).expect("the program");
+    let cargo = place.path().join("cargo");
+    fs::write(&cargo, "#!/bin/sh\nexit 1\n").expect("a compiler that fails");
+    succeed(Command::new("chmod").arg("755").arg(&cargo));
+
+    let made = Command::new("packaging/release")
+        .arg("dist")
+        .current_dir(CHECKOUT)
+        .env("PATH", search_path_behind(&[place.path()]))
+        .env("CARGO_TARGET_DIR", place.path().join("built"))
+        .env("DIST", place.path().join("dist"))
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .output();
+
+    assert_eq!(made.expect("it runs").status.code(), Some(1));
+    assert!(!place.path().join("dist").exists());
+}
+
 /// Whoever packs the same files at another time gets the same archives.
 #[test]
 fn archives_of_the_same_files_are_the_same() {
