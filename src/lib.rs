@@ -17,6 +17,7 @@ pub mod event;
 pub mod execute;
 pub mod identity;
 pub mod inspect;
+pub mod inventory;
 pub mod manifest;
 pub mod object;
 pub mod observe;
