@@ -19,7 +19,7 @@ use crate::manifest::{Manifest, Position};
 use crate::object::Object;
 
 /// What must be possible with an object for it to be applied, found again and pruned.
-const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
+pub const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
 
 /// One object that the manifests ask for.
 #[derive(Debug, Clone, PartialEq)]

@@ -45,6 +45,16 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
     writers.into_iter().collect()
 }
 
+/// Whether somebody has applied the object, from the client's side or the server's. Labels
+/// that a controller copied do not tell.
+pub fn was_applied(metadata: &Value) -> bool {
+    let note = LAST_APPLIED.trim_start_matches("f:");
+    metadata["annotations"].get(note).is_some()
+        || entries(metadata)
+            .iter()
+            .any(|entry| entry["operation"] == "Apply" && is_whole_object(entry))
+}
+
 /// A JSON patch that moves to `manager` what client-side apply owns, and what `former` has
 /// applied from the server's side; `None` where there is nothing to move. Bound to the
 /// resourceVersion of `metadata`.
@@ -205,6 +215,30 @@ mod tests {
         for (one, other, united) in table {
             assert_eq!(union(&one, &other), united);
             assert_eq!(union(&other, &one), united);
+        }
+    }
+
+    #[test]
+    fn who_applies_leaves_a_trace() {
+        let note = LAST_APPLIED.trim_start_matches("f:");
+        let table = [
+            (json!({}), false),
+            (json!({"annotations": {(note): "{}"}}), true),
+            (
+                json!({"managedFields": [{"manager": "a", "operation": "Apply", "fieldsV1": {}}]}),
+                true,
+            ),
+            (
+                json!({"managedFields": [{"manager": "a", "operation": "Update", "fieldsV1": {}}]}),
+                false,
+            ),
+            (
+                json!({"managedFields": [{"manager": "a", "operation": "Apply", "subresource": "status"}]}),
+                false,
+            ),
+        ];
+        for (metadata, expected) in table {
+            assert_eq!(was_applied(&metadata), expected, "{metadata}");
         }
     }
 

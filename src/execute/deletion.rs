@@ -12,7 +12,8 @@ use http::StatusCode;
 
 use super::pace::Pace;
 use super::parent::{Forgotten, Written};
-use super::prune::{Deleting, deletion, is_gone};
+use super::again::is_gone;
+use super::prune::{Deleting, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::wave::each;
 use super::{DryRun, Interrupt, ParentWriteError, ParentWriting, Sink, Writing};

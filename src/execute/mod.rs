@@ -4,11 +4,13 @@
 //! All writes of the program are made here. What is written was decided in `plan`;
 //! what happens is told as events.
 
+mod again;
 mod conflict;
 mod deletion;
 mod establish;
 mod interrupt;
 mod member;
+mod membership;
 mod mend;
 mod migrate;
 mod pace;
@@ -17,6 +19,7 @@ mod prune;
 mod record;
 mod refused;
 mod rehearse;
+mod relabel;
 mod wave;
 
 use std::collections::BTreeSet;
@@ -25,6 +28,7 @@ use std::sync::Arc;
 pub use deletion::{SetDeletion, parent_managers};
 pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
+pub use membership::{Adopting, Disbanding, Moving};
 pub use mend::Mended;
 use pace::Pace;
 use parent::Known;

@@ -88,7 +88,7 @@ pub(super) enum Forgotten {
 }
 
 /// Body of a patch in which `null` removes a field.
-const MERGE_PATCH: &str = "application/merge-patch+json";
+pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 impl ParentWriting<'_> {
     /// Applies the parent's own manifest, where it is among the manifests: its data, and

@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::DryRun;
-use crate::apiserver::{ApiError, ApiServer, Call};
+use super::again::{is_gone, read_again};
+use crate::apiserver::{ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::{Live, METADATA};
 use crate::plan::{Judgement, Policy, Set, judge_candidate};
@@ -45,7 +46,8 @@ impl Deleting<'_> {
                 Err(error) if is_gone(&error) => {
                     return outcome(self.done, "it was gone already".to_owned(), None);
                 }
-                Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
+                Err(error) if error.is(StatusCode::CONFLICT) => match read_again(self.server, &current).await
+                {
                     Ok(Some(fresh)) => current = fresh,
                     Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
                     Err(error) => {
@@ -73,18 +75,6 @@ impl Deleting<'_> {
         )
     }
 
-    async fn read_again(&self, live: &Live) -> Result<Option<Live>, ApiError> {
-        let path = live
-            .resource
-            .path(live.key.namespace.as_deref(), Some(&live.key.name));
-        match self.server.get(&path, METADATA).await {
-            Ok(reply) => Ok(serde_json::from_slice::<Value>(&reply.body)
-                .ok()
-                .and_then(|object| Live::of(&object, &live.resource))),
-            Err(error) if is_gone(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 /// The request that deletes the very object that was read, and no other of its name.
@@ -111,14 +101,4 @@ pub(super) fn deletion(live: &Live, dry_run: DryRun) -> Call {
         content_type: Some("application/json"),
         body: Bytes::from(options.to_string()),
     }
-}
-
-/// Whether the object is not there. A 404 that names no object is said of the path: the
-/// server does not serve the version any more that the object was read in, and the object
-/// may well be there.
-pub(super) fn is_gone(error: &ApiError) -> bool {
-    error.is(StatusCode::NOT_FOUND)
-        && error
-            .status()
-            .is_some_and(|status| !status.details.name.is_empty())
 }

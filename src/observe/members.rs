@@ -159,6 +159,23 @@ pub async fn remaining(
     Ok(found)
 }
 
+/// Lists each of `resources` over all namespaces of the cluster, and fails where one of
+/// them cannot be listed.
+pub async fn throughout<T>(
+    server: &ApiServer,
+    resources: Vec<Arc<Resource>>,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let places = Places {
+        resources,
+        namespaces: BTreeSet::new(),
+    };
+    let lists = places.lists(Reach::Cluster);
+    read(server, lists, selector, concurrency, &reduce).await
+}
+
 /// Lists each of `resources` over all namespaces of the cluster. What cannot be listed is
 /// named in the second part of the answer, by its plural.
 pub async fn everywhere(

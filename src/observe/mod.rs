@@ -11,6 +11,7 @@ mod list;
 mod live;
 mod members;
 mod namespaces;
+mod objects;
 mod parent;
 mod rights;
 mod watch;
@@ -20,8 +21,9 @@ pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set,
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence};
-pub use members::{Place, Places, Reach, everywhere, members, remaining};
+pub use members::{Place, Places, Reach, everywhere, members, remaining, throughout};
 pub use namespaces::{NamespaceState, namespace_names, namespaces};
+pub use objects::{object, objects};
 pub(crate) use parent::METADATA;
 pub use parent::{
     DefinitionLabels, ParentObject, WholeParent, custom_parent_kinds, definition, definition_labels, parent,

@@ -8,6 +8,7 @@ mod contents;
 mod fate;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod membership;
 mod overlap;
 mod parent;
 mod places;
@@ -20,8 +21,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 pub use fate::{ParentFate, ParentStays, parent_fate};
+pub use membership::{
+    Candidate, History, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
+    judge_release, plan_adoption, plan_move, plan_release,
+};
 pub use overlap::places_of_newcomers;
-pub use parent::{Confirmation, ParentPolicy, Standing, judge, judge_for_deletion};
+pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, judge as judge_candidate};
 pub use refusal::Refusal;
@@ -416,7 +421,11 @@ fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, poli
             limit,
         });
     }
-    refusals.extend(parent::annotations_too_large(plan, set, observed));
+    refusals.extend(annotations_too_large(
+        &plan.record_during,
+        set,
+        &observed.parent_annotations,
+    ));
     refusals
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Observed, Plan, Refusal, Set};
-use crate::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Reading, RecordedKinds};
+use super::{Refusal, Set};
+use crate::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Pairs, Reading, RecordedKinds};
 use crate::applyset::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION, Tooling,
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION, Tooling,
 };
 use crate::identity::GroupKind;
 use crate::observe::{ParentObject, Presence};
@@ -100,15 +100,15 @@ pub fn judge_for_deletion(
 }
 
 /// The widest record that a run writes must fit beside the parent's other annotations.
-pub(super) fn annotations_too_large(plan: &Plan, set: &Set, observed: &Observed) -> Option<Refusal> {
-    let record = &plan.record_during;
+/// `annotations` are all those of the parent as it stands.
+pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
     let own = [
         (TOOLING_ANNOTATION, set.tooling.to_string()),
         (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
         (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
     ];
     let own_size: usize = own.iter().map(|(key, value)| key.len() + value.len()).sum();
-    let others = observed.parent_annotations.iter();
+    let others = annotations.iter();
     let others_size: usize = others
         .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
         .map(|(key, value)| key.len() + value.len())
@@ -126,7 +126,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::fixtures::{policy, set};
-    use super::super::{fixtures, plan};
+    use super::super::{Observed, fixtures, plan};
     use super::*;
     use crate::applyset::parent::ParentFault;
     use crate::desired::Desired;

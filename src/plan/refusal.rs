@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::applyset::Tooling;
 use crate::applyset::parent::ParentFault;
+use crate::event::Operation;
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
 use crate::wording::counted;
@@ -129,6 +130,36 @@ pub enum Refusal {
         /// What would change, in words.
         changes: Vec<String>,
     },
+    /// An object that is to be adopted is a member of another set.
+    #[error("{object} belongs to {}", other_set(.parent.as_ref(), .id))]
+    OfAnotherSet {
+        /// The object.
+        object: ObjectKey,
+        /// The id of the other set.
+        id: String,
+        /// The parent of the other set, where it could be found.
+        parent: Option<ObjectKey>,
+    },
+    /// Another program manages a set whose members are to change.
+    #[error("the set of {parent} is managed by {found}, and this is {ours}")]
+    ManagedElsewhere {
+        /// The parent.
+        parent: ObjectKey,
+        /// The program that the parent names.
+        found: Tooling,
+        /// This program.
+        ours: Tooling,
+        /// The command that would change them.
+        operation: Operation,
+    },
+    /// Nobody has confirmed that a set is to be forgotten.
+    #[error("the set of {parent} would be forgotten, and {} in it kept as they are, in no set", counted(*.members, "object"))]
+    ForgetsSet {
+        /// The parent.
+        parent: ObjectKey,
+        /// How many objects would be released.
+        members: usize,
+    },
 }
 
 impl Refusal {
@@ -162,6 +193,21 @@ impl Refusal {
             Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
             Self::MendsParent { .. } => "--yes mends it without a question".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
+            Self::OfAnotherSet { parent: Some(parent), .. } => format!(
+                "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",
+                parent.group_kind.object_name(&parent.name)
+            ),
+            Self::OfAnotherSet { parent: None, .. } => {
+                "take them all the same with --steal, if that set is gone for good".to_owned()
+            }
+            Self::ManagedElsewhere { found, operation: Operation::Disband | Operation::Delete, .. } => {
+                format!("end the set with {}, or do it all the same with --take-over --yes", found.name)
+            }
+            Self::ManagedElsewhere { found, .. } => format!(
+                "keep the set operable by {} with --tooling {found}, or take it over first with `kubectl applyset apply … --take-over --yes`",
+                found.name
+            ),
+            Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod beyond;
 mod ever;
+mod membership;
 mod now;
 mod roles;
 mod rules;
@@ -13,6 +14,7 @@ mod rules;
 use std::fmt;
 
 pub use ever::{Past, needed_ever};
+pub use membership::{on_parent, to_record, to_relabel};
 pub use now::{Needed, needed_now, needed_to_delete};
 pub use roles::{Subject, name, objects};
 pub use rules::{Rule, Rules};

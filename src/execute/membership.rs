@@ -1,0 +1,368 @@
+//! Takes live objects into a set, moves them to another, or lets them go, in the order in
+//! which an interruption anywhere leaves no member outside of a record: the record that has
+//! to grow is written first, labels next, and the record that may shrink last.
+//!
+//! Who is taken was decided in `plan`; single labels are written by `relabel`.
+
+use std::collections::BTreeSet;
+
+use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
+use super::record::{OVERTAKEN, is_up_to_date};
+use super::relabel::{Relabelled, Relabelling};
+use super::{DryRun, Sink};
+use crate::apiserver::ApiError;
+use crate::applyset::parent::{Reading, annotations};
+use crate::applyset::{PART_OF_LABEL, Record};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
+use crate::plan::{
+    Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move, judge_release,
+};
+use crate::wording::counted;
+
+/// Taking objects into a set.
+pub struct Adopting<'a> {
+    /// The set, and how its parent is written.
+    pub parent: ParentWriting<'a>,
+    /// The parent as it was read.
+    pub current: Option<&'a ParentObject>,
+    /// Who is taken.
+    pub plan: &'a MembershipPlan,
+    /// What the parent records from the first label on: old and new places.
+    pub record: &'a Record,
+    /// Whether members of other sets are taken.
+    pub stealing: Stealing,
+}
+
+/// Taking members from one set into another.
+pub struct Moving<'a> {
+    /// The set that they leave, and how its parent is written.
+    pub from: ParentWriting<'a>,
+    /// The parent that they leave, as it was read.
+    pub former: &'a ParentObject,
+    /// Where its members are.
+    pub places: &'a Places,
+    /// What it records, without the kinds that vanished.
+    pub recorded: &'a Record,
+    /// The set that they come into.
+    pub into: Adopting<'a>,
+    /// Managers whose part-of labels make members.
+    pub appliers: &'a BTreeSet<String>,
+}
+
+/// Forgetting a set.
+pub struct Disbanding<'a> {
+    /// The set, and how its parent is written.
+    pub parent: ParentWriting<'a>,
+    /// The parent as it was read.
+    pub current: &'a ParentObject,
+    /// Where its members are.
+    pub places: &'a Places,
+    /// Who is released.
+    pub plan: &'a MembershipPlan,
+}
+
+impl Adopting<'_> {
+    /// Adopts.
+    ///
+    /// # Errors
+    ///
+    /// A parent that cannot be written; no label was written then.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        let judge = |live: &Live| {
+            let candidate = Candidate {
+                live: live.clone(),
+                way: Way::Named,
+            };
+            judge_adoption(&candidate, self.parent.set, self.stealing)
+        };
+        counting(self.plan, sink, async |sink| self.write(&judge, sink).await).await
+    }
+
+    async fn write(
+        &self,
+        judge: &dyn Fn(&Live) -> MembershipChange,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
+        let is_dry = self.parent.writing.dry_run != DryRun::None;
+        if self.parent.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        let known = if is_dry || !self.plan.takes_any() {
+            None
+        } else {
+            let current = self.current.cloned();
+            Some(self.parent.cover(current, self.record, sink).await?)
+        };
+        tell_others(self.plan, sink);
+        sink(Event::Phase {
+            phase: Phase::Adopting,
+            total: self.plan.changes.len(),
+        });
+        let relabelling = Relabelling {
+            server: self.parent.server,
+            interrupt: self.parent.interrupt,
+            writing: self.parent.writing,
+            part_of: Some(&self.parent.set.id),
+            done: Action::Adopted,
+            judge,
+        };
+        let relabelled = relabelling.write_all(&self.plan.changes, sink).await;
+        let ending = ending(relabelled, &self.parent);
+        match known {
+            Some(known) => Ok(self.stay_wide(known, ending, sink).await),
+            None => Ok(ending),
+        }
+    }
+
+    /// However a run ends, its members must be recorded.
+    async fn stay_wide(&self, mut known: Known, ending: Ending, sink: &mut Sink<'_>) -> Ending {
+        if self.plan.changes.is_empty() {
+            return ending;
+        }
+        match self.parent.stay_wide(&mut known, self.record, sink).await {
+            Ok(()) => ending,
+            Err(error) => {
+                sink(Event::Failure(error.to_string()));
+                Ending::Incomplete
+            }
+        }
+    }
+}
+
+impl Moving<'_> {
+    /// Moves.
+    ///
+    /// # Errors
+    ///
+    /// The new parent cannot be written; no label was written then.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        let judge = |live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
+        counting(self.into.plan, sink, async |sink| {
+            let ending = self.into.write(&judge, sink).await?;
+            if ending != Ending::Done || self.from.writing.dry_run != DryRun::None {
+                return Ok(ending);
+            }
+            Ok(match self.narrow(sink).await {
+                Ok(()) => Ending::Done,
+                Err(error) => {
+                    sink(Event::Failure(error.to_string()));
+                    Ending::Incomplete
+                }
+            })
+        })
+        .await
+    }
+
+    /// Makes the old parent record what is left in its set, unless somebody else has
+    /// written it since it was read.
+    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
+        let overtaken = |sink: &mut Sink<'_>| sink(Event::Warning(OVERTAKEN.to_owned()));
+        let is_as_read = |parent: &ParentObject| parent.reading == self.former.reading;
+        let Some(current) = self.from.read().await?.filter(is_as_read) else {
+            overtaken(sink);
+            return Ok(());
+        };
+        let left = self.left().await?;
+        let target = annotations(&self.from.set.tooling, &left);
+        if is_up_to_date(&current, &target) {
+            return Ok(());
+        }
+        match self.from.write_record(&current.resource_version, &target).await? {
+            // A member that another run has put there between the look and this write would
+            // be lost without a second look.
+            Written::Done(mut known) if !left.covers(&self.left().await?) => {
+                overtaken(sink);
+                self.from.stay_wide(&mut known, self.recorded, sink).await
+            }
+            Written::Done(_) => Ok(()),
+            Written::Overtaken => {
+                // The write may have got through, and its answer been lost.
+                let found = self.from.read().await?;
+                if !found.is_some_and(|found| is_up_to_date(&found, &target)) {
+                    overtaken(sink);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The places of what the old set still holds.
+    async fn left(&self) -> Result<Record, ApiError> {
+        match members(&self.from, self.places).await {
+            Ok(left) => Ok(Record::of(
+                left.iter().map(|live| &live.key),
+                &self.from.set.parent,
+            )),
+            Err(ListError::Request(error)) => Err(error),
+            // What cannot be listed to its end may hold anything.
+            Err(_) => Ok(self.recorded.clone()),
+        }
+    }
+}
+
+impl Disbanding<'_> {
+    /// Disbands.
+    ///
+    /// # Errors
+    ///
+    /// None before the first write; what fails later is told as an event.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        counting(self.plan, sink, async |sink| Ok(self.write(sink).await)).await
+    }
+
+    async fn write(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Releasing,
+            total: self.plan.changes.len(),
+        });
+        let ending = self.release(&self.plan.changes, sink).await;
+        if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
+            return ending;
+        }
+        match self.forget().await {
+            Ok(Forgotten::Done) => self.release_latecomers(sink).await,
+            Ok(Forgotten::Overtaken) => {
+                sink(Event::Failure(
+                    "another run works on this set, so its record stays; run the same command again"
+                        .to_owned(),
+                ));
+                Ending::Incomplete
+            }
+            Err(error) => {
+                sink(Event::Failure(format!(
+                    "the set's parent could not be written: {}",
+                    error.kind
+                )));
+                Ending::Incomplete
+            }
+        }
+    }
+
+    async fn release(&self, objects: &[Live], sink: &mut Sink<'_>) -> Ending {
+        let judge = |live: &Live| judge_release(live, self.parent.set);
+        let relabelling = Relabelling {
+            server: self.parent.server,
+            interrupt: self.parent.interrupt,
+            writing: self.parent.writing,
+            part_of: None,
+            done: Action::Released,
+            judge: &judge,
+        };
+        let relabelled = relabelling.write_all(objects, sink).await;
+        ending(relabelled, &self.parent)
+    }
+
+    /// What another run has labelled between the last look and the end of the record is in
+    /// no set any more that anybody could find.
+    async fn release_latecomers(&self, sink: &mut Sink<'_>) -> Ending {
+        match members(&self.parent, self.places).await {
+            Ok(latecomers) if latecomers.is_empty() => Ending::Done,
+            Ok(latecomers) => self.release(&latecomers, sink).await,
+            Err(error) => {
+                sink(Event::Failure(format!(
+                    "the set is forgotten, and whether another run has added to it meanwhile is not known: {error}"
+                )));
+                Ending::Incomplete
+            }
+        }
+    }
+
+    /// Takes the record off the parent, if nobody has written it and no other run has put a
+    /// member there since. What somebody else changed about the parent besides does not matter.
+    async fn forget(&self) -> Result<Forgotten, ApiError> {
+        for _ in 0..ATTEMPTS {
+            let Some(current) = self.parent.read().await? else {
+                return Ok(Forgotten::Overtaken);
+            };
+            if current.reading == Reading::NoBookkeeping {
+                // The write got through, and its answer was lost.
+                return Ok(Forgotten::Done);
+            }
+            let has_newcomers = match members(&self.parent, self.places).await {
+                Ok(members) => !members.is_empty(),
+                Err(ListError::Request(error)) => return Err(error),
+                Err(_) => true,
+            };
+            if current.reading != self.current.reading || has_newcomers {
+                return Ok(Forgotten::Overtaken);
+            }
+            if self.parent.forget(&current).await? == Forgotten::Done {
+                return Ok(Forgotten::Done);
+            }
+        }
+        Ok(Forgotten::Overtaken)
+    }
+}
+
+/// How often a parent that others write at the same time is read and tried again.
+const ATTEMPTS: usize = 20;
+
+/// What carries the label of the set, in these places.
+async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live>, ListError> {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", parent.set.id),
+        accept: observe::METADATA_LIST,
+    };
+    let found = observe::remaining(parent.server, places, &selector, parent.writing.concurrency).await;
+    let mut found = found.map_err(|(_, error)| error)?;
+    found.retain(|live| {
+        live.key != parent.set.parent
+            && live
+                .key
+                .namespace
+                .as_ref()
+                .is_none_or(|namespace| places.namespaces.contains(namespace))
+    });
+    Ok(found)
+}
+
+fn ending(relabelled: Relabelled, parent: &ParentWriting<'_>) -> Ending {
+    match relabelled.failed {
+        _ if parent.interrupt.is_requested() => Ending::Interrupted,
+        0 => Ending::Done,
+        _ => Ending::Incomplete,
+    }
+}
+
+/// Runs `write`, and tells how much of the plan an interrupted run has left undone.
+async fn counting(
+    plan: &MembershipPlan,
+    sink: &mut Sink<'_>,
+    write: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Ending, ParentWriteError>,
+) -> Result<Ending, ParentWriteError> {
+    let mut done = 0;
+    let mut counting = |event: Event| {
+        done += usize::from(matches!(event, Event::Object(_)));
+        sink(event);
+    };
+    let ending = write(&mut counting).await?;
+    if ending == Ending::Interrupted {
+        let left = plan.objects().saturating_sub(done);
+        sink(Event::Warning(format!(
+            "interrupted; {} left as they are, and the same command goes on from here",
+            counted(left, "object")
+        )));
+    }
+    Ok(ending)
+}
+
+/// Tells of the objects that stay as they are.
+fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+    for live in &plan.settled {
+        sink(Event::Object(ObjectOutcome {
+            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
+            action: Action::Unchanged,
+            reason: String::new(),
+            error: None,
+        }));
+    }
+    for left in &plan.left {
+        sink(Event::Object(ObjectOutcome {
+            subject: Subject::new(&left.key, &left.resource, left.uid.as_deref()),
+            action: Action::Skipped,
+            reason: left.reason.to_string(),
+            error: None,
+        }));
+    }
+}

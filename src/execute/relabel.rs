@@ -1,0 +1,131 @@
+//! Writes the part-of label of live objects, and nothing else of them.
+//!
+//! One write takes an object from what it was read as to what it is to be, so that it is
+//! never in two sets nor, on its way from one to another, in none. That write is bound to
+//! the resourceVersion that was judged; an object that changed meanwhile is judged again.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::again::{is_gone, read_again};
+use super::pace::Pace;
+use super::parent::MERGE_PATCH;
+use super::wave::each;
+use super::{DryRun, Interrupt, Sink, Writing};
+use crate::apiserver::{ApiServer, Call, query};
+use crate::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::observe::{Live, METADATA};
+use crate::plan::{LeaveReason, MembershipChange};
+
+/// How often an object that keeps changing is judged again: controllers write the status of
+/// busy objects several times a second.
+const JUDGEMENTS: usize = 20;
+
+/// Everything that writing part-of labels needs.
+pub(super) struct Relabelling<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) writing: &'a Writing,
+    /// What the label is to say; `None` takes it off.
+    pub(super) part_of: Option<&'a ApplySetId>,
+    /// What is told of an object whose label was written.
+    pub(super) done: Action,
+    /// What an object that changed meanwhile is judged by.
+    pub(super) judge: &'a dyn Fn(&Live) -> MembershipChange,
+}
+
+/// What became of the objects whose labels were to be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Relabelled {
+    /// Objects that could not be written.
+    pub(super) failed: usize,
+}
+
+impl Relabelling<'_> {
+    /// Writes the labels of all these objects, as many at once as the server bears.
+    pub(super) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabelled {
+        let mut relabelled = Relabelled::default();
+        let mut pace = Pace::new(self.writing.concurrency);
+        let write = async |live| self.write(live).await;
+        let answered = |outcome: ObjectOutcome| {
+            relabelled.failed += usize::from(outcome.action == Action::Failed);
+            sink(Event::Object(outcome));
+        };
+        each(self.server, self.interrupt, objects, write, &mut pace, answered).await;
+        relabelled
+    }
+
+    async fn write(&self, live: &Live) -> ObjectOutcome {
+        let outcome = |action, reason: String, error| ObjectOutcome {
+            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
+            action,
+            reason,
+            error,
+        };
+        let done = || outcome(self.done, String::new(), None);
+        let gone = || outcome(Action::Skipped, "it was gone already".to_owned(), None);
+        let failed = |error: String| outcome(Action::Failed, String::new(), Some(error));
+        if self.writing.dry_run == DryRun::Client {
+            return done();
+        }
+        let mut current = live.clone();
+        for _ in 0..JUDGEMENTS {
+            match self.server.send(self.call(&current)).await {
+                Ok(_) => return done(),
+                Err(error) if is_gone(&error) => return gone(),
+                Err(error) if error.is(StatusCode::CONFLICT) => {}
+                Err(error) => return failed(error.kind.to_string()),
+            }
+            current = match read_again(self.server, &current).await {
+                Ok(Some(fresh)) if fresh.uid == live.uid => fresh,
+                Ok(_) => return gone(),
+                Err(error) => return failed(error.kind.to_string()),
+            };
+            match (self.judge)(&current) {
+                MembershipChange::Write => {}
+                // This write got through and its answer was lost, or another run was faster.
+                MembershipChange::Settled => return done(),
+                MembershipChange::Leave(reason) => {
+                    return outcome(Action::Skipped, changed(&reason), None);
+                }
+                MembershipChange::OfAnotherSet(id) => {
+                    return failed(format!("it has become a member of another set meanwhile, {id}"));
+                }
+            }
+        }
+        failed("it kept changing while its label was to be written".to_owned())
+    }
+
+    /// A merge patch, which makes `metadata.labels` where there are none, and removes what
+    /// is null. A label that several managers own stays when one of them stops applying it,
+    /// so server-side apply could not take it off; and an apply of the label alone would
+    /// drop every other field that the same manager has applied before.
+    fn call(&self, live: &Live) -> Call {
+        let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
+        let patch = json!({"metadata": {
+            "uid": live.uid,
+            "resourceVersion": live.resource_version,
+            "labels": {PART_OF_LABEL: value},
+        }});
+        let path = live
+            .resource
+            .path(live.key.namespace.as_deref(), Some(&live.key.name));
+        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
+        if self.writing.dry_run == DryRun::Server {
+            parameters.push(("dryRun", "All"));
+        }
+        Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: METADATA.to_owned(),
+            content_type: Some(MERGE_PATCH),
+            body: Bytes::from(patch.to_string()),
+        }
+    }
+}
+
+fn changed(reason: &LeaveReason) -> String {
+    format!("it changed meanwhile: {reason}")
+}

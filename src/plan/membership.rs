@@ -1,0 +1,485 @@
+//! Which live objects may be taken into a set, moved to another or let go, without another
+//! change to them, and why the others are left as they are.
+//!
+//! What is left is told; what belongs to another set stops the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Refusal, Set, Stealing};
+use crate::applyset::{ParentIdentity, Record};
+use crate::discovery::Resource;
+use crate::identity::ObjectKey;
+use crate::observe::{Live, OwnerReference, Presence};
+
+/// What becomes of the membership of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MembershipChange {
+    /// Its part-of label is written.
+    Write,
+    /// Its part-of label is as it is to be.
+    Settled,
+    /// It stays as it is.
+    Leave(LeaveReason),
+    /// It is a member of the set with this id, which stops the run.
+    OfAnotherSet(String),
+}
+
+/// Why an object is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// It is not there.
+    Missing,
+    /// Somebody has asked for its deletion.
+    Terminating,
+    /// Its owner's controller or garbage collection sees to it.
+    Owned(OwnerReference),
+    /// It is the parent of the set that it would be in.
+    IsParent,
+    /// A label selector found it, and nobody has ever applied it: a controller may have copied
+    /// the labels. `kubectl apply --prune` would not have deleted it either.
+    NeverApplied,
+    /// Its part-of label was written by no applier.
+    CopiedLabel,
+    /// It is not in the set that it is to leave.
+    NotAMember,
+    /// The tool that it is taken from says that it belongs to something else there.
+    TrackedElsewhere(String),
+}
+
+impl fmt::Display for LeaveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it does not exist"),
+            Self::Terminating => f.write_str("it is being deleted"),
+            Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
+            Self::IsParent => f.write_str("it is the set's parent"),
+            Self::NeverApplied => f.write_str(
+                "nobody has applied it, so its labels may be copies; name it with -f to take it all the same",
+            ),
+            Self::CopiedLabel => f.write_str("its part-of label was written by no applier"),
+            Self::NotAMember => f.write_str("it is not a member of the set"),
+            Self::TrackedElsewhere(other) => write!(f, "it is tracked as {other}"),
+        }
+    }
+}
+
+/// How an object came to be among those that are to be adopted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// Somebody named it.
+    Named,
+    /// A label selector matches it.
+    Selected(History),
+    /// A former tool has it among its own, and the object says that it is `tracked` as
+    /// something else there.
+    Tracked(Option<String>),
+}
+
+/// Whether an object was ever applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// By client-side or server-side apply.
+    Applied,
+    /// Never, as far as it tells.
+    NeverApplied,
+}
+
+/// One object that is to be adopted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// As it was read.
+    pub live: Live,
+    /// How it was found.
+    pub way: Way,
+}
+
+/// What a run does to the membership of objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MembershipPlan {
+    /// Objects whose part-of label is written.
+    pub changes: Vec<Live>,
+    /// Objects whose part-of label is as it is to be.
+    pub settled: Vec<Live>,
+    /// Objects that stay as they are.
+    pub left: Vec<Left>,
+    /// Why nothing of all this may be done.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One object that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// The resource that it is or would be read through.
+    pub resource: Arc<Resource>,
+    /// `metadata.uid`, where it exists.
+    pub uid: Option<String>,
+    /// Why.
+    pub reason: LeaveReason,
+}
+
+impl Left {
+    fn new(live: &Live, reason: LeaveReason) -> Self {
+        Self {
+            key: live.key.clone(),
+            resource: Arc::clone(&live.resource),
+            uid: Some(live.uid.clone()),
+            reason,
+        }
+    }
+
+    /// An object that was asked for and does not exist.
+    pub fn missing(key: ObjectKey, resource: Arc<Resource>) -> Self {
+        Self {
+            key,
+            resource,
+            uid: None,
+            reason: LeaveReason::Missing,
+        }
+    }
+}
+
+impl MembershipPlan {
+    /// The places that the parent must record before the first label is written.
+    pub fn record(&self, set: &Set) -> Record {
+        let live = self.changes.iter().chain(&self.settled);
+        Record::of(live.map(|live| &live.key), &set.parent)
+    }
+
+    /// How many objects a run tells about.
+    pub fn objects(&self) -> usize {
+        self.changes.len() + self.settled.len() + self.left.len()
+    }
+
+    /// Whether any object is in the set when the run has ended: without one, no parent is made.
+    pub fn takes_any(&self) -> bool {
+        !(self.changes.is_empty() && self.settled.is_empty())
+    }
+
+    fn add(&mut self, live: &Live, change: MembershipChange, parents: &BTreeMap<String, ParentIdentity>) {
+        match change {
+            MembershipChange::Write => self.changes.push(live.clone()),
+            MembershipChange::Settled => self.settled.push(live.clone()),
+            MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
+            MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
+                object: live.key.clone(),
+                parent: parents.get(&id).cloned(),
+                id,
+            }),
+        }
+    }
+}
+
+/// Judges one object that is to become a member as it is.
+pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> MembershipChange {
+    let live = &candidate.live;
+    if live.key == set.parent {
+        return MembershipChange::Leave(LeaveReason::IsParent);
+    }
+    if live.presence == Presence::Terminating {
+        return MembershipChange::Leave(LeaveReason::Terminating);
+    }
+    if live.part_of.as_deref() == Some(set.id.as_str()) {
+        return MembershipChange::Settled;
+    }
+    if let Some(owner) = foreign_owner(live, set) {
+        return MembershipChange::Leave(LeaveReason::Owned(owner.clone()));
+    }
+    match &candidate.way {
+        Way::Selected(History::NeverApplied) => {
+            return MembershipChange::Leave(LeaveReason::NeverApplied);
+        }
+        Way::Tracked(Some(other)) => {
+            return MembershipChange::Leave(LeaveReason::TrackedElsewhere(other.clone()));
+        }
+        Way::Named | Way::Selected(History::Applied) | Way::Tracked(None) => {}
+    }
+    match &live.part_of {
+        Some(other) if stealing == Stealing::Refused => MembershipChange::OfAnotherSet(other.clone()),
+        Some(_) | None => MembershipChange::Write,
+    }
+}
+
+/// Judges one object that is to leave `from` for `to`. What no applier labelled, or what has
+/// an owner, was never a member by anybody's will, and stays where it is: a label that a
+/// controller copied follows its original.
+pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
+    let is_in = |set: &Set| live.part_of.as_deref() == Some(set.id.as_str());
+    if is_in(to) {
+        return MembershipChange::Settled;
+    }
+    let reason = if !is_in(from) {
+        LeaveReason::NotAMember
+    } else if live.key == to.parent {
+        LeaveReason::IsParent
+    } else if live.presence == Presence::Terminating {
+        LeaveReason::Terminating
+    } else if let Some(owner) = live.owners.first() {
+        // An owner reference to the old parent would take the object along with it.
+        LeaveReason::Owned(owner.clone())
+    } else if live
+        .part_of_writers
+        .iter()
+        .any(|writer| appliers.contains(writer))
+    {
+        return MembershipChange::Write;
+    } else {
+        LeaveReason::CopiedLabel
+    };
+    MembershipChange::Leave(reason)
+}
+
+/// Judges one object that is to leave its set for none.
+pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
+    if live.part_of.as_deref() == Some(set.id.as_str()) {
+        MembershipChange::Write
+    } else {
+        MembershipChange::Settled
+    }
+}
+
+/// Decides what is adopted. `missing` was asked for and does not exist; `parents` are those
+/// of other sets, by id, as far as they could be found.
+pub fn plan_adoption(
+    set: &Set,
+    candidates: &[Candidate],
+    missing: Vec<Left>,
+    parents: &BTreeMap<String, ParentIdentity>,
+    stealing: Stealing,
+) -> MembershipPlan {
+    let mut plan = MembershipPlan {
+        left: missing,
+        ..MembershipPlan::default()
+    };
+    let mut seen = BTreeSet::new();
+    for candidate in candidates {
+        // Two groups can serve one object.
+        if seen.insert(candidate.live.uid.as_str()) {
+            let change = judge_adoption(candidate, set, stealing);
+            plan.add(&candidate.live, change, parents);
+        }
+    }
+    plan
+}
+
+/// Decides which of `members` move. `asked` limits that to these objects, and what of them
+/// is in neither set is told.
+pub fn plan_move(
+    from: &Set,
+    to: &Set,
+    members: &[Live],
+    asked: Option<Vec<Left>>,
+    appliers: &BTreeSet<String>,
+) -> MembershipPlan {
+    let mut plan = MembershipPlan::default();
+    let keys: Option<BTreeSet<ObjectKey>> = asked
+        .as_ref()
+        .map(|asked| asked.iter().map(|left| left.key.clone()).collect());
+    let is_asked = |live: &&Live| keys.as_ref().is_none_or(|keys| keys.contains(&live.key));
+    let mut seen = BTreeSet::new();
+    for live in members.iter().filter(is_asked) {
+        if seen.insert(live.uid.as_str()) {
+            plan.add(live, judge_move(live, from, to, appliers), &BTreeMap::new());
+        }
+    }
+    let found: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let strangers = asked.into_iter().flatten();
+    plan.left
+        .extend(strangers.filter(|left| !found.contains(&left.key)));
+    plan
+}
+
+/// Decides what is released: everything that carries the set's label. What an applier did
+/// not label comes last, since it is a copy that may go with its original.
+pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
+    let mut seen = BTreeSet::new();
+    let members = members.into_iter().filter(|live| seen.insert(live.uid.clone()));
+    let mut changes: Vec<Live> = members
+        .filter(|live| judge_release(live, set) == MembershipChange::Write)
+        .collect();
+    let is_copy = |live: &Live| {
+        !live
+            .part_of_writers
+            .iter()
+            .any(|writer| appliers.contains(writer))
+    };
+    changes.sort_by_key(|live| (is_copy(live), live.key.clone()));
+    MembershipPlan {
+        changes,
+        ..MembershipPlan::default()
+    }
+}
+
+/// An owner reference to the set's own parent says nothing new.
+fn foreign_owner<'l>(live: &'l Live, set: &Set) -> Option<&'l OwnerReference> {
+    let is_parent = |owner: &&OwnerReference| set.parent_uid.as_ref() != Some(&owner.uid);
+    live.owners.iter().find(is_parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{live, policy, set};
+    use super::*;
+    use crate::applyset::ApplySetId;
+
+    const OTHER: &str = "applyset-other-v1";
+
+    fn owner(uid: &str) -> OwnerReference {
+        OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "Service".to_owned(),
+            name: "web".to_owned(),
+            uid: uid.to_owned(),
+        }
+    }
+
+    fn adopted(way: Way, stealing: Stealing, change: impl FnOnce(&mut Live)) -> MembershipChange {
+        let mut live = live("ConfigMap", Some("shop"), "a");
+        live.part_of = None;
+        change(&mut live);
+        judge_adoption(&Candidate { live, way }, &set(), stealing)
+    }
+
+    fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
+        adopted(Way::Named, Stealing::Refused, change)
+    }
+
+    #[test]
+    fn adoption_takes_what_is_free_and_leaves_the_rest() {
+        use LeaveReason::{IsParent, NeverApplied, Owned, Terminating, TrackedElsewhere};
+        use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
+        assert_eq!(named(|_| {}), Write);
+        assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
+        assert_eq!(
+            named(|live| live.part_of = Some(OTHER.to_owned())),
+            OfAnotherSet(OTHER.to_owned())
+        );
+        assert_eq!(named(|live| live.key = set().parent), Leave(IsParent));
+        assert_eq!(
+            named(|live| live.presence = Presence::Terminating),
+            Leave(Terminating)
+        );
+        assert_eq!(
+            named(|live| live.owners.push(owner("w"))),
+            Leave(Owned(owner("w")))
+        );
+        assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), Write);
+        let table = [
+            (Way::Selected(History::Applied), Write),
+            (Way::Selected(History::NeverApplied), Leave(NeverApplied)),
+            (Way::Tracked(None), Write),
+            (
+                Way::Tracked(Some("other".to_owned())),
+                Leave(TrackedElsewhere("other".to_owned())),
+            ),
+        ];
+        for (way, change) in table {
+            assert_eq!(adopted(way, Stealing::Refused, |_| {}), change);
+        }
+        assert_eq!(
+            adopted(Way::Named, Stealing::Allowed, |live| live.part_of =
+                Some(OTHER.to_owned())),
+            Write
+        );
+    }
+
+    #[test]
+    fn each_object_of_another_set_is_refused_by_name() {
+        let of_other = |name: &str| {
+            let mut live = live("ConfigMap", Some("shop"), name);
+            live.part_of = Some(OTHER.to_owned());
+            Candidate {
+                live,
+                way: Way::Named,
+            }
+        };
+        let candidates = [of_other("a"), of_other("b")];
+        let plan = plan_adoption(
+            &set(),
+            &candidates,
+            Vec::new(),
+            &BTreeMap::new(),
+            Stealing::Refused,
+        );
+        let names: Vec<&str> = plan
+            .refusals
+            .iter()
+            .map(|refusal| match refusal {
+                Refusal::OfAnotherSet { object, .. } => object.name.as_str(),
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+
+    fn new_set() -> Set {
+        let mut new = set();
+        new.parent.name = "new".to_owned();
+        new.id = ApplySetId::of(&new.parent);
+        new
+    }
+
+    #[test]
+    fn members_move_and_what_was_never_a_member_by_will_stays() {
+        use MembershipChange::{Leave, Settled, Write};
+        let moved = |change: fn(&mut Live)| {
+            let mut live = live("ConfigMap", Some("shop"), "a");
+            change(&mut live);
+            judge_move(&live, &set(), &new_set(), &policy().appliers)
+        };
+        assert_eq!(moved(|_| {}), Write);
+        assert_eq!(
+            moved(|live| live.part_of = Some(new_set().id.to_string())),
+            Settled
+        );
+        assert_eq!(moved(|live| live.part_of = None), Leave(LeaveReason::NotAMember));
+        assert_eq!(
+            moved(|live| live.key = new_set().parent),
+            Leave(LeaveReason::IsParent)
+        );
+        assert_eq!(
+            moved(|live| live.presence = Presence::Terminating),
+            Leave(LeaveReason::Terminating)
+        );
+        assert_eq!(
+            moved(|live| live.owners.push(owner("uid-of-parent"))),
+            Leave(LeaveReason::Owned(owner("uid-of-parent")))
+        );
+        assert_eq!(
+            moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
+            Leave(LeaveReason::CopiedLabel)
+        );
+    }
+
+    #[test]
+    fn only_what_was_asked_for_moves_and_strangers_are_told() {
+        let members = [
+            live("ConfigMap", Some("shop"), "a"),
+            live("ConfigMap", Some("shop"), "b"),
+        ];
+        let stranger = live("ConfigMap", Some("shop"), "c");
+        let asked = [&members[0], &stranger].map(|live| Left::new(live, LeaveReason::NotAMember));
+        let appliers = policy().appliers;
+        let some = plan_move(&set(), &new_set(), &members, Some(asked.to_vec()), &appliers);
+        assert_eq!(some.changes, members[..1]);
+        assert_eq!(some.left, asked[1..]);
+        let all = plan_move(&set(), &new_set(), &members, None, &appliers);
+        assert_eq!(all.changes, members);
+    }
+
+    #[test]
+    fn everything_with_the_label_is_released_and_copies_come_last() {
+        let mut copy = live("ConfigMap", Some("shop"), "a");
+        copy.part_of_writers.clear();
+        copy.uid = "copy".to_owned();
+        let own = live("ConfigMap", Some("shop"), "b");
+        let mut stranger = live("ConfigMap", Some("shop"), "c");
+        stranger.part_of = Some(OTHER.to_owned());
+        let members = vec![copy.clone(), own.clone(), own.clone(), stranger];
+        let plan = plan_release(&set(), members, &policy().appliers);
+        assert_eq!(plan.changes, [own, copy]);
+    }
+}
