@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 /// Apply manifests and prune what left them, across kinds and namespaces.
@@ -38,6 +38,14 @@ pub enum Command {
     /// Delete the members of a set in reverse order, and then the set
     #[command(after_help = DELETE_EXAMPLES)]
     Delete(Delete),
+    /// Forget a set and keep its objects as they are
+    Disband(Disband),
+    /// Take live objects into a set as they are
+    #[command(after_help = ADOPT_EXAMPLES)]
+    Adopt(Adopt),
+    /// Rename or split a set; its members stay as they are
+    #[command(after_help = MOVE_EXAMPLES)]
+    Move(Move),
     /// Print the least rights with which a set can be applied from its manifests
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Rbac),
@@ -78,6 +86,25 @@ Examples:
 
   # Delete it without a question, as a script does
   kubectl applyset delete web -n shop --yes";
+
+const ADOPT_EXAMPLES: &str = "\
+Examples:
+  # Take over what `kubectl apply --prune -l app=web` has made in all namespaces
+  kubectl applyset adopt web -n shop -l app=web -A
+
+  # The live objects of these manifests
+  kubectl applyset adopt web -n shop -f manifests/
+
+  # What a Helm release has installed
+  kubectl applyset adopt web -n shop --from helm/web";
+
+const MOVE_EXAMPLES: &str = "\
+Examples:
+  # Rename the set \"web\"
+  kubectl applyset move web storefront -n shop
+
+  # Make a set of its own of what belongs to the database
+  kubectl applyset move web database -n shop -l tier=database";
 
 const RBAC_EXAMPLES: &str = "\
 Examples:
@@ -362,6 +389,113 @@ pub struct Delete {
     /// How long to wait.
     #[command(flatten)]
     pub waiting: WaitFlags,
+}
+
+/// `disband`
+#[derive(Debug, Args)]
+pub struct Disband {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Disband a set that another tool manages, too
+    #[arg(long)]
+    pub take_over: bool,
+    /// Go on without asking
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// `adopt`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("choice").required(true).args(["filename", "kustomize", "selector", "from"])))]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag as it is typed; `options` makes enums of them"
+)]
+pub struct Adopt {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The live objects of these manifests: file, directory or address, - for standard input; may
+    /// be repeated
+    #[arg(short, long, value_name = "FILE|DIR|URL|-", value_hint = ValueHint::AnyPath)]
+    pub filename: Vec<String>,
+    /// Look into directories of directories, too
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+    /// Directory of a kustomization, in place of -f
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "recursive")]
+    pub kustomize: Option<String>,
+    /// The objects with these labels that were applied, as `kubectl apply --prune -l` finds them
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// Kinds or resources to look for; by default those that `kubectl apply --prune` knows
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "selector")]
+    pub kinds: Vec<String>,
+    /// Look for them in all namespaces
+    #[arg(short = 'A', long, requires = "selector")]
+    pub all_namespaces: bool,
+    /// What another tool has in its inventory: helm/RELEASE, kapp/APP, kpt/INVENTORY,
+    /// flux/KUSTOMIZATION or argocd/APP
+    #[arg(long, value_name = "TOOL/[NAMESPACE/]NAME")]
+    pub from: Option<String>,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Take objects that belong to another set
+    #[arg(long)]
+    pub steal: bool,
+    /// Make an object the set's parent that is no parent yet
+    #[arg(long)]
+    pub take_over: bool,
+    /// Go on without asking whether to take over
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Name under which part-of labels are written; by default that of the tooling
+    #[arg(long, value_name = "NAME")]
+    pub field_manager: Option<String>,
+    /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
+    #[arg(long, value_name = "TOOL/VERSION")]
+    pub tooling: Option<String>,
+}
+
+/// `move`
+#[derive(Debug, Args)]
+pub struct Move {
+    /// The set that members leave, as [RESOURCE[.VERSION][.GROUP]/]NAME
+    pub set: String,
+    /// The set that they come into; it is made where there is none
+    pub new: String,
+    /// Only the members with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "filename")]
+    pub selector: Option<String>,
+    /// Only the members that these manifests hold; may be repeated
+    #[arg(short, long, value_name = "FILE|DIR|URL|-", value_hint = ValueHint::AnyPath)]
+    pub filename: Vec<String>,
+    /// Look into directories of directories, too
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+    /// Directory of a kustomization, in place of -f
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive", "selector"])]
+    pub kustomize: Option<String>,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Make an object the new set's parent that is no parent yet
+    #[arg(long)]
+    pub take_over: bool,
+    /// Go on without asking whether to take over
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Name under which part-of labels are written; by default that of the tooling
+    #[arg(long, value_name = "NAME")]
+    pub field_manager: Option<String>,
+    /// Work on sets that are another tool's, and keep them so: kubectl/vX.Y.Z
+    #[arg(long, value_name = "TOOL/VERSION")]
+    pub tooling: Option<String>,
 }
 
 /// `rbac`

@@ -3,9 +3,14 @@
 //! Values that make no sense are refused here, before anything is read.
 
 mod delete;
+mod membership;
 mod verify;
 mod waiting;
 
+pub use membership::{
+    AdoptOptions, Choice, DisbandOptions, InventoryReference, MembershipOptions, MoveOptions, Namespaces,
+    Selection,
+};
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 
 use std::collections::BTreeSet;

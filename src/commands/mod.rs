@@ -2,11 +2,15 @@
 //!
 //! What two commands need is a stage, or stands in `opening` or `situation`.
 
+mod adopt;
 mod apply;
 pub mod completion;
 mod delete;
+mod disband;
 mod list;
 mod manual;
+mod membership;
+mod move_members;
 mod opening;
 mod rbac;
 mod run;
@@ -54,6 +58,9 @@ fn run_command(cli: &Cli) -> Exit {
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
         Command::Manual { directory } => manual::write(directory),
         Command::Delete(arguments) => within_runtime(delete::run(arguments, &cli.shared)),
+        Command::Disband(arguments) => within_runtime(disband::run(arguments, &cli.shared)),
+        Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &cli.shared)),
+        Command::Move(arguments) => within_runtime(move_members::run(arguments, &cli.shared)),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
         Command::Verify(arguments) => within_runtime(verify::run(arguments, &cli.shared)),

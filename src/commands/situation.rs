@@ -118,6 +118,13 @@ fn former_tooling(opened: &OpenedSet, standing: &Standing) -> Option<Tooling> {
     }
 }
 
+/// Refuses a parent whose namespace is not there, or is on its way out.
+pub(super) async fn check_home(server: &ApiServer, opened: &OpenedSet) -> Result<(), Error> {
+    let nothing = Desired::default();
+    let namespaces = read_namespaces(server, opened, &nothing).await?;
+    check_namespaces(opened, &nothing, &namespaces)
+}
+
 /// Reads the namespaces of the manifests and of the parent.
 async fn read_namespaces(
     server: &ApiServer,
@@ -225,11 +232,20 @@ async fn find_parents(
     warnings: &mut Vec<String>,
 ) -> BTreeMap<String, ParentIdentity> {
     let wanted: BTreeSet<_> = desired.members.iter().map(|member| &member.key).collect();
-    let ids: BTreeSet<&str> = others
+    let ids = others
         .iter()
         .filter(|live| wanted.contains(&live.key))
         .filter_map(|live| live.part_of.as_deref())
         .collect();
+    parents_of(cluster, &ids, warnings).await
+}
+
+/// The parents of the sets with these ids, by id, as far as they can be found.
+pub(super) async fn parents_of(
+    cluster: &Cluster,
+    ids: &BTreeSet<&str>,
+    warnings: &mut Vec<String>,
+) -> BTreeMap<String, ParentIdentity> {
     if ids.is_empty() {
         return BTreeMap::new();
     }
@@ -246,7 +262,7 @@ async fn find_parents(
 }
 
 /// A custom resource cannot be made up: it must be there, or come with the manifests.
-fn check_custom_parent(
+pub(super) fn check_custom_parent(
     opened: &OpenedSet,
     parent: Option<&ParentObject>,
     desired: &Desired,

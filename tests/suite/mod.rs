@@ -1,5 +1,6 @@
 //! A module for each capability.
 
+mod adopt;
 mod completion;
 mod concurrency;
 mod connections;
@@ -8,14 +9,17 @@ mod copies;
 mod data_loss;
 mod deletion;
 mod detection;
+mod disband;
 mod dry_run;
 mod failures;
 mod inspection;
 mod interoperability;
 mod interruption;
+mod inventories;
 mod limits;
 mod logins;
 mod migration;
+mod move_members;
 mod neighbour;
 mod one_run;
 mod output;

@@ -114,6 +114,21 @@ impl Cluster {
         self.get(&super::path_of(object))
     }
 
+    /// The live object without what any write changes, and without its part-of label.
+    pub(crate) fn content(&self, object: &Value) -> Value {
+        let mut live = self.live(object).expect("the object");
+        let metadata = live["metadata"].as_object_mut().expect("metadata");
+        metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
+        if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.remove(PART_OF);
+            if labels.is_empty() {
+                metadata.remove("labels");
+            }
+        }
+        live
+    }
+
     /// Creates an object as the field manager `tests`.
     pub(crate) fn create(&self, object: &Value) -> Value {
         let path = super::path_of(object);
@@ -126,11 +141,14 @@ impl Cluster {
         )
     }
 
-    /// Creates a CRD as `definition` makes them, and returns when its kind is served.
+    /// Creates a CRD, and returns when its kind is served.
     pub(crate) fn define(&self, definition: &Value) {
         self.create(definition);
-        let group = definition["spec"]["group"].as_str().expect("a group");
-        let path = format!("/apis/{group}/v1/widgets");
+        let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str);
+        let group = text("/spec/group").expect("a group");
+        let version = text("/spec/versions/0/name").expect("a version");
+        let plural = text("/spec/names/plural").expect("a plural");
+        let path = format!("/apis/{group}/{version}/{plural}");
         super::eventually("the kind is served", || {
             let (status, _) = runtime().block_on(self.send(Method::GET, &path, "application/json", None));
             status.is_success().then_some(())

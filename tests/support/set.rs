@@ -127,6 +127,25 @@ impl Set {
             .args([files.directory()])
     }
 
+    /// Another command on this set by an administrator, with `-o json`.
+    pub(crate) fn invoke(&self, command: &str, arguments: &[&str]) -> Run {
+        self.invoke_by(Program::new(), command, arguments)
+    }
+
+    /// The same by anybody.
+    pub(crate) fn invoke_by(&self, program: Program, command: &str, arguments: &[&str]) -> Run {
+        self.invocation(program, command, arguments)
+            .args(["-o", "json"])
+            .run()
+    }
+
+    /// Another command on this set, to be run.
+    pub(crate) fn invocation(&self, program: Program, command: &str, arguments: &[&str]) -> Program {
+        program
+            .args([command, &self.reference, "-n", &self.namespace])
+            .args(arguments)
+    }
+
     /// The live parent.
     pub(crate) fn live_parent(&self) -> Option<Value> {
         cluster().get(&path_of(&self.parent))

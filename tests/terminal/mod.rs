@@ -233,3 +233,26 @@ fn a_set_is_deleted_when_somebody_has_read_what_goes() {
         }
     }
 }
+
+#[test]
+fn only_yes_at_the_terminal_forgets_a_set() {
+    for (answer, code) in [("no\n", 3), ("yes\n", 0)] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = [config_map(&home, "one", "1")];
+        set.apply(&objects);
+        let mut terminal = Terminal::new(80);
+        let mut child = set.invocation(Program::new(), "disband", &[]).start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        terminal.type_text(answer);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
+        if code == 0 {
+            assert_eq!(set.members(), Vec::<String>::new());
+        } else {
+            set.assert_holds(&objects);
+        }
+    }
+}

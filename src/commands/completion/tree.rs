@@ -73,7 +73,7 @@ fn source(argument: &Arg) -> Option<Source> {
         ("context", _) => Some(Source::Contexts),
         ("cluster", _) => Some(Source::Clusters),
         ("user", _) => Some(Source::Users),
-        (_, [name]) if name == "SET" => Some(Source::Sets),
+        (_, [name]) if name == "SET" || name == "NEW" => Some(Source::Sets),
         (_, [name]) if name == "NAMESPACE" => Some(Source::Namespaces),
         _ => None,
     }

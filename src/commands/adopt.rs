@@ -1,0 +1,499 @@
+//! `adopt`: takes live objects into a set without another change to them, found by their
+//! manifests, by a label selector, or in another tool's inventory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::membership::{self, SetRead, unlisted};
+use super::opening::{self, Cluster};
+use super::run::Run;
+use super::situation;
+use crate::applyset::Record;
+use crate::cli::{Adopt, Shared};
+use crate::connection::Connection;
+use crate::desired::{self, VERBS_OF_MEMBERS};
+use crate::discovery::{KindLookup, Origin, Resource, Scope};
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Operation};
+use crate::execute::Adopting;
+use crate::identity::{GroupKind, ObjectKey};
+use crate::inventory::{self, Inventory};
+use crate::manifest::Manifest;
+use crate::observe::{self, Live, Places, Selector};
+use crate::options::{self, AdoptOptions, Choice, InventoryReference, Namespaces};
+use crate::ownership;
+use crate::plan::{self, Candidate, History, Left, MembershipPlan, Way};
+use crate::report::SetDocument;
+use crate::rights;
+
+/// The kinds that `kubectl apply --prune` deletes where it is given no others (kubectl 1.36,
+/// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
+const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
+    ("", "ConfigMap"),
+    ("", "Endpoints"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("", "ReplicationController"),
+    ("", "Secret"),
+    ("", "Service"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("networking.k8s.io", "Ingress"),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("", "Namespace"),
+    ("", "PersistentVolume"),
+];
+
+/// Runs `adopt`.
+pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Error> {
+    let options = AdoptOptions::new(arguments, shared)?;
+    let sources = match &options.choice {
+        Choice::Manifests(sources, _) => sources.as_slice(),
+        Choice::Labels { .. } | Choice::Inventory(_) => &[],
+    };
+    let mut run = Run::begin(
+        Operation::Adopt,
+        opening::unopened(&options.membership.set),
+        options::style(shared),
+        options.membership.writing.dry_run,
+        membership::questions(&options.membership, sources),
+    );
+    let outcome = adopt(&mut run, shared, &options).await;
+    run.finish(outcome)
+}
+
+/// Everything that was read and decided, before anything is written.
+struct Prepared {
+    cluster: Cluster,
+    read: SetRead,
+    plan: MembershipPlan,
+    record: Record,
+    /// What people have to do elsewhere.
+    advice: Vec<String>,
+}
+
+/// The objects that were asked for.
+#[derive(Default)]
+struct Found {
+    candidates: Vec<Candidate>,
+    missing: Vec<Left>,
+    warnings: Vec<String>,
+    advice: Vec<String>,
+}
+
+async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let prepared = tokio::select! {
+        prepared = prepare(run, shared, options) => prepared?,
+        // Nothing is written yet, so there is nothing to wait for.
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    let adopting = Adopting {
+        parent: prepared
+            .read
+            .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
+        current: prepared.read.parent.as_ref(),
+        plan: &prepared.plan,
+        record: &prepared.record,
+        stealing: options.stealing,
+    };
+    let reporter = &mut run.reporter;
+    let mut sink = |event| reporter.event(event);
+    let ending = Run::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
+    run.warn(&prepared.advice);
+    Ok(ending)
+}
+
+async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Prepared, Error> {
+    let membership = &options.membership;
+    let connection = opening::connect(shared).await?;
+    run.server = Some(connection.server.clone());
+    let (cluster, manifests) = discover(connection, &options.choice).await?;
+    let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    run.set = SetDocument::from(&opened.set);
+    let read = membership::read_target(run, &cluster, &membership.set, membership, Operation::Adopt).await?;
+    let found = find(&cluster, &read, manifests, options).await?;
+    run.warn(&read.warnings());
+    run.warn(&found.warnings);
+    let set = &read.opened.set;
+    let ids: BTreeSet<&str> = found
+        .candidates
+        .iter()
+        .filter_map(|candidate| candidate.live.part_of.as_deref())
+        .filter(|id| *id != set.id.as_str())
+        .collect();
+    let mut warnings = Vec::new();
+    let parents = situation::parents_of(&cluster, &ids, &mut warnings).await;
+    run.warn(&warnings);
+    let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
+    let record = read.survey.recorded.union(&plan.record(set));
+    let annotations = read.parent.as_ref().map(|parent| &parent.annotations);
+    let nothing = crate::applyset::parent::Pairs::new();
+    plan.refusals.extend(plan::annotations_too_large(
+        &record,
+        set,
+        annotations.unwrap_or(&nothing),
+    ));
+    if !plan.refusals.is_empty() {
+        return Err(Error::Refused(std::mem::take(&mut plan.refusals)));
+    }
+    if plan.objects() == 0 {
+        return Err(nothing_found(&options.choice));
+    }
+    let mut rights = rights::to_relabel(&plan.changes);
+    if plan.takes_any() {
+        rights.extend(rights::to_record(
+            set,
+            &read.opened.resource,
+            read.parent.as_ref(),
+            &record,
+        ));
+    }
+    membership::check_rights(&cluster, rights, membership).await?;
+    Ok(Prepared {
+        cluster,
+        read,
+        plan,
+        record,
+        advice: found.advice,
+    })
+}
+
+async fn discover(connection: Connection, choice: &Choice) -> Result<(Cluster, Vec<Manifest>), Error> {
+    match choice {
+        Choice::Manifests(sources, recursion) => {
+            opening::discover_with(connection, sources.clone(), *recursion).await
+        }
+        Choice::Labels { .. } | Choice::Inventory(_) => {
+            Ok((opening::discover(connection).await?, Vec::new()))
+        }
+    }
+}
+
+async fn find(
+    cluster: &Cluster,
+    read: &SetRead,
+    manifests: Vec<Manifest>,
+    options: &AdoptOptions,
+) -> Result<Found, Error> {
+    let concurrency = options.membership.writing.concurrency;
+    match &options.choice {
+        Choice::Manifests(..) => {
+            let desired = desired::resolve(manifests, read.opened.target(cluster))?;
+            let wanted = desired.members.into_iter().chain(desired.parent);
+            let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
+            let named = |_: &ObjectKey, _: &Value| Way::Named;
+            find_named(cluster, wanted, named, concurrency).await
+        }
+        Choice::Labels {
+            selector,
+            kinds,
+            reach,
+        } => {
+            let resources = resources(cluster, kinds)?;
+            let namespace = match reach {
+                Namespaces::Own => Some(cluster.namespace.clone()),
+                Namespaces::All => None,
+            };
+            let way = |metadata: &Value| {
+                Way::Selected(if ownership::was_applied(metadata) {
+                    History::Applied
+                } else {
+                    History::NeverApplied
+                })
+            };
+            find_labelled(cluster, resources, namespace, selector, way, concurrency).await
+        }
+        Choice::Inventory(reference) => find_in_inventory(cluster, reference, concurrency).await,
+    }
+}
+
+async fn find_named(
+    cluster: &Cluster,
+    wanted: Vec<(ObjectKey, Arc<Resource>)>,
+    way: impl Fn(&ObjectKey, &Value) -> Way,
+    concurrency: usize,
+) -> Result<Found, Error> {
+    let reduce = |object: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(object, resource)?;
+        let way = way(&live.key, &object["metadata"]);
+        Some(Candidate { live, way })
+    };
+    let read = observe::objects(&cluster.server, &wanted, concurrency, reduce).await;
+    let read = read.map_err(|(key, error)| Error::Read {
+        what: key.to_string(),
+        error,
+    })?;
+    let mut found = Found::default();
+    for ((key, resource), candidate) in wanted.into_iter().zip(read) {
+        match candidate {
+            Some(candidate) => found.candidates.push(candidate),
+            None => found.missing.push(Left::missing(key, resource)),
+        }
+    }
+    Ok(found)
+}
+
+/// `namespace` is that of the namespaced kinds; `None` for all.
+async fn find_labelled(
+    cluster: &Cluster,
+    resources: Vec<Arc<Resource>>,
+    namespace: Option<String>,
+    labels: &str,
+    way: impl Fn(&Value) -> Way,
+    concurrency: usize,
+) -> Result<Found, Error> {
+    let selector = Selector {
+        labels: labels.to_owned(),
+        accept: observe::METADATA_LIST,
+    };
+    let reduce = |object: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(object, resource)?;
+        let way = way(&object["metadata"]);
+        Some(Candidate { live, way })
+    };
+    let server = &cluster.server;
+    let listed = if namespace.is_some() {
+        let places = Places {
+            resources,
+            namespaces: namespace.into_iter().collect(),
+        };
+        observe::members(server, &places, &selector, concurrency, reduce).await
+    } else {
+        observe::throughout(server, resources, &selector, concurrency, reduce).await
+    };
+    let mut candidates = listed.map_err(|failure| unlisted(failure, Some(labels)))?;
+    candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
+    Ok(Found {
+        candidates,
+        ..Found::default()
+    })
+}
+
+/// The kinds that were typed, or those of `kubectl apply --prune` as far as they are served.
+fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
+    let mut resources: Vec<Arc<Resource>> = Vec::new();
+    if kinds.is_empty() {
+        for (group, kind) in PRUNED_BY_DEFAULT {
+            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
+        }
+        return Ok(resources);
+    }
+    for kind in kinds {
+        let resource = match cluster.discovery.resource_argument(kind) {
+            KindLookup::Found(resource) => resource,
+            KindLookup::GroupFailed(failure) => {
+                return Err(Error::KindUnknowable(format!(
+                    "whether the server has a resource {kind:?} could not be found out: {failure}"
+                )));
+            }
+            KindLookup::Absent => {
+                return Err(Error::Usage {
+                    message: format!("the server has no resource {kind:?}"),
+                    hint: "`kubectl api-resources` shows all; --kinds takes them as deployments, deploy, Deployment or deployments.apps"
+                        .to_owned(),
+                });
+            }
+        };
+        if let Some(verb) = missing_verb(resource) {
+            return Err(Error::Usage {
+                message: format!(
+                    "{} cannot be a member of a set: the server offers no {verb} for it",
+                    resource.group_kind()
+                ),
+                hint: "leave it out of --kinds".to_owned(),
+            });
+        }
+        if !resources
+            .iter()
+            .any(|known| known.group_kind() == resource.group_kind())
+        {
+            resources.push(Arc::new(resource.clone()));
+        }
+    }
+    Ok(resources)
+}
+
+/// `None` where the server does not have the kind.
+fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
+    match cluster.discovery.preferred(kind) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => {
+            Ok(Some(Arc::new(resource.clone())))
+        }
+        KindLookup::Found(_) | KindLookup::Absent => Ok(None),
+        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+            "whether the server has the kind {kind} could not be found out: {failure}"
+        ))),
+    }
+}
+
+fn missing_verb(resource: &Resource) -> Option<&'static str> {
+    VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
+}
+
+async fn find_in_inventory(
+    cluster: &Cluster,
+    reference: &InventoryReference,
+    concurrency: usize,
+) -> Result<Found, Error> {
+    let InventoryReference { tool, name, .. } = reference;
+    let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
+    let (kind, inventory) = read_inventory(cluster, reference, namespace).await?;
+    let mut found = match inventory {
+        Inventory::Objects(keys) => {
+            let mut wanted = Vec::new();
+            let mut warnings = Vec::new();
+            for key in keys {
+                match served(cluster, &key.group_kind)? {
+                    Some(resource) if missing_verb(&resource).is_none() => {
+                        wanted.push((placed(key, &resource, namespace), resource));
+                    }
+                    Some(_) => warnings.push(format!("{key} cannot be a member of a set, and is left out")),
+                    None => warnings.push(format!("{key} is left out: the server has no such kind")),
+                }
+            }
+            let way = |key: &ObjectKey, metadata: &Value| {
+                Way::Tracked(tool.tracked_elsewhere(namespace, name, key, metadata))
+            };
+            Found {
+                warnings,
+                ..find_named(cluster, wanted, way, concurrency).await?
+            }
+        }
+        Inventory::Labelled { selector, kinds } => {
+            let resources = match kinds {
+                Some(kinds) => {
+                    let mut resources = Vec::new();
+                    for kind in &kinds {
+                        resources.extend(served(cluster, kind)?);
+                    }
+                    resources
+                }
+                None => cluster.discovery.listable().cloned().map(Arc::new).collect(),
+            };
+            let resources = resources
+                .into_iter()
+                .filter(|resource| missing_verb(resource).is_none());
+            let tracked = |_: &Value| Way::Tracked(None);
+            find_labelled(
+                cluster,
+                resources.collect(),
+                None,
+                &selector,
+                tracked,
+                concurrency,
+            )
+            .await?
+        }
+    };
+    found.advice.push(tool.advice(&kind, namespace, name));
+    Ok(found)
+}
+
+/// Inventories may leave out the namespace that the tool fills in.
+fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: match resource.scope {
+            Scope::Cluster => None,
+            Scope::Namespaced => Some(key.namespace.unwrap_or_else(|| namespace.to_owned())),
+        },
+        ..key
+    }
+}
+
+/// Reads the inventory from the first of its places where there is something, and tells what
+/// kind of object that is.
+async fn read_inventory(
+    cluster: &Cluster,
+    reference: &InventoryReference,
+    namespace: &str,
+) -> Result<(GroupKind, Inventory), Error> {
+    let InventoryReference { tool, name, .. } = reference;
+    let unusable = |reason: &dyn std::fmt::Display| Error::Usage {
+        message: format!("the inventory {name} in namespace {namespace} cannot be adopted: {reason}"),
+        hint: "-n says in which namespace to look, or --from TOOL/NAMESPACE/NAME where the set is elsewhere"
+            .to_owned(),
+    };
+    for place in tool.places(name) {
+        let kind = place.group_kind().clone();
+        let Some(resource) = served(cluster, &kind)? else {
+            continue;
+        };
+        let found = look(cluster, &place, &resource, namespace).await?;
+        if !found.is_empty() {
+            let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
+            return Ok((kind, inventory));
+        }
+    }
+    let kinds = tool.places(name);
+    let kinds: BTreeSet<String> = kinds.iter().map(|place| place.group_kind().to_string()).collect();
+    let kinds: Vec<String> = kinds.into_iter().collect();
+    Err(unusable(&format!("there is no {} of it", kinds.join(" and no "))))
+}
+
+async fn look(
+    cluster: &Cluster,
+    place: &inventory::Place,
+    resource: &Arc<Resource>,
+    namespace: &str,
+) -> Result<Vec<Value>, Error> {
+    match place {
+        inventory::Place::Object(group_kind, name) => {
+            let key = ObjectKey {
+                group_kind: group_kind.clone(),
+                namespace: Some(namespace.to_owned()),
+                name: name.clone(),
+            };
+            let read = observe::object(&cluster.server, &key, resource).await;
+            let read = read.map_err(|error| Error::Read {
+                what: key.to_string(),
+                error,
+            })?;
+            Ok(read.into_iter().collect())
+        }
+        inventory::Place::Labelled(_, labels) => {
+            let places = Places {
+                resources: vec![Arc::clone(resource)],
+                namespaces: BTreeSet::from([namespace.to_owned()]),
+            };
+            let selector = Selector {
+                labels: labels.clone(),
+                accept: observe::WHOLE_OBJECTS,
+            };
+            let whole = |object: &Value, _: &Arc<Resource>| Some(object.clone());
+            let listed = observe::members(&cluster.server, &places, &selector, 1, whole).await;
+            listed.map_err(|(place, error)| Error::List { place, error })
+        }
+    }
+}
+
+fn nothing_found(choice: &Choice) -> Error {
+    let (message, hint) = match choice {
+        Choice::Manifests(..) => (
+            "the manifests hold no object".to_owned(),
+            "check what is given to -f",
+        ),
+        Choice::Labels { selector, reach, .. } => (
+            format!("no object has the labels {selector:?}"),
+            match reach {
+                Namespaces::Own => {
+                    "-n says in which namespace to look, -A looks into all, and --kinds for other kinds"
+                }
+                Namespaces::All => "--kinds looks for other kinds",
+            },
+        ),
+        Choice::Inventory(reference) => (
+            format!("the inventory {} holds no object", reference.name),
+            "there is nothing to adopt",
+        ),
+    };
+    Error::Usage {
+        message,
+        hint: hint.to_owned(),
+    }
+}

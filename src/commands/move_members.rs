@@ -1,0 +1,184 @@
+//! `move`: takes members from one set into another, all of them or some, each in one write,
+//! so that no object is in no set in between.
+
+use super::membership::{self, SetRead, TakingOver};
+use super::opening::{self, Cluster};
+use super::run::Run;
+use crate::applyset::Record;
+use crate::applyset::parent::Pairs;
+use crate::cli::{Move, Shared};
+use crate::connection::Connection;
+use crate::desired;
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Operation};
+use crate::execute::{Adopting, Moving};
+use crate::manifest::Manifest;
+use crate::observe::ParentObject;
+use crate::options::{self, MoveOptions, Selection};
+use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing};
+use crate::report::{self, SetDocument};
+use crate::rights;
+
+/// Runs `move`. What is reported of a set is said of the one that members come into.
+pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error> {
+    let options = MoveOptions::new(arguments, shared)?;
+    let sources = match &options.selection {
+        Selection::Manifests(sources, _) => sources.as_slice(),
+        Selection::All | Selection::Labels(_) => &[],
+    };
+    let mut run = Run::begin(
+        Operation::Move,
+        opening::unopened(&options.new),
+        options::style(shared),
+        options.membership.writing.dry_run,
+        membership::questions(&options.membership, sources),
+    );
+    let outcome = move_members(&mut run, shared, &options).await;
+    run.finish(outcome)
+}
+
+/// Everything that was read and decided, before anything is written.
+struct Prepared {
+    cluster: Cluster,
+    from: SetRead,
+    former: ParentObject,
+    into: SetRead,
+    plan: MembershipPlan,
+    record: Record,
+    /// Whether no member is left in the old set.
+    is_emptied: bool,
+}
+
+async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let prepared = tokio::select! {
+        prepared = prepare(run, shared, options) => prepared?,
+        // Nothing is written yet, so there is nothing to wait for.
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);
+    let moving = Moving {
+        from: writing(&prepared.from),
+        former: &prepared.former,
+        places: &prepared.from.survey.places,
+        recorded: &prepared.from.survey.recorded,
+        into: Adopting {
+            parent: writing(&prepared.into),
+            current: prepared.into.parent.as_ref(),
+            plan: &prepared.plan,
+            record: &prepared.record,
+            stealing: Stealing::Refused,
+        },
+        appliers: &options.membership.appliers,
+    };
+    let reporter = &mut run.reporter;
+    let mut sink = |event| reporter.event(event);
+    let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
+    if ending == Ending::Done && prepared.is_emptied {
+        let old = &prepared.from.opened.set.parent;
+        let reference = old.group_kind.object_name(&old.name);
+        let text = format!(
+            "the set of {old} holds nothing any more; `kubectl applyset disband {reference}` takes its record off"
+        );
+        report::note(&text, options::style(shared));
+    }
+    Ok(ending)
+}
+
+async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Prepared, Error> {
+    let membership = &options.membership;
+    let concurrency = membership.writing.concurrency;
+    let connection = opening::connect(shared).await?;
+    run.server = Some(connection.server.clone());
+    let (cluster, manifests) = discover(connection, &options.selection).await?;
+    let old = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = opening::open(&cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    run.set = SetDocument::from(&new.set);
+    if old.set.parent == new.set.parent {
+        return Err(Error::Usage {
+            message: format!("{} is the parent of both sets", old.set.parent),
+            hint: "name another set to move to".to_owned(),
+        });
+    }
+    let never = TakingOver::PlainObject(Confirmation::Missing);
+    let (from, former) = membership::read_existing(&cluster, old, never, Operation::Move).await?;
+    let into = membership::read_target(run, &cluster, &options.new, membership, Operation::Move).await?;
+    let warnings = [from.warnings(), into.warnings()].concat();
+    run.warn(&warnings);
+
+    let asked = asked(&cluster, &into, manifests, &options.selection)?;
+    let labels = match &options.selection {
+        Selection::Labels(labels) => Some(labels.as_str()),
+        Selection::All | Selection::Manifests(..) => None,
+    };
+    let mut members = from.members(&cluster, labels, concurrency).await?;
+    let held = members.len();
+    if asked.is_some() || members.is_empty() {
+        // Those that an earlier run has moved already are told, too.
+        members.extend(into.members(&cluster, labels, concurrency).await?);
+    }
+    let sets = [&from, &into].map(|read| &read.opened.set);
+    let plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
+    if plan.objects() == 0 && labels.is_some() {
+        return Err(Error::Usage {
+            message: format!(
+                "no member of the set has the labels {:?}",
+                labels.unwrap_or_default()
+            ),
+            hint: "`kubectl applyset view SET` shows the members".to_owned(),
+        });
+    }
+    let record = into.survey.recorded.union(&plan.record(sets[1]));
+    let nothing = Pairs::new();
+    let annotations = into.parent.as_ref().map(|parent| &parent.annotations);
+    let too_large = plan::annotations_too_large(&record, sets[1], annotations.unwrap_or(&nothing));
+    if let Some(refusal) = too_large {
+        return Err(Error::Refused(vec![refusal]));
+    }
+    let mut rights = rights::to_relabel(&plan.changes);
+    if plan.takes_any() {
+        let parent = into.parent.as_ref();
+        rights.extend(rights::to_record(sets[1], &into.opened.resource, parent, &record));
+        rights.insert(rights::on_parent(sets[0], &from.opened.resource));
+    }
+    membership::check_rights(&cluster, rights, membership).await?;
+    Ok(Prepared {
+        is_emptied: labels.is_none() && plan.changes.len() == held && plan.left.is_empty(),
+        cluster,
+        from,
+        former,
+        into,
+        plan,
+        record,
+    })
+}
+
+async fn discover(connection: Connection, selection: &Selection) -> Result<(Cluster, Vec<Manifest>), Error> {
+    match selection {
+        Selection::Manifests(sources, recursion) => {
+            opening::discover_with(connection, sources.clone(), *recursion).await
+        }
+        Selection::All | Selection::Labels(_) => Ok((opening::discover(connection).await?, Vec::new())),
+    }
+}
+
+/// The objects of the manifests, where some were given.
+fn asked(
+    cluster: &Cluster,
+    into: &SetRead,
+    manifests: Vec<Manifest>,
+    selection: &Selection,
+) -> Result<Option<Vec<Left>>, Error> {
+    let Selection::Manifests(..) = selection else {
+        return Ok(None);
+    };
+    let desired = desired::resolve(manifests, into.opened.target(cluster))?;
+    let members = desired.members.into_iter();
+    let asked = members.map(|member| Left {
+        key: member.key,
+        resource: member.resource,
+        uid: None,
+        reason: LeaveReason::NotAMember,
+    });
+    Ok(Some(asked.collect()))
+}

@@ -1,0 +1,302 @@
+//! `adopt --from`: what other tools have in their inventories becomes a set, and their own
+//! records stay as they are.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Set, cluster, cluster_role, config_map, fresh, identities, named, namespace, namespace_object,
+    objects_file, secret, service, with,
+};
+
+/// Defines a kind whose objects may hold anything, as the tool's own definition does.
+fn define(group: &str, version: &str, kind: &str, plural: &str) {
+    let definition = with(
+        named(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            None,
+            &format!("{plural}.{group}"),
+        ),
+        &json!({"spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [{
+                "name": version, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        }}),
+    );
+    cluster().define(&definition);
+}
+
+/// Adopts from the inventory, and asserts that this took exactly these objects as they are,
+/// left the record alone, and told what to do with the tool.
+#[track_caller]
+fn assert_adopted(set: &Set, from: &str, record: &Value, objects: &[Value], advice: &str) {
+    let contents = |objects: &[Value]| -> Vec<Value> {
+        objects.iter().map(|object| cluster().content(object)).collect()
+    };
+    let before = contents(objects);
+    let dry = set
+        .invoke("adopt", &["--from", from, "--dry-run=server"])
+        .expect(0);
+    assert_eq!(dry.results("adopted"), identities(objects));
+    assert_eq!(set.live_parent(), None);
+
+    let run = set.invoke("adopt", &["--from", from]).expect(0);
+
+    assert_eq!(run.results("adopted"), identities(objects));
+    assert_eq!(contents(objects), before);
+    set.assert_holds(objects);
+    assert_eq!(cluster().live(record).as_ref(), Some(record));
+    let warnings = run.warnings().join("\n");
+    assert!(warnings.contains(advice), "{warnings}");
+    let again = set.invoke("adopt", &["--from", from]).expect(0);
+    assert_eq!(again.results("unchanged"), identities(objects));
+    // A manifest that goes takes its object along.
+    let run = set.apply_with(&objects[..1], &["--force-conflicts"]).expect(0);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    assert_eq!(cluster().live(record).as_ref(), Some(record));
+}
+
+fn created(objects: &[Value]) {
+    for object in objects {
+        cluster().create(object);
+    }
+}
+
+/// A release as Helm stores it.
+fn release(namespace: &str, name: &str, version: u32, status: &str, objects: &[Value]) -> Value {
+    let release = json!({
+        "name": name, "namespace": namespace, "version": version,
+        "info": {"status": status}, "manifest": objects_file(objects),
+        "hooks": [{"name": "hook", "kind": "Job"}],
+    });
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder
+        .write_all(release.to_string().as_bytes())
+        .expect("written");
+    let packed = STANDARD.encode(encoder.finish().expect("packed"));
+    with(
+        named(
+            "v1",
+            "Secret",
+            Some(namespace),
+            &format!("sh.helm.release.v1.{name}.v{version}"),
+        ),
+        &json!({
+            "type": "helm.sh/release.v1",
+            "metadata": {"labels": {
+                "owner": "helm", "name": name, "status": status, "version": version.to_string(),
+            }},
+            "data": {"release": STANDARD.encode(packed)},
+        }),
+    )
+}
+
+#[test]
+fn a_release_of_helm() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let by_helm = |object: Value, release: &str| {
+        let owner = json!({"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": home});
+        with(object, &json!({"metadata": {"annotations": owner}}))
+    };
+    let objects = [
+        by_helm(config_map(&home, "one", "1"), "web"),
+        by_helm(service(&away, "web", 80), "web"),
+        by_helm(cluster_role(&fresh("role")), "web"),
+    ];
+    let gone_elsewhere = by_helm(config_map(&home, "theirs", "1"), "other");
+    created(&objects);
+    cluster().create(&gone_elsewhere);
+    let old = release(&home, "web", 1, "superseded", &[secret(&home, "old")]);
+    cluster().create(&old);
+    cluster().create(&secret(&home, "old"));
+    let mut manifests = objects.to_vec();
+    // Helm fills in the namespace of the release where a manifest names none.
+    let metadata = manifests[0]["metadata"].as_object_mut().expect("metadata");
+    metadata.remove("namespace");
+    let record = cluster().create(&release(&home, "web", 2, "deployed", &manifests));
+    assert_adopted(&set, "helm/web", &record, &objects, "owner=helm,name=web");
+
+    let taken = release(
+        &home,
+        "other",
+        1,
+        "deployed",
+        std::slice::from_ref(&gone_elsewhere),
+    );
+    cluster().create(&taken);
+    let mine = release(
+        &home,
+        "mine",
+        1,
+        "deployed",
+        std::slice::from_ref(&gone_elsewhere),
+    );
+    cluster().create(&mine);
+    let third = Set::secret(&home, "third");
+    let run = third.invoke("adopt", &["--from", "helm/mine"]).expect(0);
+    assert_eq!(run.results("skipped"), identities([&gone_elsewhere]));
+    assert_eq!(third.live_parent(), None);
+}
+
+#[test]
+fn an_app_of_kapp() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let value = fresh("1657185600");
+    let by_kapp = |object: Value| {
+        with(
+            object,
+            &json!({"metadata": {"labels": {"kapp.k14s.io/app": value}}}),
+        )
+    };
+    let objects = [
+        by_kapp(config_map(&home, "one", "1")),
+        by_kapp(secret(&away, "two")),
+    ];
+    created(&objects);
+    // Of a kind that the app does not use, so kapp would not delete it either.
+    cluster().create(&by_kapp(service(&away, "web", 80)));
+    let spec = json!({
+        "labelKey": "kapp.k14s.io/app", "labelValue": value,
+        "lastChange": {"successful": true, "namespaces": [home, away]},
+        "usedGKs": [{"Group": "", "Kind": "ConfigMap"}, {"Group": "", "Kind": "Secret"}],
+    });
+    let record = cluster().create(&with(
+        named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
+        &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
+    ));
+    assert_adopted(&set, "kapp/web", &record, &objects, "kapp delete");
+}
+
+#[test]
+fn an_inventory_of_kpt() {
+    define("kpt.dev", "v1alpha1", "ResourceGroup", "resourcegroups");
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let objects = [
+        config_map(&home, "one", "1"),
+        service(&away, "web", 80),
+        cluster_role(&fresh("kpt:role")),
+    ];
+    created(&objects);
+    let entry = |group: &str, object: &Value| json!({"group": group, "kind": object["kind"], "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"].as_str().unwrap_or_default()});
+    let record = cluster().create(&with(
+        named("kpt.dev/v1alpha1", "ResourceGroup", Some(&home), "inventory-1"),
+        &json!({
+            "metadata": {"labels": {"cli-utils.sigs.k8s.io/inventory-id": "x"}},
+            "spec": {"resources": [
+                entry("", &objects[0]), entry("", &objects[1]),
+                entry("rbac.authorization.k8s.io", &objects[2]),
+                {"group": "gone.example.com", "kind": "Widget", "name": "x", "namespace": home},
+            ]},
+        }),
+    ));
+    assert_adopted(
+        &set,
+        "kpt/inventory-1",
+        &record,
+        &objects,
+        "resourcegroup.kpt.dev",
+    );
+
+    let other = [config_map(&home, "three", "1")];
+    created(&other);
+    let record = cluster().create(&with(
+        named("v1", "ConfigMap", Some(&home), "inventory-2"),
+        &json!({
+            "metadata": {"labels": {"cli-utils.sigs.k8s.io/inventory-id": "y"}},
+            "data": {format!("{home}_three__ConfigMap"): ""},
+        }),
+    ));
+    let set = Set::secret(&home, "other");
+    assert_adopted(&set, "kpt/inventory-2", &record, &other, "configmap");
+}
+
+#[test]
+fn a_kustomization_of_flux() {
+    define(
+        "kustomize.toolkit.fluxcd.io",
+        "v1",
+        "Kustomization",
+        "kustomizations",
+    );
+    let [home, system] = [namespace("home"), namespace("flux")];
+    let brought = namespace_object(&namespace("brought"));
+    let name = brought["metadata"]["name"].as_str().expect("a name");
+    let set = Set::secret(&home, "web");
+    let objects = [
+        brought.clone(),
+        config_map(name, "one", "1"),
+        service(&home, "web", 80),
+    ];
+    created(&objects[1..]);
+    let record = cluster().create(&with(
+        named(
+            "kustomize.toolkit.fluxcd.io/v1",
+            "Kustomization",
+            Some(&system),
+            "apps",
+        ),
+        &json!({
+            "spec": {"prune": true},
+            "status": {"inventory": {"entries": [
+                {"id": format!("_{name}__Namespace"), "v": "v1"},
+                {"id": format!("{name}_one__ConfigMap"), "v": "v1"},
+                {"id": format!("{home}_web__Service"), "v": "v1"},
+            ]}},
+        }),
+    ));
+    set.invoke("adopt", &["--from", "flux/apps"]).expect(2);
+    let from = format!("flux/{system}/apps");
+    assert_adopted(&set, &from, &record, &objects, "suspend");
+}
+
+#[test]
+fn an_application_of_argo_cd() {
+    define("argoproj.io", "v1alpha1", "Application", "applications");
+    let [home, argocd] = [namespace("home"), namespace("argocd")];
+    let set = Set::secret(&home, "web");
+    let tracked = |object: Value, id: &str| {
+        with(
+            object,
+            &json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": id}}}),
+        )
+    };
+    let objects = [
+        tracked(
+            config_map(&home, "one", "1"),
+            &format!("shop:/ConfigMap:{home}/one"),
+        ),
+        service(&home, "web", 80),
+    ];
+    let theirs = tracked(
+        config_map(&home, "theirs", "1"),
+        &format!("other:/ConfigMap:{home}/theirs"),
+    );
+    created(&objects);
+    cluster().create(&theirs);
+    let resource = |kind: &str, name: &str| json!({"version": "v1", "kind": kind, "namespace": home, "name": name, "status": "Synced"});
+    let record = cluster().create(&with(
+        named("argoproj.io/v1alpha1", "Application", Some(&argocd), "shop"),
+        &json!({"status": {"resources": [
+            resource("ConfigMap", "one"), resource("Service", "web"), resource("ConfigMap", "theirs"),
+            with(resource("ConfigMap", "hook"), &json!({"hook": true})),
+        ]}}),
+    ));
+    let from = format!("argocd/{argocd}/shop");
+    assert_adopted(&set, &from, &record, &objects, "--cascade=false");
+    assert!(cluster().live(&theirs).is_some());
+}

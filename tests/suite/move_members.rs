@@ -1,0 +1,337 @@
+//! `move`: a set is renamed or split, and no object is in no set at any moment.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use controlplane::{ControlPlane, Grant};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Fate, Files, Program, Proxy, Set, TOOLING, Verdict, cluster, cluster_role, config_map, fresh, identities,
+    kubectl_apply, namespace, objects_file, secret, service, with,
+};
+
+struct Scenario {
+    old: Set,
+    new: Set,
+    objects: Vec<Value>,
+}
+
+fn scenario() -> Scenario {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let scenario = Scenario {
+        old: Set::secret(&a, "old"),
+        new: Set::config_map(&a, "new"),
+        objects: vec![
+            config_map(&a, "one", "1"),
+            config_map(&b, "two", "1"),
+            with(
+                service(&b, "web", 80),
+                &json!({"metadata": {"labels": {"tier": "front"}}}),
+            ),
+            cluster_role(&fresh("role")),
+        ],
+    };
+    scenario.old.apply(&scenario.objects);
+    scenario
+}
+
+fn contents(objects: &[Value]) -> Vec<Value> {
+    objects.iter().map(|object| cluster().content(object)).collect()
+}
+
+#[test]
+fn a_renamed_set_goes_on_where_the_old_one_was() {
+    let Scenario { old, new, objects } = scenario();
+    let before = contents(&objects);
+    for flag in ["--dry-run=client", "--dry-run=server"] {
+        let run = old.invoke("move", &[&new.reference, flag]).expect(0);
+        assert_eq!(run.results("adopted"), identities(&objects), "{flag}");
+        old.assert_holds(&objects);
+        assert_eq!(new.live_parent(), None);
+    }
+
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+
+    assert_eq!(run.results("adopted"), identities(&objects));
+    assert_eq!(run.document()["set"]["name"], "new");
+    assert!(
+        run.stderr.contains("disband secret/old"),
+        "says what is left of the old one: {}",
+        run.stderr
+    );
+    assert_eq!(contents(&objects), before);
+    new.assert_holds(&objects);
+    old.assert_holds(&[]);
+    let again = old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(again.results("unchanged"), identities(&objects));
+
+    // The objects are the new set's in every respect, and no more the old one's.
+    new.apply(&objects);
+    assert_eq!(contents(&objects), before);
+    old.apply_with(&[], &["--allow-empty"]).expect(0);
+    new.assert_holds(&objects);
+    let run = new.apply(&objects[..1]);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    new.assert_holds(&objects[..1]);
+}
+
+#[test]
+fn a_set_is_split_by_labels() {
+    let Scenario { old, new, objects } = scenario();
+    let run = old
+        .invoke("move", &[&new.reference, "-l", "tier=front"])
+        .expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects[2..3]));
+    new.assert_holds(&objects[2..3]);
+    let rest = [&objects[..2], &objects[3..]].concat();
+    old.assert_holds(&rest);
+    let again = old
+        .invoke("move", &[&new.reference, "-l", "tier=front"])
+        .expect(0);
+    assert_eq!(again.results("unchanged"), identities(&objects[2..3]));
+    old.invoke("move", &[&new.reference, "-l", "tier=none"]).expect(2);
+    old.invoke("move", &[&new.reference, "-l", "a b"]).expect(2);
+}
+
+#[test]
+fn a_set_is_split_by_manifests() {
+    let Scenario { old, new, objects } = scenario();
+    let stranger = config_map(&old.namespace, "stranger", "1");
+    cluster().create(&stranger);
+    let asked = [&objects[..2], std::slice::from_ref(&stranger)].concat();
+    let files = Files::new().with("objects.yaml", &objects_file(&asked));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let run = old.invoke("move", &[&new.reference, "-f", &directory]).expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects[..2]));
+    assert_eq!(run.results("skipped"), identities([&stranger]));
+    new.assert_holds(&objects[..2]);
+    old.assert_holds(&objects[2..]);
+    let again = old.invoke("move", &[&new.reference, "-f", &directory]).expect(0);
+    assert_eq!(again.results("unchanged"), identities(&objects[..2]));
+}
+
+#[test]
+fn members_are_merged_into_a_set_that_has_some() {
+    let Scenario { old, new, objects } = scenario();
+    let own = [secret(&old.namespace, "own")];
+    new.apply(&own);
+    old.invoke("move", &[&new.reference]).expect(0);
+    new.assert_holds(&[&own[..], &objects].concat());
+}
+
+#[test]
+fn what_is_not_a_member_by_will_stays_behind_with_its_record() {
+    let Scenario { old, new, objects } = scenario();
+    let owner = cluster().live(&objects[0]).expect("it");
+    let reference =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": owner["metadata"]["uid"]});
+    let copy = with(
+        config_map(&old.namespace, "copy", "1"),
+        &json!({"metadata": {
+            "labels": {(crate::support::PART_OF): old.id}, "ownerReferences": [reference],
+        }}),
+    );
+    cluster().create(&copy);
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(run.results("skipped"), identities([&copy]));
+    new.assert_holds(&objects);
+    old.assert_holds(&[copy]);
+}
+
+#[test]
+fn what_cannot_be_moved_to_is_refused() {
+    let Scenario { old, new, objects } = scenario();
+    let home = old.namespace.clone();
+    old.invoke("move", &[&old.reference]).expect(2);
+    old.invoke("move", &["namespace/x"]).expect(2);
+    Set::secret(&home, "nothing")
+        .invoke("move", &[&new.reference])
+        .expect(2);
+    let ordinary = Set::secret(&home, "ordinary");
+    cluster().create(&ordinary.parent);
+    old.invoke("move", &[&ordinary.reference]).expect(3);
+    let theirs = Set::secret(&home, "theirs");
+    let applyset = format!("--applyset={}", theirs.reference);
+    kubectl_apply(
+        &[config_map(&home, "theirs", "1")],
+        &["--prune", &applyset, "-n", &home],
+    )
+    .expect(0);
+    let run = old.invoke("move", &[&theirs.reference]).expect(3);
+    assert!(run.stderr.contains("kubectl/v1."), "{}", run.stderr);
+    theirs.invoke("move", &[&new.reference]).expect(3);
+    let going = Set::config_map(&home, "going");
+    let finalizer = json!({"metadata": {"finalizers": ["example.com/keep"]}});
+    going.apply(&[secret(&home, "its")]);
+    cluster().patch(&going.parent, &finalizer);
+    cluster().delete(&going.parent);
+    old.invoke("move", &[&going.reference]).expect(3);
+    cluster().patch(&going.parent, &json!({"metadata": {"finalizers": null}}));
+    old.assert_holds(&objects);
+    assert_eq!(new.live_parent(), None);
+}
+
+#[test]
+fn sets_of_kubectl_are_renamed_for_kubectl() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
+    let objects = [config_map(&home, "one", "1"), service(&home, "web", 80)];
+    let applyset = |set: &Set| format!("--applyset={}", set.reference);
+    kubectl_apply(&objects, &["--prune", &applyset(&old), "-n", &home]).expect(0);
+    let tooling = old.annotation(TOOLING).expect("a tooling");
+
+    old.invoke("move", &[&new.reference, "--tooling", &tooling])
+        .expect(0);
+
+    new.assert_holds(&objects);
+    old.assert_holds(&[]);
+    assert_eq!(new.annotation(TOOLING), Some(tooling));
+    kubectl_apply(&objects[..1], &["--prune", &applyset(&new), "-n", &home]).expect(0);
+    new.assert_holds(&objects[..1]);
+}
+
+#[test]
+fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
+    for writes in 0.. {
+        let Scenario { old, new, objects } = scenario();
+        let proxy = Proxy::holding_after(writes);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let fate = old
+            .invocation(program, "move", &[&new.reference])
+            .run_until_held(&proxy);
+        let [left, moved] = [&old, &new].map(|set| {
+            assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");
+            set.members()
+        });
+        let mut all = [left, moved].concat();
+        all.sort();
+        assert_eq!(all, identities(&objects), "after {writes} writes");
+        if fate == Fate::Killed {
+            old.invoke("move", &[&new.reference]).expect(0);
+        }
+        new.assert_holds(&objects);
+        old.assert_holds(&[]);
+        if fate == Fate::Finished {
+            assert_eq!(writes, 6);
+            return;
+        }
+    }
+}
+
+#[test]
+fn every_object_is_in_one_recorded_set_at_every_write() {
+    let Scenario { old, new, objects } = scenario();
+    let arguments = [new.reference.clone()];
+    let sets = Arc::new([old, new]);
+    let faults = Arc::new(Mutex::new(Vec::new()));
+    let witness = (Arc::clone(&sets), Arc::clone(&faults), identities(&objects));
+    let proxy = Proxy::gated(move |writes| {
+        let (sets, faults, expected) = &witness;
+        let mut all: Vec<String> = sets.iter().flat_map(Set::members).collect();
+        all.sort();
+        let unrecorded: Vec<String> = sets.iter().flat_map(Set::unrecorded).collect();
+        if all != *expected || !unrecorded.is_empty() {
+            let fault = format!("before write {writes}: {all:?}, {unrecorded:?}");
+            faults.lock().expect("no panic").push(fault);
+        }
+        Verdict::Forward
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    sets[0].invoke_by(program, "move", &[&arguments[0]]).expect(0);
+    assert_eq!(*faults.lock().expect("no panic"), Vec::<String>::new());
+    sets[1].assert_holds(&objects);
+}
+
+#[test]
+fn a_run_that_applies_to_the_old_set_meanwhile_loses_nothing() {
+    for write in 0..6 {
+        let Scenario { old, new, objects } = scenario();
+        let more = secret(&old.namespace, "more");
+        let sets = Arc::new([old, new]);
+        let done = Arc::new(Mutex::new(false));
+        let witness = (Arc::clone(&sets), more.clone(), Arc::clone(&done));
+        let proxy = Proxy::gated(move |carried_out| {
+            let (sets, more, done) = &witness;
+            if carried_out == write && !std::mem::replace(&mut *done.lock().expect("no panic"), true) {
+                sets[0]
+                    .apply_with(std::slice::from_ref(more), &["--prune=false"])
+                    .expect(0);
+            }
+            Verdict::Forward
+        });
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let reference = sets[1].reference.clone();
+        sets[0].invoke_by(program, "move", &[&reference]).expect(0);
+        assert!(*done.lock().expect("no panic"), "write {write} was made");
+        for set in sets.iter() {
+            assert_eq!(set.unrecorded(), Vec::<String>::new(), "write {write}");
+        }
+        assert_eq!(sets[0].members(), identities([&more]), "write {write}");
+        assert_eq!(sets[1].members(), identities(&objects), "write {write}");
+    }
+}
+
+#[test]
+fn runs_at_once_agree() {
+    let Scenario { old, new, objects } = scenario();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| old.invoke("move", &[&new.reference]).expect(0));
+        }
+    });
+    new.assert_holds(&objects);
+    assert_eq!(old.members(), Vec::<String>::new());
+    old.invoke("move", &[&new.reference]).expect(0);
+    old.assert_holds(&[]);
+}
+
+#[test]
+fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];
+    let objects = [service(&home, "one", 80), service(&home, "two", 80)];
+    old.apply(&objects);
+    let rule =
+        |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
+    let user = |verbs: [&[&str]; 3]| {
+        let rules = [
+            rule("services", verbs[0]),
+            rule("secrets", verbs[1]),
+            rule("configmaps", verbs[2]),
+        ];
+        ControlPlane::shared()
+            .user(&[Grant::in_namespace(&home, rules)])
+            .expect("a user")
+    };
+    for (verbs, what) in [
+        (
+            [
+                &["get", "list"][..],
+                &["get", "patch"][..],
+                &["get", "create"][..],
+            ],
+            "patch services",
+        ),
+        (
+            [&["get", "list", "patch"], &["get"], &["get", "create"]],
+            "patch secrets/old",
+        ),
+        (
+            [&["get", "list", "patch"], &["get", "patch"], &["get"]],
+            "create configmaps",
+        ),
+    ] {
+        let user = user(verbs);
+        let before = cluster().state(&[&home]);
+        let program = Program::with_kubeconfig(&user.kubeconfig);
+        let run = old.invoke_by(program, "move", &[&new.reference]).expect(4);
+        assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
+        assert_eq!(cluster().state(&[&home]), before);
+    }
+    let user = user([&["get", "list", "patch"], &["get", "patch"], &["get", "create"]]);
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    old.invoke_by(program, "move", &[&new.reference]).expect(0);
+    new.assert_holds(&objects);
+    old.assert_holds(&[]);
+}
