@@ -37,6 +37,7 @@ pages! {
     deleting: "docs/delete.md",
     install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
+    migrating: "docs/migrating.md",
     permissions: "docs/permissions.md",
     troubleshooting: "docs/troubleshooting.md",
     verify: "docs/verify.md",
