@@ -31,6 +31,9 @@ pub enum Command {
     /// Apply manifests, and prune what left them since the last run
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(Apply),
+    /// Show what apply would change and prune, field by field; exit code 1 where there is something
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff(Diff),
     /// List the sets of a namespace or of the cluster
     List(List),
     /// Show one set: its parent, its record, its members
@@ -105,6 +108,14 @@ Examples:
 
   # Make a set of its own of what belongs to the database
   kubectl applyset move web database -n shop -l tier=database";
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  # What would apply do?
+  kubectl applyset diff web -n shop -f manifests/
+
+  # The same in another program
+  KUBECTL_EXTERNAL_DIFF=meld kubectl applyset diff web -n shop -f manifests/";
 
 const RBAC_EXAMPLES: &str = "\
 Examples:
@@ -274,10 +285,6 @@ pub struct WaitFlags {
 
 /// `apply`
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag as it is typed; `options` makes enums of them"
-)]
 pub struct Apply {
     /// The set.
     #[command(flatten)]
@@ -285,6 +292,41 @@ pub struct Apply {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
+    /// What is planned.
+    #[command(flatten)]
+    pub planning: PlanningFlags,
+    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRunMode,
+    /// Go on without asking whether to take over
+    #[arg(short, long)]
+    pub yes: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub waiting: WaitFlags,
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// What is planned.
+    #[command(flatten)]
+    pub planning: PlanningFlags,
+}
+
+/// Flags that say what a run may do, and so change its plan.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag as it is typed; `options` makes enums of them"
+)]
+pub struct PlanningFlags {
     /// Delete members that left the manifests
     #[arg(
         long,
@@ -296,9 +338,6 @@ pub struct Apply {
         value_name = "true|false"
     )]
     pub prune: bool,
-    /// Write nothing: `client` tells what the plan is, `server` lets the server check it
-    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "none", default_missing_value = "client")]
-    pub dry_run: DryRunMode,
     /// Let a run without any manifest prune everything
     #[arg(long)]
     pub allow_empty: bool,
@@ -320,9 +359,6 @@ pub struct Apply {
     /// Take over a set that another tool manages, or an object that is no parent yet
     #[arg(long)]
     pub take_over: bool,
-    /// Go on without asking whether to take over
-    #[arg(short, long)]
-    pub yes: bool,
     /// Name under which fields of members are owned; by default that of the tooling
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
@@ -333,9 +369,6 @@ pub struct Apply {
     /// are refused with each
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "strict", default_missing_value = "strict")]
     pub validate: ValidateMode,
-    /// How long to wait.
-    #[command(flatten)]
-    pub waiting: WaitFlags,
     /// Accepted because kubectl has it; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,

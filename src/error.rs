@@ -99,6 +99,9 @@ pub enum Error {
     /// The user may not do what the run is about to do; nothing was written.
     #[error("{}", missing_rights(.0))]
     MissingRights(Vec<Right>),
+    /// What a run would do to some objects could not be found out.
+    #[error("{}", .0.iter().map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}")).collect::<Vec<_>>().join("\n"))]
+    Unforeseen(Vec<(ObjectKey, String)>),
     /// The parent could not be written.
     #[error(transparent)]
     ParentWrite(#[from] ParentWriteError),
@@ -153,7 +156,8 @@ impl Error {
             | Self::KindUnknowable(_)
             | Self::Read { .. }
             | Self::List { .. }
-            | Self::MissingRights(_) => Exit::Cluster,
+            | Self::MissingRights(_)
+            | Self::Unforeseen(_) => Exit::Cluster,
         }
     }
 
@@ -176,7 +180,7 @@ impl Error {
             Self::MissingRights(_) => vec![
                 "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
             ],
-            Self::List { .. } | Self::ParentWrite(_) => vec!["run the same command again".to_owned()],
+            Self::List { .. } | Self::ParentWrite(_) | Self::Unforeseen(_) => vec!["run the same command again".to_owned()],
         };
         let mut seen = BTreeSet::new();
         hints

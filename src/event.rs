@@ -47,6 +47,8 @@ pub enum Phase {
     Adopting,
     /// What was done is waited for to take effect.
     Waiting,
+    /// The server is asked what it would make of members.
+    Comparing,
 }
 
 impl fmt::Display for Phase {
@@ -58,6 +60,7 @@ impl fmt::Display for Phase {
             Self::Releasing => "releasing",
             Self::Adopting => "adopting",
             Self::Waiting => "waiting",
+            Self::Comparing => "comparing",
         })
     }
 }
@@ -147,12 +150,14 @@ pub enum Standing {
     Missed,
 }
 
-/// The commands that write, and tell of each object what they did to it.
+/// The commands that tell of each object what they did to it, or would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Apply manifests and prune what left them.
     Apply,
+    /// Tell what applying manifests would do.
+    Diff,
     /// Delete the members, and then the set.
     Delete,
     /// Forget the set and keep its objects.
@@ -168,7 +173,7 @@ impl Operation {
     /// in each of them, so that scripts can count on them.
     pub fn actions(self) -> Vec<Action> {
         let own = match self {
-            Self::Apply => None,
+            Self::Apply | Self::Diff => None,
             Self::Delete => Some(Action::Deleted),
             Self::Disband => Some(Action::Released),
             Self::Adopt | Self::Move => Some(Action::Adopted),

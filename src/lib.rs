@@ -11,6 +11,7 @@ pub mod cli;
 pub mod commands;
 pub mod connection;
 pub mod desired;
+pub mod diff;
 pub mod discovery;
 pub mod error;
 pub mod event;

@@ -3,6 +3,7 @@
 //! Values that make no sense are refused here, before anything is read.
 
 mod delete;
+mod diff;
 mod membership;
 mod verify;
 mod waiting;
@@ -14,15 +15,15 @@ pub use membership::{
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use crate::applyset::Tooling;
 use crate::applyset::record::is_dns_label;
 use crate::applyset::record::is_dns_subdomain;
 use crate::cli::{
-    Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, Rbac, SetArgument, Shared,
-    ValidateMode,
+    Apply, ColorChoice, ConnectionFlags, DryRunMode, ManifestFlags, OutputFormat, PlanningFlags, Rbac,
+    SetArgument, Shared, ValidateMode,
 };
 use crate::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
@@ -32,6 +33,7 @@ use crate::ownership::APPLIERS;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 use crate::rights::Subject;
+pub use diff::{DiffOptions, ExternalDiff};
 
 /// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,64 +99,87 @@ impl TakeOver {
 impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &Shared) -> Result<Self, Error> {
-        let tooling = tooling(apply.tooling.as_deref())?;
-        let field_manager = field_manager(apply.field_manager.as_deref().unwrap_or(&tooling.name))?;
-        let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-        appliers.insert(field_manager.clone());
+        let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         Ok(Self {
-            set: SetReference::new(&apply.set)?,
-            tooling,
-            sources: sources(&apply.manifests)?,
-            recursion: recursion(&apply.manifests),
-            policy: Policy {
-                pruning: if apply.prune {
-                    Pruning::Enabled
-                } else {
-                    Pruning::Disabled
-                },
-                empty_manifests: if apply.allow_empty {
-                    EmptyManifests::Allowed
-                } else {
-                    EmptyManifests::Refused
-                },
-                unchanged: if apply.no_skip {
-                    UnchangedMembers::Sent
-                } else {
-                    UnchangedMembers::LeftAlone
-                },
-                stealing: if apply.steal {
-                    Stealing::Allowed
-                } else {
-                    Stealing::Refused
-                },
-                data_loss: if apply.allow_data_loss {
-                    DataLoss::Allowed
-                } else {
-                    DataLoss::Refused
-                },
-                max_prune: apply.max_prune,
-                appliers,
+            take_over: TakeOver::new(apply.planning.take_over, apply.yes),
+            writing: Writing {
+                dry_run: dry_run(apply.dry_run),
+                ..options.writing
             },
-            take_over: TakeOver::new(apply.take_over, apply.yes),
+            waiting: WaitOptions::new(&apply.waiting)?,
+            ..options
+        })
+    }
+
+    /// Reads what `apply` and `diff` have in common; writes go to the server.
+    fn planned(
+        set: &SetArgument,
+        manifests: &ManifestFlags,
+        flags: &PlanningFlags,
+        shared: &Shared,
+    ) -> Result<Self, Error> {
+        let tooling = tooling(flags.tooling.as_deref())?;
+        let field_manager = field_manager(flags.field_manager.as_deref().unwrap_or(&tooling.name))?;
+        Ok(Self {
+            set: SetReference::new(set)?,
+            tooling,
+            sources: sources(manifests)?,
+            recursion: recursion(manifests),
+            policy: policy(flags, &field_manager),
+            take_over: TakeOver::new(flags.take_over, false),
             is_interactive: is_interactive(),
             writing: Writing {
                 field_manager,
                 former_manager: None,
-                conflicts: if apply.force_conflicts {
+                conflicts: if flags.force_conflicts {
                     Conflicts::Forced
                 } else {
                     Conflicts::Reported
                 },
-                dry_run: dry_run(apply.dry_run),
-                validation: match apply.validate {
+                dry_run: DryRun::None,
+                validation: match flags.validate {
                     ValidateMode::Strict => Validation::Strict,
                     ValidateMode::Warn => Validation::Warn,
                     ValidateMode::Ignore => Validation::Ignore,
                 },
                 concurrency: usize::from(shared.concurrency),
             },
-            waiting: WaitOptions::new(&apply.waiting)?,
+            waiting: WaitOptions::default(),
         })
+    }
+}
+
+fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
+    let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
+    appliers.insert(field_manager.to_owned());
+    Policy {
+        pruning: if flags.prune {
+            Pruning::Enabled
+        } else {
+            Pruning::Disabled
+        },
+        empty_manifests: if flags.allow_empty {
+            EmptyManifests::Allowed
+        } else {
+            EmptyManifests::Refused
+        },
+        unchanged: if flags.no_skip {
+            UnchangedMembers::Sent
+        } else {
+            UnchangedMembers::LeftAlone
+        },
+        stealing: if flags.steal {
+            Stealing::Allowed
+        } else {
+            Stealing::Refused
+        },
+        data_loss: if flags.allow_data_loss {
+            DataLoss::Allowed
+        } else {
+            DataLoss::Refused
+        },
+        max_prune: flags.max_prune,
+        appliers,
     }
 }
 
@@ -439,14 +464,8 @@ fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
 /// Reads the flags that say how results are shown.
 pub fn style(shared: &Shared) -> Style {
     let stderr_is_terminal = std::io::stderr().is_terminal();
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let colors = match shared.color {
-        ColorChoice::Always => Colors::On,
-        ColorChoice::Auto if stderr_is_terminal && !is_set("NO_COLOR") && !is_dumb => Colors::On,
-        ColorChoice::Auto | ColorChoice::Never => Colors::Off,
-    };
-    let may_draw = stderr_is_terminal && !shared.no_progress && !shared.quiet && !is_dumb && !is_set("CI");
+    let colors = colors(shared, &std::io::stderr());
+    let may_draw = stderr_is_terminal && !shared.no_progress && !shared.quiet && !is_dumb() && !is_set("CI");
     Style {
         format: match shared.output {
             None => Format::Lines,
@@ -467,6 +486,23 @@ pub fn style(shared: &Shared) -> Style {
             Progress::Hidden
         },
     }
+}
+
+/// Whether what goes to `stream` is coloured.
+fn colors(shared: &Shared, stream: &impl IsTerminal) -> Colors {
+    match shared.color {
+        ColorChoice::Always => Colors::On,
+        ColorChoice::Auto if stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb() => Colors::On,
+        ColorChoice::Auto | ColorChoice::Never => Colors::Off,
+    }
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 #[cfg(test)]

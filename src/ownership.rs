@@ -4,9 +4,13 @@
 //! (`UpgradeManagedFieldsPatch`): what client-side apply owns is moved to the manager of
 //! server-side apply, so that a field that leaves the manifest leaves the object, too.
 
+mod leftovers;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+
+pub use leftovers::{merge_patch, without_leftovers};
 
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
@@ -64,14 +68,15 @@ pub fn migration(
     former: Option<&str>,
     last_applied: LastApplied,
 ) -> Option<Value> {
-    let is_former = |entry: &Value| {
-        former.is_some_and(|former| former != manager && entry["manager"] == former)
-            && entry["operation"] == "Apply"
-            && is_whole_object(entry)
+    let former = Former {
+        manager,
+        tool: former,
+        last_applied,
     };
-    let is_moved =
-        |entry: &Value| (is_client_side(entry) && has_more_than_last_applied(entry)) || is_former(entry);
-    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata).iter().cloned().partition(is_moved);
+    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
+        .iter()
+        .cloned()
+        .partition(|entry| is_moved(entry, &former));
     if moved.is_empty() {
         return None;
     }
@@ -113,6 +118,25 @@ pub enum LastApplied {
     Moved,
     /// It stays: kubectl goes on applying this object.
     LeftToItsOwner,
+}
+
+/// From whom fields are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Former<'a> {
+    /// Who gets them.
+    pub manager: &'a str,
+    /// The field manager of a tool that a set is taken over from.
+    pub tool: Option<&'a str>,
+    /// What becomes of the annotation of client-side apply.
+    pub last_applied: LastApplied,
+}
+
+fn is_moved(entry: &Value, former: &Former) -> bool {
+    let is_tools = former
+        .tool
+        .is_some_and(|tool| tool != former.manager && entry["manager"] == tool);
+    let is_applied = entry["operation"] == "Apply" && is_whole_object(entry);
+    (is_client_side(entry) && has_more_than_last_applied(entry)) || (is_tools && is_applied)
 }
 
 fn empty_entry(like: &Value, manager: &str) -> Value {

@@ -14,6 +14,12 @@ pub fn printable(text: &str) -> String {
     with_hostile(text, |character| character.escape_default().to_string())
 }
 
+/// The same for text whose lines may be indented by tabs, which no terminal minds.
+pub fn printable_text(text: &str) -> String {
+    let lines = text.split('\t').map(printable);
+    lines.collect::<Vec<_>>().join("\t")
+}
+
 /// Serialised JSON with everything escaped that a terminal would act upon.
 ///
 /// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All
@@ -54,6 +60,7 @@ mod tests {
     fn escape_sequences_do_not_reach_a_terminal() {
         assert_eq!(printable("a\x1b[31mb\tc"), "a\\u{1b}[31mb\\tc");
         assert_eq!(printable("two\nlines"), "two\nlines");
+        assert_eq!(printable_text("a\x1b[31mb\tc\n"), "a\\u{1b}[31mb\tc\n");
     }
 
     #[test]

@@ -6,12 +6,14 @@ mod adopt;
 mod apply;
 pub mod completion;
 mod delete;
+mod diff;
 mod disband;
 mod list;
 mod manual;
 mod membership;
 mod move_members;
 mod opening;
+mod preparation;
 mod rbac;
 mod run;
 mod situation;
@@ -61,6 +63,7 @@ fn run_command(cli: &Cli) -> Exit {
         Command::Disband(arguments) => within_runtime(disband::run(arguments, &cli.shared)),
         Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &cli.shared)),
         Command::Move(arguments) => within_runtime(move_members::run(arguments, &cli.shared)),
+        Command::Diff(arguments) => within_runtime(diff::run(arguments, &cli.shared)),
         Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
         Command::Verify(arguments) => within_runtime(verify::run(arguments, &cli.shared)),

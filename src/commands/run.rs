@@ -25,8 +25,9 @@ pub(super) struct Run {
     pub(super) interrupt: Interrupt,
     /// Whose requests are counted, once there is a connection.
     pub(super) server: Option<ApiServer>,
+    /// When it began.
+    pub(super) started: Instant,
     questions: Questions,
-    started: Instant,
 }
 
 /// Whether there is a person to ask.

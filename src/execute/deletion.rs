@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
+use super::again::is_gone;
 use super::pace::Pace;
 use super::parent::{Forgotten, Written};
-use super::again::is_gone;
 use super::prune::{Deleting, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::wave::each;

@@ -195,9 +195,10 @@ fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }
 
-const TERMINATING: &str = "it or its namespace is being deleted; wait until that is gone, and run again";
+pub(super) const TERMINATING: &str =
+    "it or its namespace is being deleted; wait until that is gone, and run again";
 
-fn uid(standing: &MemberStanding) -> Option<&str> {
+pub(super) fn uid(standing: &MemberStanding) -> Option<&str> {
     match standing {
         MemberStanding::Member { uid, .. } => Some(uid),
         MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,

@@ -17,7 +17,7 @@ const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// A set that stays kubectl's goes on being applied by it, maybe from the client's side.
-    fn last_applied(&self) -> LastApplied {
+    pub(super) fn last_applied(&self) -> LastApplied {
         if self.set.tooling.is_same_program(&Tooling::ours()) {
             LastApplied::Moved
         } else {

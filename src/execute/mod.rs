@@ -8,6 +8,7 @@ mod again;
 mod conflict;
 mod deletion;
 mod establish;
+mod foresee;
 mod interrupt;
 mod member;
 mod membership;
@@ -26,6 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use deletion::{SetDeletion, parent_managers};
+pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
 pub use membership::{Adopting, Disbanding, Moving};
@@ -120,6 +122,7 @@ pub enum DryRun {
 }
 
 /// Everything that carrying out a plan needs.
+#[derive(Clone, Copy)]
 pub struct Execution<'a> {
     /// Where to write.
     pub server: &'a ApiServer,

@@ -19,7 +19,7 @@ use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
-use crate::observe::{self, METADATA, ParentObject};
+use crate::observe::{self, METADATA, ParentObject, WHOLE_OBJECTS};
 use crate::ownership::PARENT_FIELD_MANAGER;
 use crate::plan::{ParentPolicy, Refusal, Set};
 
@@ -247,14 +247,18 @@ impl ParentWriting<'_> {
         parameters
     }
 
-    /// Lets the server rehearse the parent's own manifest.
-    pub(super) async fn rehearse_manifest(&self) -> Result<(), ApiError> {
+    /// Lets the server rehearse the parent's own manifest, and answers with what it would
+    /// make of the parent; `None` where there is no manifest, or nothing is to be sent.
+    pub(super) async fn rehearse_manifest(&self) -> Result<Option<Reply>, ApiError> {
         match self.manifest {
             Some(object) if self.writing.dry_run == DryRun::Server => {
-                let call = self.parent_call(object.object.body(), &self.member_parameters());
-                self.server.send(call).await.map(drop)
+                let call = Call {
+                    accept: WHOLE_OBJECTS.to_owned(),
+                    ..self.parent_call(object.object.body(), &self.member_parameters())
+                };
+                self.server.send(call).await.map(Some)
             }
-            Some(_) | None => Ok(()),
+            Some(_) | None => Ok(None),
         }
     }
 

@@ -74,7 +74,6 @@ impl Deleting<'_> {
             Some("it kept changing while it was to be deleted".to_owned()),
         )
     }
-
 }
 
 /// The request that deletes the very object that was read, and no other of its name.

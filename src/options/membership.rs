@@ -194,7 +194,8 @@ impl AdoptOptions {
             },
             (None, Some(from)) => Choice::Inventory(InventoryReference::parse(from)?),
             (None, None) => {
-                let (sources, recursion) = manifests(&adopt.filename, adopt.recursive, adopt.kustomize.as_deref())?;
+                let (sources, recursion) =
+                    manifests(&adopt.filename, adopt.recursive, adopt.kustomize.as_deref())?;
                 Choice::Manifests(sources, recursion)
             }
         };

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::wait::Patience;
 
 /// How long a command waits, and how long it may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
     /// For what was written to take effect; `None` does not wait for that.
     pub patience: Option<Patience>,

@@ -235,6 +235,30 @@ impl Refusal {
         )
     }
 
+    /// The one object of the manifests or of the set that may not be written; `None` where
+    /// the refusal is about the run as a whole.
+    pub fn object(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Overlap { object, .. }
+            | Self::OfAnotherSet { object, .. }
+            | Self::PrunesStorage { object }
+            | Self::PrunesParent { object } => Some(object),
+            Self::HoldsOthers { container, .. } | Self::HoldsWanted { container, .. } => Some(container),
+            Self::FaultyParent { .. }
+            | Self::OtherTooling { .. }
+            | Self::NotAParent { .. }
+            | Self::ParentTerminating { .. }
+            | Self::HomeTerminating { .. }
+            | Self::EmptyManifests
+            | Self::TooManyPrunes { .. }
+            | Self::DeletesSet { .. }
+            | Self::MendsParent { .. }
+            | Self::ForgetsSet { .. }
+            | Self::ManagedElsewhere { .. }
+            | Self::AnnotationsTooLarge { .. } => None,
+        }
+    }
+
     /// Whether `--allow-data-loss` lifts it, or a person who has read what will be lost.
     pub fn is_data_loss(&self) -> bool {
         matches!(

@@ -118,7 +118,7 @@ impl From<&Error> for ErrorDocument {
 
 impl ErrorDocument {
     /// What failed while writing and is no object of the set.
-    fn of_failures(failures: &[String]) -> Option<Self> {
+    pub(super) fn of_failures(failures: &[String]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
             exit_code: Exit::Failed.code(),
             message: failures.join("\n"),

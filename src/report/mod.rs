@@ -4,7 +4,9 @@
 //! the program is done here, and nothing is decided here.
 
 mod age;
+mod difference;
 mod document;
+mod external;
 mod findings;
 mod human;
 mod members;
@@ -17,8 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use difference::{Comparison, Differences, RecordChange, RecordDocument};
 use document::Account;
 pub use document::{Cost, Report, SetDocument};
+pub use external::ExternalVerdict;
+pub use external::show as show_externally;
 pub use findings::VerifyDocument;
 pub use progress::LookBar;
 pub use sets::{ListDocument, SetListing, ViewDocument};

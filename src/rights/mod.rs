@@ -15,7 +15,7 @@ use std::fmt;
 
 pub use ever::{Past, needed_ever};
 pub use membership::{on_parent, to_record, to_relabel};
-pub use now::{Needed, needed_now, needed_to_delete};
+pub use now::{Needed, needed_now, needed_to_delete, needed_to_foresee};
 pub use roles::{Subject, name, objects};
 pub use rules::{Rule, Rules};
 

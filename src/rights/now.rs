@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Right, Verb};
+use crate::applyset::ParentIdentity;
 use crate::applyset::parent::{Reading, annotations};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
-use crate::identity::GroupKind;
+use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, ParentObject};
 use crate::plan::{Apply, MemberStanding, Plan, Set, is_promised};
 
@@ -92,7 +93,38 @@ pub fn needed_to_delete(
     needed
 }
 
+/// Finds the rights for the dry runs and reads by which a plan is shown: a dry run takes the
+/// rights of the write that it stands for. Nothing is pruned in one, so that takes none.
+pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> Needed {
+    let mut needed = Needed::default();
+    let applies = plan.prerequisites.iter().chain(plan.waves.iter().flatten());
+    for apply in applies {
+        let object = &desired.members[apply.index];
+        if brings_namespace(apply, object) {
+            needed.brought_namespaces.insert(object.key.name.clone());
+        }
+        if is_promised(object) {
+            continue;
+        }
+        needed.apply(apply, object);
+        needed.read(&object.key, &object.resource);
+    }
+    for live in plan.prunes.iter().flatten() {
+        needed.read(&live.key, &live.resource);
+    }
+    if let Some(object) = desired.parent.as_ref().filter(|object| !is_promised(object)) {
+        let right = Right::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
+        needed.rights.insert(right.named(&parent.name));
+    }
+    needed
+}
+
 impl Needed {
+    fn read(&mut self, key: &ObjectKey, resource: &Resource) {
+        let right = Right::on(Verb::Get, resource, key.namespace.as_deref());
+        self.rights.insert(right.named(&key.name));
+    }
+
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
         let right = |verb| Right::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);

@@ -35,6 +35,7 @@ pages! {
     readme: "README.md",
     connecting: "docs/connecting.md",
     deleting: "docs/delete.md",
+    diff: "docs/diff.md",
     install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
     migrating: "docs/migrating.md",

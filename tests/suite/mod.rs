@@ -9,6 +9,7 @@ mod copies;
 mod data_loss;
 mod deletion;
 mod detection;
+mod diff;
 mod disband;
 mod dry_run;
 mod failures;

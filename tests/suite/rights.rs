@@ -14,11 +14,11 @@ use crate::support::{
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// A user who has nothing but these rights.
-fn user(grants: &[Grant]) -> User {
+pub(super) fn user(grants: &[Grant]) -> User {
     ControlPlane::shared().user(grants).expect("a user")
 }
 
-fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
+pub(super) fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": [resource], "verbs": verbs})
 }
 
@@ -39,7 +39,7 @@ fn apply_as(user: &User, set: &Set, objects: &[Value], flags: &[&str]) -> Run {
 }
 
 /// Has `rbac` print the rights of the user, and grants exactly what it prints.
-fn grant_what_is_printed(user: &User, set: &Set, objects: &[Value]) {
+pub(super) fn grant_what_is_printed(user: &User, set: &Set, objects: &[Value]) {
     let files = Files::new().with("objects.yaml", &objects_file(objects));
     let run = Program::new()
         .args(["rbac", &set.reference, "-n", &set.namespace, "-o", "json"])

@@ -57,6 +57,7 @@ impl Program {
             .env_remove("no_proxy")
             .env_remove("SSL_CERT_FILE")
             .env_remove("SSL_CERT_DIR")
+            .env_remove("KUBECTL_EXTERNAL_DIFF")
             .env("KUBECONFIG", kubeconfig);
         Self {
             command,

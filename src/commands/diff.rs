@@ -1,0 +1,270 @@
+//! `diff`: manifests → discovery → observe → plan, and what the plan would make of the
+//! cluster.
+
+use std::collections::BTreeMap;
+
+use super::opening;
+use super::preparation::{self, Prepared};
+use super::run::{Questions, Run};
+use crate::apiserver::ApiServer;
+use crate::applyset::parent::Reading;
+use crate::cli::{Diff, Shared};
+use crate::diff::{self, Difference};
+use crate::error::{Error, Exit};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Subject};
+use crate::execute::{Foreseen, Interrupt};
+use crate::identity::ObjectKey;
+use crate::observe;
+use crate::options::{self, DiffOptions};
+use crate::plan::Refusal;
+use crate::report::{self, Comparison, Differences, ExternalVerdict, Format, RecordChange, RecordDocument};
+use crate::rights;
+use crate::wording::counted;
+
+/// Runs `diff`.
+pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error> {
+    let options = DiffOptions::new(arguments, shared)?;
+    let style = options::style(shared);
+    let mut run = Run::begin(
+        Operation::Diff,
+        opening::unopened(&options.apply.set),
+        style,
+        options.apply.writing.dry_run,
+        Questions::Impossible,
+    );
+    let mut found = Differences::default();
+    let interrupt = run.interrupt.clone();
+    let outcome = tokio::select! {
+        outcome = compare(&mut run, shared, &options, &mut found) => outcome,
+        () = interrupt.requested() => Ok(Exit::Interrupted),
+    };
+    let outcome = match (outcome, &options.external) {
+        (Ok(exit), Some(program))
+            if matches!(style.format, Format::Lines | Format::Wide) && exit != Exit::Interrupted =>
+        {
+            let shown = found.shown();
+            let verdict = if shown.is_empty() {
+                Ok(ExternalVerdict::Alike)
+            } else {
+                report::show_externally(program, &shown)
+            };
+            external_exit(verdict, &found)
+        }
+        (outcome, _) => {
+            run.reporter.differences(&found, options.colors);
+            outcome
+        }
+    };
+    finish(run, &found, outcome)
+}
+
+/// As with kubectl, what the program finds alike is alike; a refusal is none of its business.
+fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
+    match verdict {
+        Ok(ExternalVerdict::Alike) if found.refusals.is_empty() => Ok(Exit::Done),
+        Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
+        Err(message) => Err(Error::Usage {
+            message,
+            hint: "KUBECTL_EXTERNAL_DIFF names a program that ends with 0 or 1; unset it to do without"
+                .to_owned(),
+        }),
+    }
+}
+
+fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result<Exit, Error> {
+    let seconds = run.started.elapsed().as_secs_f64();
+    let requests = run.server.as_ref().map_or(0, ApiServer::requests);
+    let error = outcome.as_ref().err();
+    if error.is_none_or(|error| error.exit() != Exit::Usage) {
+        run.reporter.finish_diff(run.set, found, error, requests, seconds);
+    }
+    outcome
+}
+
+/// `found` takes what is found out, also where not everything can be.
+async fn compare(
+    run: &mut Run,
+    shared: &Shared,
+    options: &DiffOptions,
+    found: &mut Differences,
+) -> Result<Exit, Error> {
+    let prepared = preparation::to_show(run, shared, &options.apply).await?;
+    found.record = record(&prepared);
+    found.refusals.clone_from(&prepared.plan.refusals);
+    check_rights(&prepared).await?;
+    let mut foreseen = Vec::new();
+    let ending = foresee(run, &prepared, &mut foreseen).await;
+    compare_parent(&prepared, run, found).await?;
+    let unanswered: Vec<(ObjectKey, String)> = foreseen
+        .iter()
+        .filter(|foreseen| foreseen.unanswered)
+        .map(|foreseen| {
+            let reason = foreseen.outcome.error.clone().unwrap_or_default();
+            (foreseen.outcome.subject.key(), reason)
+        })
+        .collect();
+    for object in &foreseen {
+        run.warn(&object.warnings);
+    }
+    found.objects = comparisons(&prepared, foreseen);
+    warn_of_failures(run, found, &prepared);
+    match ending {
+        Ending::Interrupted => Ok(Exit::Interrupted),
+        _ if !unanswered.is_empty() => Err(Error::Unforeseen(unanswered)),
+        _ if found.are_none() => Ok(Exit::Done),
+        _ => Ok(Exit::Failed),
+    }
+}
+
+async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
+    let needed = rights::needed_to_foresee(&prepared.opened.set.parent, &prepared.desired, &prepared.plan);
+    let concurrency = prepared.writing.concurrency;
+    let missing = observe::missing_rights(&prepared.cluster.server, &needed, concurrency).await;
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::MissingRights(missing))
+    }
+}
+
+async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen>) -> Ending {
+    let interrupt: Interrupt = run.interrupt.clone();
+    let reporter = &mut run.reporter;
+    reporter.event(Event::Phase {
+        phase: Phase::Comparing,
+        total: prepared.plan.objects(),
+    });
+    let refused = refused(prepared);
+    let is_stopped = |key: &ObjectKey| refused.contains_key(key);
+    let mut sink = |object: Foreseen| {
+        reporter.compared(object.outcome.action);
+        foreseen.push(object);
+    };
+    let execution = prepared.execution(&interrupt);
+    execution
+        .foresee(|object| is_stopped(&object.key), &mut sink)
+        .await
+}
+
+/// The objects that a refusal stops, and why.
+fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
+    let refusals = prepared.plan.refusals.iter();
+    refusals
+        .filter_map(|refusal| Some((refusal.object()?, refusal)))
+        .collect()
+}
+
+/// All objects with what would become of them, by the names of their files.
+fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> {
+    let resources: BTreeMap<&ObjectKey, _> = prepared
+        .situation
+        .observed
+        .members
+        .iter()
+        .map(|live| (&live.key, &live.resource))
+        .chain(
+            prepared
+                .desired
+                .members
+                .iter()
+                .map(|member| (&member.key, &member.resource)),
+        )
+        .collect();
+    let mut refused = refused(prepared);
+    let mut comparisons = Vec::new();
+    for Foreseen {
+        mut outcome,
+        live,
+        predicted,
+        ..
+    } in foreseen
+    {
+        let key = outcome.subject.key();
+        if let Some(refusal) = refused.remove(&key) {
+            outcome.action = Action::Failed;
+            outcome.error = Some(refusal.to_string());
+        }
+        if let Some(resource) = resources.get(&key) {
+            comparisons.push(Comparison {
+                difference: Difference::new(resource, &key, live.as_ref(), predicted.as_ref()),
+                outcome,
+            });
+        }
+    }
+    // What nobody was asked about is left as it is.
+    for (key, refusal) in refused {
+        if let Some(resource) = resources.get(key) {
+            comparisons.push(Comparison {
+                difference: Difference::new(resource, key, None, None),
+                outcome: ObjectOutcome {
+                    subject: Subject::new(key, resource, None),
+                    action: Action::Failed,
+                    reason: String::new(),
+                    error: Some(refusal.to_string()),
+                },
+            });
+        }
+    }
+    comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
+    comparisons
+}
+
+async fn compare_parent(prepared: &Prepared, run: &Run, found: &mut Differences) -> Result<(), Error> {
+    let Prepared {
+        opened,
+        situation,
+        plan,
+        desired,
+        ..
+    } = prepared;
+    let interrupt = run.interrupt.clone();
+    let foreseen = prepared.execution(&interrupt).foresee_parent().await;
+    let foreseen = foreseen.map_err(|error| Error::Read {
+        what: format!("what would become of the set's parent {}", opened.set.parent),
+        error,
+    })?;
+    let error = foreseen.as_ref().and_then(|foreseen| foreseen.error.as_ref());
+    found
+        .failures
+        .extend(error.map(|error| format!("the set's parent: {error}")));
+    let manifest = desired.parent.as_ref().zip(foreseen);
+    found.parent = Some(diff::parent(
+        &opened.set,
+        &opened.resource,
+        situation.parent.as_ref(),
+        &plan.record_after,
+        manifest.map(|(object, foreseen)| (object, foreseen.live, foreseen.predicted)),
+    ));
+    Ok(())
+}
+
+fn record(prepared: &Prepared) -> RecordChange {
+    let before = prepared
+        .situation
+        .parent
+        .as_ref()
+        .and_then(|parent| match &parent.reading {
+            Reading::Parent(bookkeeping) => Some(RecordDocument::new(
+                &bookkeeping.tooling,
+                &prepared.situation.observed.recorded,
+            )),
+            Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+        });
+    let after = RecordDocument::new(&prepared.opened.set.tooling, &prepared.plan.record_after);
+    RecordChange {
+        before,
+        after: Some(after),
+    }
+}
+
+/// A run in which an object fails prunes nothing.
+fn warn_of_failures(run: &mut Run, found: &Differences, prepared: &Prepared) {
+    let is_failing = |object: &&Comparison| object.outcome.action == Action::Failed;
+    let failing = found.objects.iter().filter(is_failing).count();
+    if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
+        run.warn(&[format!(
+            "{} would fail, and then nothing is pruned",
+            counted(failing, "object")
+        )]);
+    }
+}

@@ -1,0 +1,197 @@
+//! Everything that `apply` and `diff` do before the first write: manifests → discovery →
+//! observe → plan.
+//!
+//! Both have the same plan from it. What is done with the plan is the business of each.
+
+use super::opening::{self, Cluster, OpenedSet};
+use super::run::Run;
+use super::situation::{self, Rules, Situation};
+use crate::cli::Shared;
+use crate::desired::{self, Desired, Target};
+use crate::error::Error;
+use crate::execute::{Execution, Interrupt, Writing};
+use crate::options::{ApplyOptions, TakeOver};
+use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
+use crate::report::SetDocument;
+
+/// Everything that was read and decided, before anything is written.
+pub(super) struct Prepared {
+    pub(super) cluster: Cluster,
+    pub(super) opened: OpenedSet,
+    pub(super) desired: Desired,
+    pub(super) situation: Situation,
+    pub(super) policy: Policy,
+    pub(super) writing: Writing,
+    pub(super) plan: Plan,
+}
+
+/// The set and the objects that are wanted, before anything is known of their state.
+struct Wanted {
+    cluster: Cluster,
+    opened: OpenedSet,
+    desired: Desired,
+}
+
+/// Makes a plan that may be carried out. What a person at a terminal can confirm is
+/// asked, and every other refusal is an error.
+pub(super) async fn to_write(
+    run: &mut Run,
+    shared: &Shared,
+    options: &ApplyOptions,
+) -> Result<Prepared, Error> {
+    let mut wanted = want(run, shared, options).await?;
+    let mut policy = options.policy.clone();
+    let mut take_over = options.take_over.confirmation();
+    let (situation, policy, plan) = loop {
+        let refusals = match observe_and_plan(&mut wanted, options, &policy, take_over).await {
+            Err(Error::Refused(refusals)) => refusals,
+            made => {
+                let (situation, policy, plan) = made?;
+                if plan.refusals.is_empty() {
+                    break (situation, policy, plan);
+                }
+                plan.refusals
+            }
+        };
+        // What a person confirms may have changed while they read: all is read again.
+        if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
+            run.confirm(refusals).await?;
+            take_over = Confirmation::Given;
+        } else if refusals.iter().all(Refusal::is_data_loss) {
+            run.confirm(refusals).await?;
+            policy.data_loss = DataLoss::Allowed;
+        } else {
+            return Err(Error::Refused(refusals));
+        }
+    };
+    Ok(Prepared::new(run, wanted, options, situation, policy, plan))
+}
+
+/// Makes a plan to look at, which may have refusals: of a set that is another tool's, too,
+/// since looking at it changes nothing.
+///
+/// # Errors
+///
+/// Where nobody can know what a run would do, such as a record that cannot be trusted.
+pub(super) async fn to_show(
+    run: &mut Run,
+    shared: &Shared,
+    options: &ApplyOptions,
+) -> Result<Prepared, Error> {
+    let mut wanted = want(run, shared, options).await?;
+    let (situation, policy, mut plan) =
+        observe_and_plan(&mut wanted, options, &options.policy, Confirmation::Given).await?;
+    let asked = ParentPolicy {
+        take_over: options.take_over.confirmation(),
+    };
+    if let Err(refusals) = plan::judge(&wanted.opened.set, situation.parent.as_ref(), asked) {
+        plan.refusals.splice(..0, refusals);
+    }
+    Ok(Prepared::new(run, wanted, options, situation, policy, plan))
+}
+
+async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Wanted, Error> {
+    let connection = opening::connect(shared).await?;
+    run.server = Some(connection.server.clone());
+    let (cluster, manifests) =
+        opening::discover_with(connection, options.sources.clone(), options.recursion).await?;
+    let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;
+    run.set = SetDocument::from(&opened.set);
+    let desired = desired::resolve(manifests, opened.target(&cluster))?;
+    run.warn(&desired.warnings);
+    Ok(Wanted {
+        cluster,
+        opened,
+        desired,
+    })
+}
+
+/// Answers with the policy that the plan was made under, too.
+async fn observe_and_plan(
+    wanted: &mut Wanted,
+    options: &ApplyOptions,
+    policy: &Policy,
+    take_over: Confirmation,
+) -> Result<(Situation, Policy, Plan), Error> {
+    let Wanted {
+        cluster,
+        opened,
+        desired,
+    } = wanted;
+    let rules = Rules {
+        policy,
+        parent_policy: ParentPolicy { take_over },
+        field_manager: &options.writing.field_manager,
+        concurrency: options.writing.concurrency,
+    };
+    let situation = situation::read(cluster, opened, desired, rules).await?;
+    let mut policy = policy.clone();
+    if situation.former_tooling.is_some() {
+        // Every member is taken from the former tool, changed or not.
+        policy.unchanged = UnchangedMembers::Sent;
+    }
+    let plan = plan::plan(&opened.set, desired, &situation.observed, &policy);
+    Ok((situation, policy, plan))
+}
+
+impl Prepared {
+    fn new(
+        run: &mut Run,
+        wanted: Wanted,
+        options: &ApplyOptions,
+        situation: Situation,
+        policy: Policy,
+        plan: Plan,
+    ) -> Self {
+        run.warn(&situation.warnings);
+        let writing = Writing {
+            former_manager: situation
+                .former_tooling
+                .as_ref()
+                .map(|tooling| tooling.name.clone()),
+            ..options.writing.clone()
+        };
+        let Wanted {
+            cluster,
+            opened,
+            desired,
+        } = wanted;
+        Self {
+            cluster,
+            opened,
+            desired,
+            situation,
+            policy,
+            writing,
+            plan,
+        }
+    }
+
+    /// The plan with all that carrying it out needs.
+    pub(super) fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
+        Execution {
+            server: &self.cluster.server,
+            set: &self.opened.set,
+            parent_resource: &self.opened.resource,
+            parent: self.situation.parent.as_ref(),
+            parent_policy: self.situation.parent_policy,
+            places: &self.situation.places,
+            desired: &self.desired,
+            plan: &self.plan,
+            policy: &self.policy,
+            writing: &self.writing,
+            interrupt,
+        }
+    }
+}
+
+impl OpenedSet {
+    pub(super) fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
+        Target {
+            discovery: &cluster.discovery,
+            parent: &self.set.parent,
+            id: &self.set.id,
+            namespace: &cluster.namespace,
+        }
+    }
+}

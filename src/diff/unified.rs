@@ -1,0 +1,15 @@
+//! Unified diffs as `diff -u -N` prints them for two directories, but for the times of
+//! the files: the same difference is the same text every time.
+
+use similar::TextDiff;
+
+/// The difference of two texts, both the content of `file`; empty where there is none.
+pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
+    if live == predicted {
+        return String::new();
+    }
+    let difference = TextDiff::from_lines(live, predicted);
+    let mut unified = difference.unified_diff();
+    let hunks = unified.context_radius(3).missing_newline_hint(false);
+    format!("diff -u -N LIVE/{file} MERGED/{file}\n--- LIVE/{file}\n+++ MERGED/{file}\n{hunks}")
+}

@@ -1,0 +1,351 @@
+//! What a run would make of each object that it would send or prune: the live object, and
+//! what the server says in a dry run that it would become. Nothing is written.
+//!
+//! Requests are sent only for what the plan sends or prunes; what differs is found in
+//! `diff`.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use super::conflict::explained;
+use super::member::{TERMINATING, done, uid};
+use super::pace::Pace;
+use super::wave::each;
+use super::{Conflicts, Execution, Writing};
+use crate::apiserver::{ApiError, Call, Reply, query};
+use crate::desired::DesiredObject;
+use crate::event::{Action, Ending, ObjectOutcome, Subject};
+use crate::observe::{Live, WHOLE_OBJECTS};
+use crate::ownership::{self, Former};
+use crate::plan::{Apply, MemberStanding, SkipReason, is_promised};
+
+/// What a run would do to one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foreseen {
+    /// The object, and what would be done to it.
+    pub outcome: ObjectOutcome,
+    /// The object as it is; `None` where it is not there, or was not looked at because
+    /// nothing would be done to it.
+    pub live: Option<Value>,
+    /// What it would be; `None` where it would be gone, or was not looked at.
+    pub predicted: Option<Value>,
+    /// What the server said along with it.
+    pub warnings: Vec<String>,
+    /// Whether nobody knows what a run would do: the question did not get through.
+    pub unanswered: bool,
+}
+
+/// What a run would make of the parent by its own manifest.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ForeseenParent {
+    /// The parent as it is; `None` where it is not there.
+    pub live: Option<Value>,
+    /// What it would be; `None` where the server cannot know it yet, or refuses.
+    pub predicted: Option<Value>,
+    /// What stands against it.
+    pub error: Option<String>,
+}
+
+impl Execution<'_> {
+    /// Foresees a run, and hands on what is foreseen of each object. `is_stopped` says
+    /// which objects a refusal stops: those are not asked about.
+    pub async fn foresee(
+        &self,
+        is_stopped: impl Fn(&DesiredObject) -> bool,
+        sink: &mut dyn FnMut(Foreseen),
+    ) -> Ending {
+        for live in &self.plan.unchanged {
+            sink(told(subject(live), Action::Unchanged));
+        }
+        for skip in &self.plan.skips {
+            if skip.reason != SkipReason::PruningDisabled {
+                let mut foreseen = told(subject(&skip.live), Action::Skipped);
+                foreseen.outcome.reason = skip.reason.to_string();
+                sink(foreseen);
+            }
+        }
+        let mut pace = Pace::new(self.writing.concurrency);
+        // Dry runs do not build upon each other, so there is nothing to wait for between waves.
+        let applies = self
+            .plan
+            .prerequisites
+            .iter()
+            .chain(self.plan.waves.iter().flatten());
+        let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
+        let ask = async |apply| self.foresee_apply(apply).await;
+        each(self.server, self.interrupt, applies, ask, &mut pace, &mut *sink).await;
+        let read = async |live| self.foresee_prune(live).await;
+        let prunes = self.plan.prunes.iter().flatten();
+        each(self.server, self.interrupt, prunes, read, &mut pace, &mut *sink).await;
+        if self.interrupt.is_requested() {
+            Ending::Interrupted
+        } else {
+            Ending::Done
+        }
+    }
+
+    /// Foresees what the parent's own manifest makes of it; `None` where there is none.
+    pub async fn foresee_parent(&self) -> Result<Option<ForeseenParent>, ApiError> {
+        let Some(manifest) = &self.desired.parent else {
+            return Ok(None);
+        };
+        if self.is_out_of_reach(manifest) {
+            return Ok(Some(ForeseenParent::default()));
+        }
+        let live = self.read_whole(manifest).await?;
+        Ok(Some(match self.parent_writing().rehearse_manifest().await {
+            Ok(reply) => ForeseenParent {
+                live,
+                predicted: reply.as_ref().and_then(content),
+                error: None,
+            },
+            Err(error) if is_unanswered(&error) => return Err(error),
+            Err(error) => ForeseenParent {
+                predicted: live.clone(),
+                live,
+                error: Some(error.kind.to_string()),
+            },
+        }))
+    }
+
+    async fn foresee_apply(&self, apply: &Apply) -> Foreseen {
+        let object = &self.desired.members[apply.index];
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
+        if apply.standing == MemberStanding::Terminating {
+            return failed(subject, format!("{}: {TERMINATING}", object.position));
+        }
+        let mut foreseen = self.foresee_member(object, subject, &apply.standing).await;
+        if let Some(error) = &mut foreseen.outcome.error {
+            *error = format!("{}: {error}", object.position);
+        }
+        if let MemberStanding::Member {
+            reason: Some(reason), ..
+        } = &apply.standing
+        {
+            foreseen.outcome.reason = reason.to_string();
+        }
+        foreseen
+    }
+
+    /// Lets the server rehearse an apply, and compares the outcome with the live object: a
+    /// dry run leaves the resourceVersion as it is, so that does not tell.
+    pub(super) async fn foresee_member(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        standing: &MemberStanding,
+    ) -> Foreseen {
+        if self.is_out_of_reach(object) {
+            return Foreseen {
+                warnings: vec![format!(
+                    "{} could not be validated by the server, because its {} does not exist yet",
+                    object.key,
+                    if is_promised(object) { "kind" } else { "namespace" }
+                )],
+                predicted: Some(object.object.value()),
+                ..told(subject, Action::Created)
+            };
+        }
+        // Most objects that are no members are not there.
+        let mut live = match standing {
+            MemberStanding::NotAMember => None,
+            _ => match self.read_whole(object).await {
+                Ok(live) => live,
+                Err(error) => return unforeseen(subject, &error),
+            },
+        };
+        let reply = match self.rehearse_call(object, standing).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                let mut foreseen = unforeseen(subject, &error);
+                foreseen.outcome.error = Some(explained(self.server, object, &error).await);
+                return Foreseen {
+                    predicted: live.clone(),
+                    live,
+                    ..foreseen
+                };
+            }
+        };
+        if reply.status == StatusCode::CREATED {
+            live = None;
+        } else if live.is_none() {
+            live = match self.read_whole(object).await {
+                Ok(live) => live,
+                Err(error) => return unforeseen(subject, &error),
+            };
+        }
+        let mut predicted = content(&reply);
+        let moved = match (&live, &predicted) {
+            (Some(live), Some(applied)) => self.without_leftovers(object, standing, live, applied).await,
+            _ => None,
+        };
+        let has_leftovers = moved.is_some();
+        predicted = moved.or(predicted);
+        let action = match (&live, &predicted) {
+            _ if reply.status == StatusCode::CREATED => Action::Created,
+            (Some(live), Some(predicted)) if !has_leftovers && timeless(live) == timeless(predicted) => {
+                Action::Unchanged
+            }
+            _ => Action::Configured,
+        };
+        let of_reply = |pointer| predicted.as_ref()?.pointer(pointer)?.as_str();
+        subject.uid = of_reply("/metadata/uid").map(str::to_owned);
+        Foreseen {
+            warnings: reply
+                .warnings
+                .iter()
+                .map(|text| format!("{}: {text}", object.key))
+                .collect(),
+            live,
+            predicted,
+            ..told(subject, action)
+        }
+    }
+
+    /// A run takes fields from their former owner before it applies, which a dry run
+    /// cannot: here they are taken by force.
+    async fn rehearse_call(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Reply, ApiError> {
+        match self.server.send(self.member_call(object, standing)).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+                let forced = Writing {
+                    conflicts: Conflicts::Forced,
+                    ..self.writing.clone()
+                };
+                let execution = Execution {
+                    writing: &forced,
+                    ..*self
+                };
+                self.server.send(execution.member_call(object, standing)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// What the object becomes when fields are taken from their former owner before it is
+    /// applied; `None` where that makes no difference. A field that goes may have a default:
+    /// the server fills it in, in a dry run of a patch that takes the fields away.
+    async fn without_leftovers(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        live: &Value,
+        applied: &Value,
+    ) -> Option<Value> {
+        let former = Former {
+            manager: &self.writing.field_manager,
+            tool: match standing {
+                MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+                _ => None,
+            },
+            last_applied: self.last_applied(),
+        };
+        let left = ownership::without_leftovers(applied, &former)?;
+        let mut patch = ownership::merge_patch(live, &left);
+        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in ["managedFields", "resourceVersion", "generation"] {
+                metadata.remove(field);
+            }
+        }
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: WHOLE_OBJECTS.to_owned(),
+            content_type: Some("application/merge-patch+json"),
+            body: Bytes::from(patch.to_string()),
+        };
+        let filled = self.server.send(call).await.ok();
+        filled.as_ref().and_then(content).or(Some(left))
+    }
+
+    async fn foresee_prune(&self, live: &Live) -> Foreseen {
+        let path = live
+            .resource
+            .path(live.key.namespace.as_deref(), Some(&live.key.name));
+        let foreseen = told(subject(live), Action::Pruned);
+        match self.server.get(&path, WHOLE_OBJECTS).await {
+            Ok(reply) => Foreseen {
+                live: content(&reply),
+                ..foreseen
+            },
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                let mut foreseen = foreseen;
+                "it was gone already".clone_into(&mut foreseen.outcome.reason);
+                foreseen
+            }
+            Err(error) => unforeseen(subject(live), &error),
+        }
+    }
+
+    async fn read_whole(&self, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        match self.server.get(&path, WHOLE_OBJECTS).await {
+            Ok(reply) => Ok(content(&reply)),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn subject(live: &Live) -> Subject {
+    Subject::new(&live.key, &live.resource, Some(&live.uid))
+}
+
+fn told(subject: Subject, action: Action) -> Foreseen {
+    Foreseen {
+        outcome: done(subject, action),
+        live: None,
+        predicted: None,
+        warnings: Vec::new(),
+        unanswered: false,
+    }
+}
+
+fn failed(subject: Subject, error: String) -> Foreseen {
+    let mut foreseen = told(subject, Action::Failed);
+    foreseen.outcome.error = Some(error);
+    foreseen
+}
+
+fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
+    Foreseen {
+        unanswered: is_unanswered(error),
+        ..failed(subject, error.kind.to_string())
+    }
+}
+
+/// Whether the server has not said what it would do with an object: what it refuses in a dry
+/// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
+fn is_unanswered(error: &ApiError) -> bool {
+    error.status().is_none_or(|status| {
+        !(400..500).contains(&status.code)
+            || [401, 429].contains(&status.code)
+            || status.message.contains("does not support dry run")
+    })
+}
+
+fn content(reply: &Reply) -> Option<Value> {
+    serde_json::from_slice(&reply.body).ok()
+}
+
+/// An object without what changes although nothing did: the times of field managers.
+fn timeless(object: &Value) -> Value {
+    let mut object = object.clone();
+    let entries = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    object
+}

@@ -1,0 +1,220 @@
+//! What an object loses when its fields move to our manager: those that nobody but the
+//! former owner has, and that the manifest does not ask for.
+//!
+//! A run moves the ownership first and applies then, and the server takes away what has
+//! left the manifest. A dry run cannot build upon another one, so here it is worked out.
+
+use serde_json::{Map, Value, json};
+
+use super::{Former, LastApplied, entries, is_moved, take_last_applied};
+
+/// The object without these fields; `None` where it loses none.
+///
+/// `applied` is the object as a dry run of our apply shows it: the entry of our manager
+/// holds the manifest, and the former owner still has its own.
+pub fn without_leftovers(applied: &Value, former: &Former) -> Option<Value> {
+    let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
+        .iter()
+        .cloned()
+        .partition(|entry| is_moved(entry, former));
+    if former.last_applied == LastApplied::LeftToItsOwner {
+        let annotations = moved.iter_mut().filter_map(take_last_applied);
+        kept.extend(annotations.map(|fields| json!({"fieldsV1": fields})));
+    }
+    let mut left = applied.clone();
+    remove(&mut left, &trees(&moved), &trees(&kept));
+    (left != *applied).then_some(left)
+}
+
+/// A patch that makes the second object of the first (RFC 7386).
+pub fn merge_patch(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        match before.get(key) {
+            Some(old) if old == value => {}
+            Some(old) => {
+                patch.insert(key.clone(), merge_patch(old, value));
+            }
+            None => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(patch)
+}
+
+type Tree = Map<String, Value>;
+
+fn trees(entries: &[Value]) -> Vec<&Tree> {
+    let trees = entries.iter().filter_map(|entry| entry["fieldsV1"].as_object());
+    trees.collect()
+}
+
+/// Removes what is in one of `moved` and in none of `kept`.
+fn remove(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
+    let mut keys: Vec<&String> = moved.iter().flat_map(|tree| tree.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys.into_iter().filter(|key| *key != ".") {
+        let below = |trees: &[&'_ Tree]| -> Vec<Tree> {
+            let nodes = trees.iter().filter_map(|tree| tree.get(key)?.as_object());
+            nodes.cloned().collect()
+        };
+        let (moved, kept) = (below(moved), below(kept));
+        // An empty node owns the value as a whole, with all that is in it.
+        if kept.iter().any(Map::is_empty) {
+            continue;
+        }
+        let is_owned = moved.iter().any(|node| node.is_empty() || node.contains_key("."));
+        if kept.is_empty() && is_owned {
+            take(value, key);
+            continue;
+        }
+        let Some(child) = find(value, key) else { continue };
+        remove(
+            child,
+            &moved.iter().collect::<Vec<_>>(),
+            &kept.iter().collect::<Vec<_>>(),
+        );
+        if kept.is_empty() && is_empty(child) {
+            take(value, key);
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+fn find<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
+    match value {
+        Value::Object(fields) => fields.get_mut(key.strip_prefix("f:")?),
+        Value::Array(items) => {
+            let place = place(items, key)?;
+            items.get_mut(place)
+        }
+        _ => None,
+    }
+}
+
+fn take(value: &mut Value, key: &str) {
+    match value {
+        Value::Object(fields) => {
+            key.strip_prefix("f:").and_then(|name| fields.remove(name));
+        }
+        Value::Array(items) => {
+            place(items, key).map(|place| items.remove(place));
+        }
+        _ => {}
+    }
+}
+
+/// Which item a key of a field set means: one with these fields, or with this value.
+fn place(items: &[Value], key: &str) -> Option<usize> {
+    let wanted: Value = serde_json::from_str(key.get(2..)?).ok()?;
+    items.iter().position(|item| match (key.get(..2), &wanted) {
+        (Some("k:"), Value::Object(keys)) => keys.iter().all(|(name, value)| item.get(name) == Some(value)),
+        (Some("v:"), value) => item == value,
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CLIENT_SIDE_APPLY;
+    use super::*;
+
+    const LAST: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+    fn left(mut object: Value, theirs: &Value, ours: &Value, last_applied: LastApplied) -> Option<Value> {
+        object["metadata"]["managedFields"] = json!([
+            {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "fieldsV1": theirs},
+            {"manager": "ours", "operation": "Apply", "fieldsV1": ours},
+        ]);
+        let former = Former {
+            manager: "ours",
+            tool: None,
+            last_applied,
+        };
+        let mut left = without_leftovers(&object, &former)?;
+        left["metadata"].as_object_mut()?.remove("managedFields");
+        Some(left)
+    }
+
+    #[test]
+    fn what_only_the_former_owner_has_leaves_the_object() {
+        let table = [
+            (
+                json!({"data": {"a": "1", "b": "2"}, "metadata": {}}),
+                json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}}),
+                json!({"f:data": {"f:a": {}}}),
+                Some(json!({"data": {"a": "1"}, "metadata": {}})),
+            ),
+            (
+                json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP"}]}, "metadata": {}}),
+                json!({"f:spec": {"f:ports": {".": {}, "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}}, "k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}}),
+                json!({"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}}}}}),
+                Some(json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}]}, "metadata": {}})),
+            ),
+            (
+                json!({"metadata": {"finalizers": ["a", "b"]}}),
+                json!({"f:metadata": {"f:finalizers": {"v:\"a\"": {}, "v:\"b\"": {}}}}),
+                json!({"f:metadata": {"f:finalizers": {"v:\"a\"": {}}}}),
+                Some(json!({"metadata": {"finalizers": ["a"]}})),
+            ),
+            // The map goes with its last field, unless somebody has the map.
+            (
+                json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
+                json!({"f:spec": {"f:map": {"f:a": {}}}}),
+                json!({"f:spec": {"f:other": {}}}),
+                Some(json!({"spec": {}, "metadata": {}})),
+            ),
+            (
+                json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
+                json!({"f:spec": {"f:map": {".": {}, "f:a": {}}}}),
+                json!({"f:spec": {"f:map": {".": {}}}}),
+                Some(json!({"spec": {"map": {}}, "metadata": {}})),
+            ),
+            // We have the value as a whole.
+            (
+                json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
+                json!({"f:spec": {"f:map": {"f:a": {}}}}),
+                json!({"f:spec": {"f:map": {}}}),
+                None,
+            ),
+        ];
+        for (object, theirs, ours, expected) in table {
+            assert_eq!(left(object, &theirs, &ours, LastApplied::Moved), expected);
+        }
+    }
+
+    #[test]
+    fn the_annotation_of_client_side_apply_goes_with_it_unless_it_is_left_to_it() {
+        let object = json!({"data": {"a": "1"}, "metadata": {"annotations": {(LAST): "{}"}}});
+        let theirs = json!({"f:metadata": {"f:annotations": {".": {}, (format!("f:{LAST}")): {}}}, "f:data": {"f:a": {}}});
+        let ours = json!({"f:data": {"f:a": {}}});
+        let moved = left(object.clone(), &theirs, &ours, LastApplied::Moved).expect("something to lose");
+        assert_eq!(moved["metadata"].get("annotations"), None);
+        assert_eq!(left(object, &theirs, &ours, LastApplied::LeftToItsOwner), None);
+    }
+
+    #[test]
+    fn a_merge_patch_tells_what_is_new_changed_and_gone() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1, 2], "f": 1});
+        let after = json!({"a": 1, "b": {"c": 2}, "e": [1], "g": {"h": 1}});
+        assert_eq!(
+            merge_patch(&before, &after),
+            json!({"b": {"c": 2, "d": null}, "e": [1], "f": null, "g": {"h": 1}})
+        );
+    }
+}

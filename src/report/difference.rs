@@ -1,0 +1,297 @@
+//! What `diff` shows: text as `kubectl diff` prints it, or a document with the fields of
+//! `Report` and more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::document::{Cost, ErrorDocument, SetDocument};
+use super::{API_VERSION, Colors, Format, Loudness, Reporter, Style, human, print, print_message, text};
+use crate::applyset::Record;
+use crate::diff::{Change, Difference};
+use crate::error::Error;
+use crate::event::{Action, ObjectOutcome, Operation, Summary};
+use crate::execute::DryRun;
+use crate::identity::ObjectKey;
+use crate::plan::Refusal;
+use crate::wording::printable_text;
+
+/// Everything in which the cluster differs from what a run would make of it.
+#[derive(Debug, Default)]
+pub struct Differences {
+    /// The objects of the manifests and of the set, by the names of their files.
+    pub objects: Vec<Comparison>,
+    /// The parent; `None` as long as that is not known.
+    pub parent: Option<Difference>,
+    /// What the parent records now, and would record in the end.
+    pub record: RecordChange,
+    /// Why a run would be refused.
+    pub refusals: Vec<Refusal>,
+    /// What would fail and is no object of the set.
+    pub failures: Vec<String>,
+}
+
+/// One object, and what would become of it.
+#[derive(Debug)]
+pub struct Comparison {
+    /// What would be done to it.
+    pub outcome: ObjectOutcome,
+    /// Both its states.
+    pub difference: Difference,
+}
+
+/// `record` of the document.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RecordChange {
+    /// `null` where there is no parent, or one that records nothing.
+    pub before: Option<RecordDocument>,
+    /// `null` where it could not be found out.
+    pub after: Option<RecordDocument>,
+}
+
+/// What a parent records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordDocument {
+    /// Who manages the set.
+    pub tooling: String,
+    /// `Kind.group`, a core kind bare.
+    pub group_kinds: Vec<String>,
+    /// Namespaces of members besides the parent's own.
+    pub additional_namespaces: Vec<String>,
+}
+
+impl RecordDocument {
+    /// A record as `tooling` writes it.
+    pub fn new(tooling: &impl ToString, record: &Record) -> Self {
+        Self {
+            tooling: tooling.to_string(),
+            group_kinds: record.group_kinds.iter().map(ToString::to_string).collect(),
+            additional_namespaces: record.additional_namespaces.iter().cloned().collect(),
+        }
+    }
+}
+
+impl Differences {
+    /// Whether a run would write nothing at all.
+    pub fn are_none(&self) -> bool {
+        let is_left =
+            |object: &Comparison| matches!(object.outcome.action, Action::Unchanged | Action::Skipped);
+        self.refusals.is_empty()
+            && self.failures.is_empty()
+            && self.parent.as_ref().is_none_or(Difference::is_empty)
+            && self.objects.iter().all(is_left)
+    }
+
+    /// What can be shown of objects and parent, by the names of their files.
+    pub fn shown(&self) -> Vec<&Difference> {
+        let objects = self.objects.iter().map(|object| &object.difference);
+        let mut shown: Vec<&Difference> = objects
+            .chain(&self.parent)
+            .filter(|difference| !difference.is_empty())
+            .collect();
+        shown.sort_by(|one, other| one.file.cmp(&other.file));
+        shown
+    }
+
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        for object in &self.objects {
+            summary.add(object.outcome.action);
+        }
+        summary
+    }
+}
+
+/// The document of `diff`: the fields of `Report`, and what only `diff` knows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DiffDocument<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    command: Operation,
+    dry_run: &'static str,
+    set: SetDocument,
+    results: Vec<ObjectDocument<'a>>,
+    summary: BTreeMap<Action, usize>,
+    record: &'a RecordChange,
+    refusals: Vec<RefusalDocument>,
+    warnings: &'a [String],
+    error: Option<ErrorDocument>,
+    requests: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct ObjectDocument<'a> {
+    #[serde(flatten)]
+    outcome: &'a ObjectOutcome,
+    changes: Vec<Change>,
+    diff: String,
+}
+
+#[derive(Serialize)]
+struct RefusalDocument {
+    object: Option<ObjectKey>,
+    message: String,
+    hint: String,
+}
+
+impl Reporter {
+    /// Tells that one object has been compared.
+    pub fn compared(&mut self, action: Action) {
+        self.bars.advance(action);
+    }
+
+    /// Prints the text of all differences; nothing where a document is wanted.
+    pub fn differences(&mut self, found: &Differences, colors: Colors) {
+        self.bars.clear();
+        match self.style.format {
+            Format::Lines | Format::Wide => found
+                .shown()
+                .iter()
+                .for_each(|difference| text(&colored(&printable_text(&difference.unified()), colors))),
+            Format::Names => found
+                .objects
+                .iter()
+                .filter(|object| !matches!(object.outcome.action, Action::Unchanged | Action::Skipped))
+                .map(|object| {
+                    object
+                        .outcome
+                        .subject
+                        .key()
+                        .group_kind
+                        .object_name(&object.outcome.subject.name)
+                })
+                .for_each(|name| print(&name)),
+            Format::Json | Format::Yaml => {}
+        }
+    }
+
+    /// Prints what belongs at the end of a `diff`; see `finish`.
+    pub fn finish_diff(
+        mut self,
+        set: SetDocument,
+        found: &Differences,
+        error: Option<&Error>,
+        requests: u64,
+        seconds: f64,
+    ) {
+        self.bars.clear();
+        tell(found, self.style);
+        if self.style.loudness > Loudness::Quiet && error.is_none() {
+            let summary = found.summary();
+            let line = human::summary(Operation::Diff, &summary, DryRun::Server, requests, seconds);
+            print_message(human::Label::Plain, &line, self.style.colors);
+        }
+        let cost = Cost { requests, seconds };
+        super::document(&self.diff_document(set, found, error, cost), self.style);
+    }
+
+    fn diff_document<'a>(
+        &'a self,
+        set: SetDocument,
+        found: &'a Differences,
+        error: Option<&Error>,
+        cost: Cost,
+    ) -> DiffDocument<'a> {
+        let summary = found.summary();
+        DiffDocument {
+            api_version: API_VERSION,
+            kind: "Report",
+            command: Operation::Diff,
+            dry_run: "server",
+            set,
+            results: found
+                .objects
+                .iter()
+                .map(|object| ObjectDocument {
+                    outcome: &object.outcome,
+                    changes: object.difference.changes(),
+                    diff: object.difference.unified(),
+                })
+                .collect(),
+            summary: Operation::Diff
+                .actions()
+                .into_iter()
+                .map(|action| (action, summary.count(action)))
+                .collect(),
+            record: &found.record,
+            refusals: found
+                .refusals
+                .iter()
+                .map(|refusal| RefusalDocument {
+                    object: refusal.object().cloned(),
+                    message: refusal.to_string(),
+                    hint: refusal.hint(),
+                })
+                .collect(),
+            warnings: &self.account.warnings,
+            error: error
+                .map(ErrorDocument::from)
+                .or_else(|| ErrorDocument::of_failures(&found.failures)),
+            requests: cost.requests,
+            seconds: cost.seconds,
+        }
+    }
+}
+
+/// Tells people what the text of the differences leaves out.
+fn tell(found: &Differences, style: Style) {
+    let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
+    for Comparison { outcome, .. } in &found.objects {
+        let loudness = match outcome.action {
+            Action::Failed if refused.contains(&outcome.subject.key()) => continue,
+            Action::Failed => Loudness::Quiet,
+            Action::Skipped => Loudness::Normal,
+            _ => Loudness::Verbose,
+        };
+        let label = if outcome.action == Action::Failed {
+            human::Label::Error
+        } else {
+            human::Label::Note
+        };
+        if style.loudness >= loudness
+            && let Some(detail) = human::detail(outcome)
+        {
+            print_message(label, &detail, style.colors);
+        }
+    }
+    for failure in &found.failures {
+        print_message(human::Label::Error, failure, style.colors);
+    }
+    if style.loudness == Loudness::Quiet {
+        return;
+    }
+    let mut hints = BTreeSet::new();
+    for refusal in &found.refusals {
+        print_message(
+            human::Label::Warning,
+            &format!("apply would refuse this: {refusal}"),
+            style.colors,
+        );
+        hints.insert(refusal.hint());
+    }
+    for hint in hints {
+        print_message(human::Label::Hint, &hint, style.colors);
+    }
+}
+
+/// The colours of `diff --color`.
+fn colored(unified: &str, colors: Colors) -> String {
+    if colors == Colors::Off {
+        return unified.to_owned();
+    }
+    let color = |line: &str| match line.as_bytes() {
+        [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Some("1"),
+        [b'@', ..] => Some("36"),
+        [b'-', ..] => Some("31"),
+        [b'+', ..] => Some("32"),
+        _ => None,
+    };
+    let paint = |line: &str| match color(line) {
+        Some(color) => format!("\x1b[{color}m{line}\x1b[0m\n"),
+        None => format!("{line}\n"),
+    };
+    unified.lines().map(paint).collect()
+}
