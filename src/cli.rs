@@ -114,7 +114,11 @@ Examples:
   # What would apply do?
   kubectl applyset diff web -n shop -f manifests/
 
-  # The same in another program
+  # Have it approved, and do exactly that
+  kubectl applyset diff web -n shop -f manifests/ --out plan.json
+  kubectl applyset apply --plan plan.json
+
+  # Look at it in another program
   KUBECTL_EXTERNAL_DIFF=meld kubectl applyset diff web -n shop -f manifests/";
 
 const RBAC_EXAMPLES: &str = "\
@@ -285,7 +289,22 @@ pub struct WaitFlags {
 
 /// `apply`
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("set", |set| set.required_unless_present("plan")),
+    mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
+)]
 pub struct Apply {
+    /// Do exactly what `diff --out FILE` saved, or nothing; the file names its set
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = [
+            "set", "applyset", "filename", "recursive", "namespace", "prune", "allow_empty", "max_prune",
+            "allow_data_loss", "no_skip", "force_conflicts", "steal", "take_over", "field_manager", "tooling",
+        ]
+    )]
+    pub plan: Option<PathBuf>,
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
@@ -318,6 +337,9 @@ pub struct Diff {
     /// What is planned.
     #[command(flatten)]
     pub planning: PlanningFlags,
+    /// Save the plan for `apply --plan FILE`, which does exactly that or nothing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
 }
 
 /// Flags that say what a run may do, and so change its plan.

@@ -15,6 +15,7 @@ use crate::manifest::{ManifestErrors, Position};
 use crate::observe::{ListError, Place};
 use crate::plan::{Refusal, SurveyError};
 use crate::rights::Right;
+use crate::saved_plan::{Alteration, Moved};
 use crate::wording::counted;
 
 /// How a run ended, as scripts see it.
@@ -102,6 +103,15 @@ pub enum Error {
     /// What a run would do to some objects could not be found out.
     #[error("{}", .0.iter().map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}")).collect::<Vec<_>>().join("\n"))]
     Unforeseen(Vec<(ObjectKey, String)>),
+    /// A saved plan is not what the cluster is any more.
+    #[error("{}", overtaken(.0))]
+    Overtaken(Vec<Moved>),
+    /// Secrets among the manifests are not those that a saved plan was made with.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Altered(Vec<Alteration>),
+    /// A plan is not saved, because it could not be carried out.
+    #[error("the plan is not saved, because it could not be carried out: {0}")]
+    NotSaved(String),
     /// The parent could not be written.
     #[error(transparent)]
     ParentWrite(#[from] ParentWriteError),
@@ -148,7 +158,11 @@ impl Error {
                 Exit::Usage
             }
             Self::Connection(error) if error.is_usage() => Exit::Usage,
-            Self::Refused(_) | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
+            Self::Refused(_)
+            | Self::Overtaken(_)
+            | Self::Altered(_)
+            | Self::NotSaved(_)
+            | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
             Self::ParentWrite(_) => Exit::Failed,
             Self::Connection(_)
@@ -171,6 +185,10 @@ impl Error {
             Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
                 refusals.iter().map(Refusal::hint).collect()
             }
+            Self::Overtaken(_) | Self::Altered(_) => vec![
+                "nothing was written; make the plan anew with `kubectl applyset diff SET -f … --out FILE`".to_owned(),
+            ],
+            Self::NotSaved(_) => vec!["see above what stands against it, and which flag lifts that".to_owned()],
             Self::Connection(error) => vec![error.hint()],
             Self::Discovery(error) => vec![request_hint(error.request())],
             Self::KindUnknowable(_) => vec![
@@ -228,6 +246,11 @@ fn request_hint(error: &ApiError) -> String {
 
 fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
+}
+
+fn overtaken(moved: &[Moved]) -> String {
+    let lines: Vec<String> = moved.iter().map(|moved| format!("\n{moved}")).collect();
+    format!("the cluster is not what the plan was made for:{}", lines.concat())
 }
 
 fn missing_rights(missing: &[Right]) -> String {

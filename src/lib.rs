@@ -31,6 +31,7 @@ pub mod readiness;
 pub mod recorded;
 pub mod report;
 pub mod rights;
+pub mod saved_plan;
 pub mod verify;
 pub mod wait;
 pub mod wording;

@@ -33,6 +33,7 @@ use crate::ownership::APPLIERS;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 use crate::rights::Subject;
+use crate::saved_plan::SavedPlan;
 pub use diff::{DiffOptions, ExternalDiff};
 
 /// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
@@ -108,6 +109,34 @@ impl ApplyOptions {
             },
             waiting: WaitOptions::new(&apply.waiting)?,
             ..options
+        })
+    }
+
+    /// What a saved plan says, and the flags that go along with one.
+    pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+        Ok(Self {
+            set: SetReference {
+                resource: Some(plan.set.resource.clone()),
+                name: plan.set.name.clone(),
+            },
+            sources: Vec::new(),
+            recursion: Recursion::Flat,
+            tooling: plan.set.tooling.clone(),
+            policy: plan.policy.clone(),
+            take_over: match plan.take_over {
+                Confirmation::Given => TakeOver::Confirmed,
+                Confirmation::Missing => TakeOver::No,
+            },
+            is_interactive: false,
+            writing: Writing {
+                conflicts: plan.conflicts,
+                ..Writing::without_manifests(
+                    plan.field_manager.clone(),
+                    dry_run(apply.dry_run),
+                    usize::from(shared.concurrency),
+                )
+            },
+            waiting: WaitOptions::new(&apply.waiting)?,
         })
     }
 

@@ -449,7 +449,7 @@ async fn look(
                 namespace: Some(namespace.to_owned()),
                 name: name.clone(),
             };
-            let read = observe::object(&cluster.server, &key, resource).await;
+            let read = observe::object(&cluster.server, resource, &key).await;
             let read = read.map_err(|error| Error::Read {
                 what: key.to_string(),
                 error,

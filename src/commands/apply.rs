@@ -1,8 +1,11 @@
 //! `apply`: manifests → discovery → observe → plan → execute → report.
 
+use std::path::Path;
+
 use super::opening;
 use super::preparation::{self, Prepared};
 use super::run::{Questions, Run};
+use super::saved;
 use super::waiting;
 use crate::cli::{Apply, Shared};
 use crate::error::{Error, Exit};
@@ -12,10 +15,14 @@ use crate::manifest::Source;
 use crate::observe;
 use crate::options::{self, ApplyOptions};
 use crate::rights;
+use crate::saved_plan::{Approval, SavedPlan};
 use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
+    if let Some(file) = &arguments.plan {
+        return run_plan(file, arguments, shared).await;
+    }
     let options = ApplyOptions::new(arguments, shared)?;
     let asks = if options.is_interactive && !options.sources.contains(&Source::StandardInput) {
         Questions::Asked
@@ -41,7 +48,52 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
-    let execution = prepared.execution(&interrupt);
+    carry_out(run, &prepared, None, options).await
+}
+
+/// Runs `apply --plan`.
+async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
+    let plan = saved::read(file)?;
+    let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
+    let mut run = Run::begin(
+        Operation::Apply,
+        opening::unopened(&options.set),
+        options::style(shared),
+        options.writing.dry_run,
+        Questions::Impossible,
+    );
+    run.limit(options.waiting.limit);
+    let outcome = apply_plan(&mut run, shared, &options, &plan).await;
+    run.finish(outcome)
+}
+
+async fn apply_plan(
+    run: &mut Run,
+    shared: &Shared,
+    options: &ApplyOptions,
+    plan: &SavedPlan,
+) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let approve = async {
+        let (prepared, approval) = saved::approve(run, shared, options, plan).await?;
+        check_rights(&prepared).await?;
+        Ok::<_, Error>((prepared, approval))
+    };
+    let (prepared, approval) = tokio::select! {
+        approved = approve => approved?,
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    carry_out(run, &prepared, Some(&approval), options).await
+}
+
+async fn carry_out(
+    run: &mut Run,
+    prepared: &Prepared,
+    approval: Option<&Approval>,
+    options: &ApplyOptions,
+) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let execution = prepared.execution(approval, &interrupt);
     let reporter = &mut run.reporter;
     let is_real = options.writing.dry_run == DryRun::None;
     let patience = options.waiting.patience.filter(|_| is_real);

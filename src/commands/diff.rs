@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::opening;
-use super::preparation::{self, Prepared};
+use super::preparation::{self, Input, Prepared};
 use super::run::{Questions, Run};
+use super::saved;
 use crate::apiserver::ApiServer;
 use crate::applyset::parent::Reading;
 use crate::cli::{Diff, Shared};
@@ -88,7 +89,9 @@ async fn compare(
     options: &DiffOptions,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
-    let prepared = preparation::to_show(run, shared, &options.apply).await?;
+    let salt = options.out.as_ref().map(|_| saved::salt()).transpose()?;
+    let input = salt.clone().map_or(Input::Sources, Input::Kept);
+    let prepared = preparation::to_show(run, shared, &options.apply, input).await?;
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
     check_rights(&prepared).await?;
@@ -106,14 +109,24 @@ async fn compare(
     for object in &foreseen {
         run.warn(&object.warnings);
     }
+    let salted = options.out.as_ref().zip(salt);
+    let to_save = salted.map(|(file, salt)| (file, saved::plan(&prepared, &options.apply, &foreseen, salt)));
     found.objects = comparisons(&prepared, foreseen);
     warn_of_failures(run, found, &prepared);
-    match ending {
-        Ending::Interrupted => Ok(Exit::Interrupted),
-        _ if !unanswered.is_empty() => Err(Error::Unforeseen(unanswered)),
-        _ if found.are_none() => Ok(Exit::Done),
-        _ => Ok(Exit::Failed),
+    if ending == Ending::Interrupted {
+        return Ok(Exit::Interrupted);
     }
+    if !unanswered.is_empty() {
+        return Err(Error::Unforeseen(unanswered));
+    }
+    if let Some((file, plan)) = to_save {
+        saved::write(file, &plan, found)?;
+    }
+    Ok(if found.are_none() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
@@ -140,7 +153,7 @@ async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen
         reporter.compared(object.outcome.action);
         foreseen.push(object);
     };
-    let execution = prepared.execution(&interrupt);
+    let execution = prepared.execution(None, &interrupt);
     execution
         .foresee(|object| is_stopped(&object.key), &mut sink)
         .await
@@ -218,7 +231,7 @@ async fn compare_parent(prepared: &Prepared, run: &Run, found: &mut Differences)
         ..
     } = prepared;
     let interrupt = run.interrupt.clone();
-    let foreseen = prepared.execution(&interrupt).foresee_parent().await;
+    let foreseen = prepared.execution(None, &interrupt).foresee_parent().await;
     let foreseen = foreseen.map_err(|error| Error::Read {
         what: format!("what would become of the set's parent {}", opened.set.parent),
         error,

@@ -16,6 +16,7 @@ mod opening;
 mod preparation;
 mod rbac;
 mod run;
+mod saved;
 mod situation;
 mod verify;
 mod view;

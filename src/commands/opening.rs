@@ -100,7 +100,11 @@ pub(super) async fn discover_with(
         Ok(manifests) => manifests?,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     };
-    let mut cluster = cluster?;
+    Ok((with_definitions(cluster?, &manifests), manifests))
+}
+
+/// The cluster with the kinds that the definitions among the manifests will make it serve.
+pub(super) fn with_definitions(mut cluster: Cluster, manifests: &[Manifest]) -> Cluster {
     let definitions: Vec<Value> = manifests
         .iter()
         .filter(|manifest| manifest.gvk.kind == "CustomResourceDefinition")
@@ -109,7 +113,7 @@ pub(super) async fn discover_with(
     if !definitions.is_empty() {
         cluster.discovery = cluster.discovery.with_custom_resources(definitions.iter());
     }
-    Ok((cluster, manifests))
+    cluster
 }
 
 /// Finds out which object a set reference means, and whether it may be a parent.

@@ -10,9 +10,11 @@ use crate::cli::Shared;
 use crate::desired::{self, Desired, Target};
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt, Writing};
+use crate::manifest::{Manifest, Source};
 use crate::options::{ApplyOptions, TakeOver};
 use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
+use crate::saved_plan::{self, Approval, Salt, SavedManifest};
 
 /// Everything that was read and decided, before anything is written.
 pub(super) struct Prepared {
@@ -23,6 +25,23 @@ pub(super) struct Prepared {
     pub(super) policy: Policy,
     pub(super) writing: Writing,
     pub(super) plan: Plan,
+    /// The manifests, where they were to be kept.
+    pub(super) manifests: Vec<SavedManifest>,
+}
+
+/// Where the objects come from.
+pub(super) enum Input {
+    /// From the sources that the options name.
+    Sources,
+    /// The same, and they are kept for a plan with these digests.
+    Kept(Salt),
+    /// From a saved plan.
+    Saved {
+        /// The objects.
+        manifests: Vec<Manifest>,
+        /// The namespace of what names none.
+        namespace: String,
+    },
 }
 
 /// The set and the objects that are wanted, before anything is known of their state.
@@ -30,6 +49,7 @@ struct Wanted {
     cluster: Cluster,
     opened: OpenedSet,
     desired: Desired,
+    manifests: Vec<SavedManifest>,
 }
 
 /// Makes a plan that may be carried out. What a person at a terminal can confirm is
@@ -39,7 +59,7 @@ pub(super) async fn to_write(
     shared: &Shared,
     options: &ApplyOptions,
 ) -> Result<Prepared, Error> {
-    let mut wanted = want(run, shared, options).await?;
+    let mut wanted = want(run, shared, options, Input::Sources).await?;
     let mut policy = options.policy.clone();
     let mut take_over = options.take_over.confirmation();
     let (situation, policy, plan) = loop {
@@ -77,8 +97,9 @@ pub(super) async fn to_show(
     run: &mut Run,
     shared: &Shared,
     options: &ApplyOptions,
+    input: Input,
 ) -> Result<Prepared, Error> {
-    let mut wanted = want(run, shared, options).await?;
+    let mut wanted = want(run, shared, options, input).await?;
     let (situation, policy, mut plan) =
         observe_and_plan(&mut wanted, options, &options.policy, Confirmation::Given).await?;
     let asked = ParentPolicy {
@@ -90,11 +111,30 @@ pub(super) async fn to_show(
     Ok(Prepared::new(run, wanted, options, situation, policy, plan))
 }
 
-async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Wanted, Error> {
-    let connection = opening::connect(shared).await?;
+async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions, input: Input) -> Result<Wanted, Error> {
+    let mut connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let (cluster, manifests) =
-        opening::discover_with(connection, options.sources.clone(), options.recursion).await?;
+    let mut kept = Vec::new();
+    let (cluster, manifests) = match input {
+        Input::Sources => {
+            opening::discover_with(connection, options.sources.clone(), options.recursion).await?
+        }
+        Input::Kept(salt) => {
+            let (cluster, manifests) =
+                opening::discover_with(connection, options.sources.clone(), options.recursion).await?;
+            refuse_to_keep(&manifests)?;
+            kept = manifests
+                .iter()
+                .map(|manifest| SavedManifest::new(manifest, &salt))
+                .collect();
+            (cluster, manifests)
+        }
+        Input::Saved { manifests, namespace } => {
+            connection.namespace = namespace;
+            let cluster = opening::discover(connection).await?;
+            (opening::with_definitions(cluster, &manifests), manifests)
+        }
+    };
     let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;
     run.set = SetDocument::from(&opened.set);
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
@@ -103,7 +143,26 @@ async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<
         cluster,
         opened,
         desired,
+        manifests: kept,
     })
+}
+
+/// Values of Secrets are not kept, but read from their files again; standard input cannot be.
+fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
+    let is_lost = |manifest: &&Manifest| {
+        *manifest.position.source == Source::StandardInput && saved_plan::holds_values(manifest)
+    };
+    match manifests.iter().find(is_lost) {
+        None => Ok(()),
+        Some(manifest) => Err(Error::Usage {
+            message: format!(
+                "{}: secret/{} is given on standard input, and a saved plan does not hold the values of Secrets",
+                manifest.position, manifest.name
+            ),
+            hint: "write the manifests into files, and give these to -f: apply --plan reads the Secrets there again"
+                .to_owned(),
+        }),
+    }
 }
 
 /// Answers with the policy that the plan was made under, too.
@@ -117,6 +176,7 @@ async fn observe_and_plan(
         cluster,
         opened,
         desired,
+        ..
     } = wanted;
     let rules = Rules {
         policy,
@@ -155,6 +215,7 @@ impl Prepared {
             cluster,
             opened,
             desired,
+            manifests,
         } = wanted;
         Self {
             cluster,
@@ -164,11 +225,16 @@ impl Prepared {
             policy,
             writing,
             plan,
+            manifests,
         }
     }
 
     /// The plan with all that carrying it out needs.
-    pub(super) fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
+    pub(super) fn execution<'a>(
+        &'a self,
+        approval: Option<&'a Approval>,
+        interrupt: &'a Interrupt,
+    ) -> Execution<'a> {
         Execution {
             server: &self.cluster.server,
             set: &self.opened.set,
@@ -180,6 +246,7 @@ impl Prepared {
             plan: &self.plan,
             policy: &self.policy,
             writing: &self.writing,
+            approval,
             interrupt,
         }
     }

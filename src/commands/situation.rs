@@ -41,6 +41,8 @@ pub(super) struct Situation {
     pub(super) places: Places,
     pub(super) observed: Observed,
     pub(super) warnings: Vec<String>,
+    /// The UIDs of the namespaces that may be read.
+    pub(super) namespaces: BTreeMap<String, String>,
     /// Who managed the set until now, where this run takes it over.
     pub(super) former_tooling: Option<Tooling>,
 }
@@ -87,9 +89,9 @@ pub(super) async fn read(
         other_parents,
         comparisons,
         terminating_namespaces: namespaces
-            .into_iter()
+            .iter()
             .filter(|(_, state)| state.presence == Presence::Terminating)
-            .map(|(name, _)| name)
+            .map(|(name, _)| name.clone())
             .collect(),
         contents: BTreeMap::new(),
         parent_annotations: parent
@@ -106,6 +108,10 @@ pub(super) async fn read(
         places: survey.places,
         observed,
         warnings,
+        namespaces: namespaces
+            .into_iter()
+            .filter_map(|(name, state)| Some((name, state.uid?)))
+            .collect(),
     })
 }
 

@@ -13,6 +13,7 @@ mod unified;
 use serde_json::Value;
 
 pub use changes::Change;
+pub(crate) use mask::{FIELDS as SECRET_FIELDS, LAST_APPLIED};
 pub use record::parent;
 
 use crate::discovery::Resource;

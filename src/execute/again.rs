@@ -9,13 +9,21 @@ use crate::observe::{Live, METADATA};
 
 /// Reads the object again; `None` where it is gone.
 pub(super) async fn read_again(server: &ApiServer, live: &Live) -> Result<Option<Live>, ApiError> {
+    let object = read_as(server, live, METADATA).await?;
+    Ok(object.and_then(|object| Live::of(&object, &live.resource)))
+}
+
+/// The same, with as much of the object as `accept` asks for.
+pub(super) async fn read_as(
+    server: &ApiServer,
+    live: &Live,
+    accept: &str,
+) -> Result<Option<Value>, ApiError> {
     let path = live
         .resource
         .path(live.key.namespace.as_deref(), Some(&live.key.name));
-    match server.get(&path, METADATA).await {
-        Ok(reply) => Ok(serde_json::from_slice::<Value>(&reply.body)
-            .ok()
-            .and_then(|object| Live::of(&object, &live.resource))),
+    match server.get(&path, accept).await {
+        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
         Err(error) if is_gone(&error) => Ok(None),
         Err(error) => Err(error),
     }

@@ -165,6 +165,7 @@ impl SetDeletion<'_> {
             policy: self.policy,
             dry_run: self.writing.dry_run,
             done: Action::Deleted,
+            approval: None,
         }
     }
 

@@ -16,7 +16,7 @@ use super::{Conflicts, Execution, Writing};
 use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::desired::DesiredObject;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::observe::{Live, WHOLE_OBJECTS};
+use crate::observe::{self, Live, WHOLE_OBJECTS};
 use crate::ownership::{self, Former};
 use crate::plan::{Apply, MemberStanding, SkipReason, is_promised};
 
@@ -93,7 +93,7 @@ impl Execution<'_> {
         if self.is_out_of_reach(manifest) {
             return Ok(Some(ForeseenParent::default()));
         }
-        let live = self.read_whole(manifest).await?;
+        let live = observe::object(self.server, &manifest.resource, &manifest.key).await?;
         Ok(Some(match self.parent_writing().rehearse_manifest().await {
             Ok(reply) => ForeseenParent {
                 live,
@@ -150,7 +150,7 @@ impl Execution<'_> {
         // Most objects that are no members are not there.
         let mut live = match standing {
             MemberStanding::NotAMember => None,
-            _ => match self.read_whole(object).await {
+            _ => match observe::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
             },
@@ -170,7 +170,7 @@ impl Execution<'_> {
         if reply.status == StatusCode::CREATED {
             live = None;
         } else if live.is_none() {
-            live = match self.read_whole(object).await {
+            live = match observe::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
             };
@@ -210,7 +210,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         standing: &MemberStanding,
     ) -> Result<Reply, ApiError> {
-        match self.server.send(self.member_call(object, standing)).await {
+        match self.server.send(self.member_call(object, standing, None)).await {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 let forced = Writing {
                     conflicts: Conflicts::Forced,
@@ -220,7 +220,9 @@ impl Execution<'_> {
                     writing: &forced,
                     ..*self
                 };
-                self.server.send(execution.member_call(object, standing)).await
+                self.server
+                    .send(execution.member_call(object, standing, None))
+                    .await
             }
             answer => answer,
         }
@@ -267,32 +269,18 @@ impl Execution<'_> {
     }
 
     async fn foresee_prune(&self, live: &Live) -> Foreseen {
-        let path = live
-            .resource
-            .path(live.key.namespace.as_deref(), Some(&live.key.name));
         let foreseen = told(subject(live), Action::Pruned);
-        match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => Foreseen {
-                live: content(&reply),
-                ..foreseen
-            },
-            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+        match observe::object(self.server, &live.resource, &live.key).await {
+            Ok(None) => {
                 let mut foreseen = foreseen;
                 "it was gone already".clone_into(&mut foreseen.outcome.reason);
                 foreseen
             }
+            Ok(found) => Foreseen {
+                live: found,
+                ..foreseen
+            },
             Err(error) => unforeseen(subject(live), &error),
-        }
-    }
-
-    async fn read_whole(&self, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
-        match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => Ok(content(&reply)),
-            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }

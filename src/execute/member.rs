@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::conflict::explained;
 use super::establish::await_kind;
@@ -13,9 +13,11 @@ use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::observe::{METADATA, WHOLE_OBJECTS};
+use crate::object::Object;
+use crate::observe::{self, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
 use crate::plan::{Apply, MemberStanding};
+use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -83,7 +85,23 @@ impl Execution<'_> {
             return failed(subject, reason);
         }
         match self.apply_and_migrate(object, standing).await {
-            Ok(reply) => judge_reply(&reply, subject, standing),
+            Ok(reply) => {
+                let is_surprise = self
+                    .approval
+                    .is_some_and(|approval| approval.seen(&object.key).is_none())
+                    && reply.status != StatusCode::CREATED;
+                let mut told = judge_reply(&reply, subject, standing);
+                if is_surprise {
+                    told.warnings.push(format!(
+                        "{} was to be created, and was there already: somebody has made it in the meantime",
+                        object.key
+                    ));
+                }
+                told
+            }
+            Err(error) if self.approval.is_some() && is_passing_conflict(&error) => {
+                failed(subject, OVERTAKEN.to_owned())
+            }
             Err(error) => failed(subject, explained(self.server, object, &error).await),
         }
     }
@@ -104,34 +122,48 @@ impl Execution<'_> {
         if is_known_to_need_it {
             self.migrate(object).await?;
         }
-        let reply = match self.send_settled(object, standing).await {
+        let lock = self.approval.and_then(|approval| approval.seen(&object.key));
+        let reply = match self.send_settled(object, standing, lock).await {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 self.migrate(object).await?;
-                return self.send_settled(object, standing).await;
+                return self.send_settled(object, standing, lock).await;
             }
             reply => reply?,
         };
         // What this apply has just created, nobody else owns.
         if reply.status != StatusCode::CREATED && owns_client_side(&reply) {
             self.migrate(object).await?;
-            self.send_settled(object, standing).await?;
+            self.send_settled(object, standing, None).await?;
         }
         Ok(reply)
     }
 
     /// Two runs that create the same object at once are answered with a conflict that
-    /// concerns no field; the object is there then.
+    /// concerns no field; the object is there then. An object that was approved of is sent
+    /// again only as long as it is what it was.
     async fn send_settled(
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
+        lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
+        let mut lock = lock.cloned();
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.server.send(self.member_call(object, standing)).await {
-                Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => {}
+            let call = self.member_call(object, standing, lock.as_ref());
+            let error = match self.server.send(call).await {
+                Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
                 reply => return reply,
+            };
+            if let Some(approval) = self.approval
+                && lock.is_some()
+            {
+                let now = observe::object(self.server, &object.resource, &object.key).await?;
+                lock = approval.renewed(&object.key, now.as_ref());
+                if lock.is_none() {
+                    return Err(error);
+                }
             }
         }
     }
@@ -152,7 +184,13 @@ impl Execution<'_> {
         })
     }
 
-    pub(super) fn member_call(&self, object: &DesiredObject, standing: &MemberStanding) -> Call {
+    /// The apply of a member; with a lock, it fails where the object is another one.
+    pub(super) fn member_call(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        lock: Option<&Seen>,
+    ) -> Call {
         let mut parameters = vec![
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", self.writing.validation.parameter()),
@@ -177,10 +215,24 @@ impl Execution<'_> {
             path: format!("{path}?{}", query(&parameters)),
             accept: accept.to_owned(),
             content_type: Some(APPLY_PATCH),
-            body: object.object.body(),
+            body: match lock {
+                None => object.object.body(),
+                Some(seen) => locked(object, seen).body(),
+            },
         }
     }
 }
+
+/// The object as it is sent to be written only over the one that was seen.
+fn locked(object: &DesiredObject, seen: &Seen) -> Object {
+    let mut metadata = object.object.metadata();
+    metadata.insert("uid".to_owned(), json!(seen.uid));
+    metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
+    object.object.with_metadata(&metadata)
+}
+
+/// Told of an object that is not what a saved plan was made for.
+pub(super) const OVERTAKEN: &str = "it was changed since the plan was approved of; it is left as it is";
 
 /// Whether client-side apply still owns fields of the written object.
 fn owns_client_side(reply: &Reply) -> bool {

@@ -26,6 +26,8 @@ mod wave;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub use deletion::{SetDeletion, parent_managers};
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
@@ -44,6 +46,7 @@ use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::observe::{ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
+use crate::saved_plan::Approval;
 use crate::wording::counted;
 
 /// How writes are made.
@@ -79,7 +82,8 @@ impl Writing {
 }
 
 /// What becomes of fields that another manager owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Conflicts {
     /// The object fails, and the conflict is told.
     Reported,
@@ -144,6 +148,8 @@ pub struct Execution<'a> {
     pub policy: &'a Policy,
     /// How.
     pub writing: &'a Writing,
+    /// As which objects may be written, where a plan was saved and approved of.
+    pub approval: Option<&'a Approval>,
     /// The user's wish to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -408,6 +414,7 @@ impl Execution<'_> {
             policy: self.policy,
             dry_run: self.writing.dry_run,
             done: Action::Pruned,
+            approval: self.approval,
         };
         let Progress { applied, pace, .. } = progress;
         for wave in &self.plan.prunes {

@@ -6,11 +6,13 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::DryRun;
-use super::again::{is_gone, read_again};
-use crate::apiserver::{ApiServer, Call};
+use super::again::{is_gone, read_as};
+use super::member::OVERTAKEN;
+use crate::apiserver::{ApiError, ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::observe::{Live, METADATA};
+use crate::observe::{Live, METADATA, WHOLE_OBJECTS};
 use crate::plan::{Judgement, Policy, Set, judge_candidate};
+use crate::saved_plan::Approval;
 
 /// How often an object that keeps changing is judged again.
 const JUDGEMENTS: usize = 5;
@@ -25,6 +27,8 @@ pub(super) struct Deleting<'a> {
     pub(super) dry_run: DryRun,
     /// What is told of an object that was deleted.
     pub(super) done: Action,
+    /// As which objects may be deleted, where a plan was approved of.
+    pub(super) approval: Option<&'a Approval>,
 }
 
 impl Deleting<'_> {
@@ -46,9 +50,11 @@ impl Deleting<'_> {
                 Err(error) if is_gone(&error) => {
                     return outcome(self.done, "it was gone already".to_owned(), None);
                 }
-                Err(error) if error.is(StatusCode::CONFLICT) => match read_again(self.server, &current).await
-                {
-                    Ok(Some(fresh)) => current = fresh,
+                Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
+                    Ok(Some(Again::Same(fresh))) => current = *fresh,
+                    Ok(Some(Again::Other)) => {
+                        return outcome(Action::Failed, String::new(), Some(OVERTAKEN.to_owned()));
+                    }
                     Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
                     Err(error) => {
                         return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
@@ -73,6 +79,22 @@ impl Deleting<'_> {
             String::new(),
             Some("it kept changing while it was to be deleted".to_owned()),
         )
+    }
+
+    async fn read_again(&self, live: &Live) -> Result<Option<Again>, ApiError> {
+        let accept = if self.approval.is_some() {
+            WHOLE_OBJECTS
+        } else {
+            METADATA
+        };
+        let Some(object) = read_as(self.server, live, accept).await? else {
+            return Ok(None);
+        };
+        let is_other = |approval: &Approval| approval.renewed(&live.key, Some(&object)).is_none();
+        if self.approval.is_some_and(is_other) {
+            return Ok(Some(Again::Other));
+        }
+        Ok(Live::of(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
     }
 }
 
@@ -100,4 +122,12 @@ pub(super) fn deletion(live: &Live, dry_run: DryRun) -> Call {
         content_type: Some("application/json"),
         body: Bytes::from(options.to_string()),
     }
+}
+
+/// An object that changed since it was read.
+enum Again {
+    /// It may be judged again.
+    Same(Box<Live>),
+    /// It is not what was approved of.
+    Other,
 }

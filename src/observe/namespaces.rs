@@ -20,6 +20,8 @@ const NAMESPACES_WORTH_A_LIST: usize = 4;
 /// What is known of a namespace that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceState {
+    /// Its UID; `None` where the user may not read it.
+    pub uid: Option<String>,
     /// The set that it is a member of.
     pub part_of: Option<String>,
     /// Whether it is being deleted, with everything in it.
@@ -69,6 +71,7 @@ fn everything() -> Selector {
 }
 
 const UNKNOWN: NamespaceState = NamespaceState {
+    uid: None,
     part_of: None,
     presence: Presence::Present,
 };

@@ -35,8 +35,8 @@ pub async fn objects<T>(
 /// Reads an object as a whole; `None` where it does not exist.
 pub async fn object(
     server: &ApiServer,
-    key: &ObjectKey,
     resource: &Resource,
+    key: &ObjectKey,
 ) -> Result<Option<Value>, ApiError> {
     read(server, key, resource, WHOLE_OBJECTS).await
 }

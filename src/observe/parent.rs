@@ -199,6 +199,7 @@ impl Fields {
 
     pub(super) fn namespace_state(&self) -> NamespaceState {
         NamespaceState {
+            uid: Some(self.uid.clone()),
             part_of: self.labels.get(PART_OF_LABEL).cloned(),
             presence: self.presence(),
         }

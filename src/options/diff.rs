@@ -1,6 +1,7 @@
 //! What the flags and the environment of `diff` mean.
 
 use std::io;
+use std::path::PathBuf;
 
 use super::{ApplyOptions, TakeOver, colors};
 use crate::cli::{Diff, Shared};
@@ -15,6 +16,8 @@ pub struct DiffOptions {
     pub apply: ApplyOptions,
     /// Whether lines of differences are coloured.
     pub colors: Colors,
+    /// Where the plan is saved.
+    pub out: Option<PathBuf>,
     /// The program that shows differences instead of this one.
     pub external: Option<ExternalDiff>,
 }
@@ -46,6 +49,7 @@ impl DiffOptions {
                 ..apply
             },
             colors: colors(shared, &io::stdout()),
+            out: diff.out.clone(),
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()
                 .and_then(|value| ExternalDiff::parse(&value)),

@@ -18,6 +18,7 @@ mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use fate::{ParentFate, ParentStays, parent_fate};
@@ -41,7 +42,8 @@ use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Contents, Live, Presence};
 
 /// What the user allows and wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
     /// Whether what left the manifests is deleted.
     pub pruning: Pruning,
@@ -60,7 +62,8 @@ pub struct Policy {
 }
 
 /// Whether what left the manifests is deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Pruning {
     /// It is deleted.
     Enabled,
@@ -71,7 +74,8 @@ pub enum Pruning {
 }
 
 /// What no manifests at all mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum EmptyManifests {
     /// Probably a mistake, such as a wrong path or an empty pipe.
     Refused,
@@ -80,7 +84,8 @@ pub enum EmptyManifests {
 }
 
 /// What becomes of members that are as the manifests have them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum UnchangedMembers {
     /// Nothing is sent for them.
     LeftAlone,
@@ -89,7 +94,8 @@ pub enum UnchangedMembers {
 }
 
 /// Whether objects of other sets are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Stealing {
     /// They stop the run.
     Refused,
@@ -99,7 +105,8 @@ pub enum Stealing {
 
 /// Whether what cannot be had back may be pruned: storage, and containers with what
 /// others put into them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DataLoss {
     /// It stops the run.
     Refused,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Refusal, Set};
 use crate::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Pairs, Reading, RecordedKinds};
 use crate::applyset::{
@@ -19,7 +21,8 @@ pub struct ParentPolicy {
 }
 
 /// Whether the user asked for something dangerous by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Confirmation {
     /// No.
     Missing,

@@ -40,6 +40,7 @@ pages! {
     many_namespaces: "docs/many-namespaces.md",
     migrating: "docs/migrating.md",
     permissions: "docs/permissions.md",
+    saved_plan: "docs/saved-plan.md",
     troubleshooting: "docs/troubleshooting.md",
     verify: "docs/verify.md",
     waiting: "docs/waiting.md",

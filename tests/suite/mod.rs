@@ -32,6 +32,7 @@ mod pruning;
 mod record;
 mod refusals;
 mod rights;
+mod saved_plan;
 mod set_deletion;
 mod simultaneous;
 mod sources;

@@ -1,0 +1,204 @@
+//! Plans that `diff --out` saves and `apply --plan` carries out.
+//!
+//! What a plan holds, and what has moved since, is told by `saved_plan`; this reads and puts
+//! together what that needs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::stream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use super::preparation::{self, Input, Prepared};
+use super::run::Run;
+use crate::cli::Shared;
+use crate::discovery::{KindLookup, Resource};
+use crate::error::{Error, Exit};
+use crate::event::Action;
+use crate::execute::Foreseen;
+use crate::identity::ObjectKey;
+use crate::observe;
+use crate::options::ApplyOptions;
+use crate::report::Differences;
+use crate::saved_plan::{
+    self, Approval, Fresh, Intent, Moved, Salt, SavedObject, SavedParent, SavedPlan, SavedSet, Seen,
+};
+
+/// The salt of a new plan.
+pub(super) fn salt() -> Result<Salt, Error> {
+    Salt::random().map_err(|error| Error::Usage {
+        message: format!("the operating system gives no random bytes: {error}"),
+        hint: "leave --out away".to_owned(),
+    })
+}
+
+/// The plan that was shown, as it is saved.
+pub(super) fn plan(
+    prepared: &Prepared,
+    options: &ApplyOptions,
+    foreseen: &[Foreseen],
+    salt: Salt,
+) -> SavedPlan {
+    let Prepared {
+        cluster,
+        opened,
+        situation,
+        ..
+    } = prepared;
+    let mut seen: BTreeMap<ObjectKey, Seen> = foreseen
+        .iter()
+        .filter_map(|foreseen| {
+            let live = foreseen.live.as_ref()?;
+            Some((foreseen.outcome.subject.key(), Seen::of(live, &salt)?))
+        })
+        .collect();
+    let intents = saved_plan::intents(&prepared.plan, &prepared.desired).into_iter();
+    let objects = intents.map(|(key, (intent, uid))| SavedObject {
+        seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
+        key,
+        intent,
+    });
+    // What was gone already when it was looked at, nobody has to prune.
+    let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
+    SavedPlan {
+        set: SavedSet {
+            id: opened.set.id.clone(),
+            resource: resource_argument(&opened.resource),
+            name: opened.set.parent.name.clone(),
+            namespace: cluster.namespace.clone(),
+            tooling: opened.set.tooling.clone(),
+        },
+        policy: options.policy.clone(),
+        take_over: options.take_over.confirmation(),
+        field_manager: options.writing.field_manager.clone(),
+        conflicts: options.writing.conflicts,
+        manifests: prepared.manifests.clone(),
+        namespaces: situation.namespaces.clone(),
+        parent: situation.parent.as_ref().map(SavedParent::new),
+        record: prepared.plan.record_after.clone(),
+        objects: objects.filter(|object| !is_gone(object)).collect(),
+        salt,
+    }
+}
+
+/// `secrets`, or `widgets.example.com`.
+fn resource_argument(resource: &Resource) -> String {
+    match resource.group.as_str() {
+        "" => resource.plural.clone(),
+        group => format!("{}.{group}", resource.plural),
+    }
+}
+
+/// Writes a plan that can be carried out as it was shown.
+pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
+    let failing = found
+        .objects
+        .iter()
+        .filter(|object| object.outcome.action == Action::Failed)
+        .map(|object| format!("{} would fail", object.outcome.subject.key()));
+    let refusals = found.refusals.iter().map(ToString::to_string);
+    let mut obstacles = refusals.chain(found.failures.iter().cloned()).chain(failing);
+    if let Some(obstacle) = obstacles.next() {
+        return Err(Error::NotSaved(obstacle));
+    }
+    saved_plan::write(file, plan).map_err(|error| Error::Usage {
+        message: format!("the plan cannot be written to {}: {error}", file.display()),
+        hint: "--out names a file in a directory that you may write".to_owned(),
+    })
+}
+
+/// Reads the file of a plan.
+pub(super) fn read(file: &Path) -> Result<SavedPlan, Error> {
+    saved_plan::read(file).map_err(|error| Error::Usage {
+        message: format!("--plan {}: {error}", file.display()),
+        hint: "`kubectl applyset diff SET -f … --out FILE` saves a plan".to_owned(),
+    })
+}
+
+/// Makes the plan again, and finds that it is the saved one.
+///
+/// # Errors
+///
+/// Everything that has moved since.
+pub(super) async fn approve(
+    run: &mut Run,
+    shared: &Shared,
+    options: &ApplyOptions,
+    saved: &SavedPlan,
+) -> Result<(Prepared, Approval), Error> {
+    let manifests = saved_plan::restore(saved)?.map_err(Error::Altered)?;
+    let input = Input::Saved {
+        manifests,
+        namespace: saved.set.namespace.clone(),
+    };
+    let prepared = match preparation::to_show(run, shared, options, input).await {
+        // The manifests were right when the plan was made, so it is the cluster that is not.
+        Err(error) if error.exit() == Exit::Usage && !matches!(error, Error::Connection(_)) => {
+            return Err(Error::Overtaken(vec![Moved::Unplannable(error.to_string())]));
+        }
+        prepared => prepared?,
+    };
+    let seen = look(&prepared, saved).await?;
+    let fresh = Fresh {
+        set: &prepared.opened.set,
+        desired: &prepared.desired,
+        plan: &prepared.plan,
+        parent: prepared.situation.parent.as_ref(),
+        namespaces: &prepared.situation.namespaces,
+        seen: &seen,
+    };
+    let moved = saved_plan::moved(saved, &fresh);
+    if !moved.is_empty() {
+        return Err(Error::Overtaken(moved));
+    }
+    let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
+    let written = saved.objects.iter().filter(is_written);
+    let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
+    let approval = Approval::new(saved.salt.clone(), approved.collect());
+    Ok((prepared, approval))
+}
+
+/// Reads what either plan writes.
+async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
+    let keys = saved_plan::looked_at(saved, &prepared.plan, &prepared.desired);
+    let resources = resources(prepared);
+    let server = &prepared.cluster.server;
+    let looks = keys.into_iter().map(|key| {
+        let resource = resources.get(&key).cloned().or_else(|| served(prepared, &key));
+        async move {
+            let Some(resource) = resource else {
+                return Ok(None);
+            };
+            let object = observe::object(server, &resource, &key).await;
+            let object = object.map_err(|error| Error::Read {
+                what: key.to_string(),
+                error,
+            })?;
+            let seen = object.and_then(|object| Seen::of(&object, &saved.salt));
+            Ok::<_, Error>(seen.map(|seen| (key, seen)))
+        }
+    });
+    let seen: Vec<_> = stream::iter(looks)
+        .buffer_unordered(prepared.writing.concurrency)
+        .try_collect()
+        .await?;
+    Ok(seen.into_iter().flatten().collect())
+}
+
+fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
+    let members = prepared.situation.observed.members.iter();
+    let wanted = prepared.desired.members.iter();
+    members
+        .map(|live| (live.key.clone(), Arc::clone(&live.resource)))
+        .chain(wanted.map(|object| (object.key.clone(), Arc::clone(&object.resource))))
+        .collect()
+}
+
+/// The resource of an object that the present plan does not know.
+fn served(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
+    match prepared.cluster.discovery.preferred(&key.group_kind) {
+        KindLookup::Found(resource) => Some(Arc::new(resource.clone())),
+        KindLookup::Absent | KindLookup::GroupFailed(_) => None,
+    }
+}

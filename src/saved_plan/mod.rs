@@ -1,0 +1,199 @@
+//! A plan that is written into a file, to be looked through and carried out later: exactly
+//! that, or not at all.
+//!
+//! It holds what is sent, under which policy, and what the cluster was when the plan was
+//! made. `seal` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
+//! of Secrets out of it, and `overtaken` finds what has moved since. What is carried out is
+//! planned afresh by `plan`; a saved plan only says whether that is the same.
+
+mod content;
+mod overtaken;
+mod seal;
+mod secrets;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use content::{Approval, Salt, Seen};
+pub use overtaken::{Fresh, Moved, looked_at, moved};
+pub use seal::{Unsealable, read, write};
+pub use secrets::{Alteration, holds_values, restore};
+
+use crate::applyset::parent::{Pairs, is_bookkeeping_key};
+use crate::applyset::{ApplySetId, Record, Tooling};
+use crate::desired::Desired;
+use crate::execute::Conflicts;
+use crate::identity::{GroupVersionKind, ObjectKey};
+use crate::manifest::{Manifest, Position, Source};
+use crate::object::Object;
+use crate::observe::ParentObject;
+use crate::plan::{Confirmation, Plan, Policy};
+
+/// Everything that a later run needs to do what this plan says, and no more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedPlan {
+    /// The set.
+    pub set: SavedSet,
+    /// What the run may do.
+    pub policy: Policy,
+    /// Whether the parent may be another tool's, or no parent so far.
+    pub take_over: Confirmation,
+    /// Field manager of members.
+    pub field_manager: String,
+    /// What becomes of fields that another manager owns.
+    pub conflicts: Conflicts,
+    /// What all digests are made with.
+    pub salt: Salt,
+    /// The manifests, in their order.
+    pub manifests: Vec<SavedManifest>,
+    /// The UIDs of the namespaces of the set, as far as they exist and may be read.
+    pub namespaces: BTreeMap<String, String>,
+    /// The parent; `None` where there is none.
+    pub parent: Option<SavedParent>,
+    /// What the parent records in the end.
+    pub record: Record,
+    /// What is done to each object.
+    pub objects: Vec<SavedObject>,
+}
+
+/// Which set a plan is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedSet {
+    /// The id.
+    pub id: ApplySetId,
+    /// The resource of the parent, as the command line names it.
+    pub resource: String,
+    /// The parent's name.
+    pub name: String,
+    /// The namespace of what names none.
+    pub namespace: String,
+    /// What is written as the set's tooling.
+    pub tooling: Tooling,
+}
+
+/// One manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedManifest {
+    /// The file that it was read from; `None` for standard input.
+    pub file: Option<PathBuf>,
+    /// The line where it begins.
+    pub line: usize,
+    /// The object, with the values of a Secret hidden.
+    pub object: Value,
+    /// The digests of what is hidden, by JSON pointers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hidden: BTreeMap<String, String>,
+}
+
+/// The parent as it was when the plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedParent {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// Its annotations that belong to the convention.
+    pub bookkeeping: Pairs,
+}
+
+/// One object of the manifests or of the set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedObject {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// What is done to it.
+    pub intent: Intent,
+    /// What the cluster has of it; `None` where there is no such object.
+    pub seen: Option<Seen>,
+}
+
+/// What a plan does to an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Intent {
+    /// It is sent.
+    Apply,
+    /// It is as its manifest has it.
+    LeaveAlone,
+    /// It is deleted.
+    Prune,
+    /// It left the manifests and stays, for this reason.
+    Skip(String),
+}
+
+impl SavedManifest {
+    /// A manifest without the values that are secret.
+    pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
+        let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
+        Self {
+            file: match &*manifest.position.source {
+                Source::Path(path) => Some(path.clone()),
+                Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => None,
+            },
+            line: manifest.position.line,
+            object,
+            hidden,
+        }
+    }
+
+    /// The manifest, as far as nothing of it is hidden. `None` where it is no object.
+    fn open(&self) -> Option<Manifest> {
+        let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
+        let source = self.file.clone().map_or(Source::StandardInput, Source::Path);
+        Some(Manifest {
+            gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
+            name: text("/metadata/name")?.to_owned(),
+            namespace: text("/metadata/namespace")
+                .filter(|namespace| !namespace.is_empty())
+                .map(str::to_owned),
+            object: Object::from(&self.object),
+            position: Position {
+                source: Arc::new(source),
+                line: self.line,
+            },
+        })
+    }
+}
+
+impl SavedParent {
+    /// What is kept of a parent.
+    pub fn new(parent: &ParentObject) -> Self {
+        let bookkeeping = parent
+            .annotations
+            .iter()
+            .filter(|(key, _)| is_bookkeeping_key(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        Self {
+            uid: parent.uid.clone(),
+            bookkeeping,
+        }
+    }
+}
+
+/// What a plan does to each object, with the UID of those that it does not write.
+pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
+    let applies = plan.prerequisites.iter().chain(plan.waves.iter().flatten());
+    let applies = applies.map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
+    let unchanged = plan
+        .unchanged
+        .iter()
+        .map(|live| (live.key.clone(), (Intent::LeaveAlone, Some(live.uid.clone()))));
+    let prunes = plan.prunes.iter().flatten();
+    let prunes = prunes.map(|live| (live.key.clone(), (Intent::Prune, None)));
+    let skips = plan.skips.iter().map(|skip| {
+        let intent = Intent::Skip(skip.reason.to_string());
+        (skip.live.key.clone(), (intent, Some(skip.live.uid.clone())))
+    });
+    applies.chain(unchanged).chain(prunes).chain(skips).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! What has moved between the making of a plan and its carrying out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Intent, SavedPlan, Seen, intents};
+use crate::desired::Desired;
+use crate::identity::ObjectKey;
+use crate::observe::ParentObject;
+use crate::plan::{Plan, Refusal, Set};
+
+/// What the cluster is now, and what would be planned for it.
+#[derive(Debug)]
+pub struct Fresh<'a> {
+    /// The set.
+    pub set: &'a Set,
+    /// The objects that are wanted.
+    pub desired: &'a Desired,
+    /// The plan for them.
+    pub plan: &'a Plan,
+    /// The parent.
+    pub parent: Option<&'a ParentObject>,
+    /// The UIDs of the namespaces.
+    pub namespaces: &'a BTreeMap<String, String>,
+    /// The objects that `looked_at` names, as far as they are there.
+    pub seen: &'a BTreeMap<ObjectKey, Seen>,
+}
+
+/// One thing that is not as the plan has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moved {
+    /// An object was to be created, and is there.
+    Created(ObjectKey),
+    /// An object is gone.
+    Deleted(ObjectKey),
+    /// An object was deleted and made again.
+    Replaced(ObjectKey),
+    /// An object is another.
+    Changed(ObjectKey),
+    /// An object joined the set that the plan does not know.
+    Joined(ObjectKey),
+    /// An object left the set.
+    Left(ObjectKey),
+    /// Something else would be done with an object now.
+    Judged {
+        /// The object.
+        key: ObjectKey,
+        /// What would be done.
+        intent: Intent,
+    },
+    /// A namespace is not the one that it was.
+    Namespace(String),
+    /// The parent was made meanwhile.
+    ParentCreated(ObjectKey),
+    /// The parent is gone.
+    ParentDeleted(ObjectKey),
+    /// The parent was deleted and made again.
+    ParentReplaced(ObjectKey),
+    /// The parent records something else, or another tool.
+    ParentRecord {
+        /// The parent.
+        parent: ObjectKey,
+        /// The annotations that differ.
+        annotations: Vec<String>,
+    },
+    /// The parent would record something else in the end.
+    Record(ObjectKey),
+    /// The run is refused now.
+    Refused(Refusal),
+    /// No plan can be made any more.
+    Unplannable(String),
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created(key) => write!(f, "{key} was created meanwhile"),
+            Self::Deleted(key) => write!(f, "{key} was deleted meanwhile"),
+            Self::Replaced(key) => write!(f, "{key} was deleted and created again meanwhile"),
+            Self::Changed(key) => write!(f, "{key} was changed meanwhile"),
+            Self::Joined(key) => write!(f, "{key} joined the set meanwhile"),
+            Self::Left(key) => write!(f, "{key} left the set meanwhile"),
+            Self::Judged { key, intent } => {
+                write!(f, "{key} is not what it was: ")?;
+                match intent {
+                    Intent::Apply => f.write_str("it would be sent"),
+                    Intent::LeaveAlone => f.write_str("it would be left alone"),
+                    Intent::Prune => f.write_str("it would be pruned"),
+                    Intent::Skip(reason) => write!(f, "it would be skipped: {reason}"),
+                }
+            }
+            Self::Namespace(name) => write!(f, "namespace/{name} is not the one that the plan was made for"),
+            Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created meanwhile"),
+            Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted meanwhile"),
+            Self::ParentReplaced(parent) => {
+                write!(
+                    f,
+                    "the set's parent {parent} was deleted and created again meanwhile"
+                )
+            }
+            Self::ParentRecord { parent, annotations } => write!(
+                f,
+                "the record of the set's parent {parent} was changed meanwhile: {}",
+                annotations.join(", ")
+            ),
+            Self::Record(parent) => write!(f, "the set's parent {parent} would record other places"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unplannable(message) => f.write_str(message),
+        }
+    }
+}
+
+/// The objects that have to be read before it can be said what has moved: those that either
+/// plan writes, and those that only one of them knows.
+pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
+    let writes = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
+    let now = intents(plan, desired);
+    let then = saved.objects.iter();
+    let then = then.filter(|object| writes(&object.intent) || !now.contains_key(&object.key));
+    let then = then.map(|object| object.key.clone());
+    let now = now.iter().filter(|(_, (intent, _))| writes(intent));
+    now.map(|(key, _)| key.clone()).chain(then).collect()
+}
+
+/// Everything that is not as the plan has it, each object once.
+pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+    let mut found = namespaces(saved, fresh);
+    found.extend(parent(saved, fresh));
+    let known: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
+    let now = intents(fresh.plan, fresh.desired);
+    for object in &saved.objects {
+        let key = || object.key.clone();
+        let intended = now.get(&object.key);
+        let seen = match (&object.intent, intended) {
+            // What is not written was not read whole; that it is judged alike says enough.
+            (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => Some(Seen::left_alone(uid)),
+            _ => fresh.seen.get(&object.key).cloned(),
+        };
+        found.extend(match (&object.seen, seen, intended) {
+            (None, Some(_), _) => Some(Moved::Created(key())),
+            (Some(_), None, _) => Some(Moved::Deleted(key())),
+            (Some(then), Some(now), _) if then.uid != now.uid => Some(Moved::Replaced(key())),
+            (_, _, None) => Some(Moved::Left(key())),
+            (Some(then), Some(now), _) if is_other(then, &now) => Some(Moved::Changed(key())),
+            (_, _, Some((intent, _))) if *intent != object.intent => Some(Moved::Judged {
+                key: key(),
+                intent: intent.clone(),
+            }),
+            _ => None,
+        });
+    }
+    let joined = now.into_keys().filter(|key| !known.contains(key));
+    found.extend(joined.map(Moved::Joined));
+    if found.is_empty() && saved.record != fresh.plan.record_after {
+        found.push(Moved::Record(fresh.set.parent.clone()));
+    }
+    found.extend(fresh.plan.refusals.iter().cloned().map(Moved::Refused));
+    found
+}
+
+/// A mere change of the status, or of who owns fields, is another resourceVersion and the
+/// same content. The content of what was to be left alone is not known.
+fn is_other(then: &Seen, now: &Seen) -> bool {
+    let is_known = !then.digest.is_empty();
+    is_known && then.resource_version != now.resource_version && then.digest != now.digest
+}
+
+fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+    let is_other = |name: &&String| saved.namespaces.get(*name) != fresh.namespaces.get(*name);
+    let names: BTreeSet<&String> = saved.namespaces.keys().chain(fresh.namespaces.keys()).collect();
+    names
+        .into_iter()
+        .filter(is_other)
+        .cloned()
+        .map(Moved::Namespace)
+        .collect()
+}
+
+fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
+    let parent = fresh.set.parent.clone();
+    let now = fresh.parent.map(super::SavedParent::new);
+    match (&saved.parent, now) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Moved::ParentCreated(parent)),
+        (Some(_), None) => Some(Moved::ParentDeleted(parent)),
+        (Some(then), Some(now)) if then.uid != now.uid => Some(Moved::ParentReplaced(parent)),
+        (Some(then), Some(now)) => {
+            let keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
+            let is_other = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
+            let annotations: Vec<String> = keys.iter().filter(is_other).map(|key| (*key).clone()).collect();
+            (!annotations.is_empty()).then_some(Moved::ParentRecord { parent, annotations })
+        }
+    }
+}

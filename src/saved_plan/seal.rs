@@ -1,0 +1,89 @@
+//! The file of a plan: JSON with a digest over all of it, so that a plan that was damaged
+//! or edited is not carried out. Whoever wants to deceive can make a digest, too; who may
+//! write the file is for its keeper to see to.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use super::SavedPlan;
+use super::content::plain_digest;
+
+const API_VERSION: &str = "kubectl-applyset/v1";
+const KIND: &str = "Plan";
+/// Raised when a later program would read another plan out of the same file.
+const VERSION: u64 = 1;
+
+/// Why a file is not taken for a plan.
+#[derive(Debug, thiserror::Error)]
+pub enum Unsealable {
+    /// It cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is no JSON.
+    #[error("it is no JSON: {0}")]
+    Syntax(serde_json::Error),
+    /// It is something else.
+    #[error("it is no plan")]
+    Other,
+    /// Another version of this program made it.
+    #[error("it is a plan of version {0}, and this program reads version {VERSION}")]
+    Version(Value),
+    /// Its digest is not that of its content.
+    #[error("it has been changed since it was saved")]
+    Changed,
+    /// It cannot be understood.
+    #[error("it is damaged: {0}")]
+    Damaged(serde_json::Error),
+}
+
+/// Writes the file of a plan in one step: there is the old file or the new one, whatever
+/// happens. Only its owner may read it.
+pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
+    let sealed = seal(plan);
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
+    // A temporary file has mode 0600, and keeps it.
+    let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+    file.write_all(sealed.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Reads the file of a plan.
+pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
+    unseal(&fs::read_to_string(path)?)
+}
+
+pub(super) fn seal(plan: &SavedPlan) -> String {
+    let mut document = json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "version": VERSION,
+        "plan": plan,
+    });
+    document["digest"] = json!(plain_digest(&document.to_string()));
+    format!("{document:#}\n")
+}
+
+pub(super) fn unseal(text: &str) -> Result<SavedPlan, Unsealable> {
+    let mut document: Value = serde_json::from_str(text).map_err(Unsealable::Syntax)?;
+    if document["apiVersion"] != API_VERSION || document["kind"] != KIND {
+        return Err(Unsealable::Other);
+    }
+    if document["version"] != VERSION {
+        return Err(Unsealable::Version(document["version"].clone()));
+    }
+    let digest = document
+        .as_object_mut()
+        .and_then(|document| document.remove("digest"));
+    if digest != Some(json!(plain_digest(&document.to_string()))) {
+        return Err(Unsealable::Changed);
+    }
+    serde_json::from_value(document["plan"].take()).map_err(Unsealable::Damaged)
+}
