@@ -58,7 +58,12 @@ impl Server {
                 tokio::time::sleep(std::time::Duration::from_millis(500)).await;
                 continue;
             }
-            let bytes = response.into_body().collect().await.unwrap().to_bytes();
+            // On a busy machine an answer may break off. What is sent again finds the version
+            // that the first time left, so a write is not hidden by it.
+            let Ok(collected) = response.into_body().collect().await else {
+                continue;
+            };
+            let bytes = collected.to_bytes();
             let body = serde_json::from_slice(&bytes)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
             return Answer { status, body };
