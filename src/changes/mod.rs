@@ -50,16 +50,15 @@
 //! our last apply changes our entry, not the object. None of these is a change
 //! that a manifest asks for.
 //!
-//! One such default is in every cluster: a `PersistentVolume` or
-//! `PersistentVolumeClaim` is created without a status (`PrepareForCreate` of their
-//! strategies), and every reading fills in the phase `Pending`
+//! One such default is in every cluster: a `PersistentVolumeClaim` is created without a
+//! status, and every reading fills in the phase `Pending`
 //! (`pkg/apis/core/v1/defaults.go`). The first write of any kind stores it, and so
 //! has a new resourceVersion; server-side apply keeps even the time in managedFields,
 //! since the object that it compares has the phase on both sides. Such a claim is
 //! `Unchanged`: the apply would store what every reader sees already, and nothing that
 //! can be read tells whether it is stored. This is the one exception from the claim
-//! about the resourceVersion, and the property test holds it to these two kinds, this
-//! phase, and no other difference.
+//! about the resourceVersion, and the property test holds it to this kind, this phase,
+//! and no other difference. (A `PersistentVolume` is created with its phase.)
 
 mod defaults;
 mod entries;

@@ -370,14 +370,11 @@ impl<'w> Case<'w> {
     }
 }
 
-/// Whether an apply did nothing but store the phase `Pending`, which every reading of a volume
-/// or claim fills in: the one exception of change detection.
+/// Whether an apply did nothing but store the phase `Pending`, which every reading of a claim
+/// fills in: the one exception of change detection.
 fn has_stored_its_phase(manifest: &Value, live: &Value, written: &Value) -> bool {
-    let kind = manifest["kind"].as_str().unwrap();
     let is_pending = live["status"]["phase"] == "Pending" && written["status"]["phase"] == "Pending";
-    matches!(kind, "PersistentVolume" | "PersistentVolumeClaim")
-        && is_pending
-        && contents(live) == contents(written)
+    manifest["kind"] == "PersistentVolumeClaim" && is_pending && contents(live) == contents(written)
 }
 
 /// An object as it is seen beside its version; a LIST does not repeat the kind of its items.
