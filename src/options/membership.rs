@@ -1,14 +1,13 @@
 //! What the flags of the commands mean that change who is in a set: `disband`, `adopt`, `move`.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 
-use super::{SetReference, TakeOver, field_manager, recursion, sources, tooling};
+use super::{SetReference, TakeOver, dry_run, field_manager, is_interactive, recursion, sources, tooling};
 use crate::applyset::Tooling;
 use crate::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::cli::{Adopt, Disband, DryRunMode, ManifestFlags, Move, Shared};
 use crate::error::Error;
-use crate::execute::{Conflicts, DryRun, Validation, Writing};
+use crate::execute::Writing;
 use crate::inventory::Tool;
 use crate::manifest::{Recursion, Source};
 use crate::ownership::APPLIERS;
@@ -132,19 +131,12 @@ impl MembershipOptions {
             tooling,
             take_over: TakeOver::new(flags.take_over, flags.yes),
             appliers,
-            is_interactive: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
-            writing: Writing {
+            is_interactive: is_interactive(),
+            writing: Writing::without_manifests(
                 field_manager,
-                former_manager: None,
-                conflicts: Conflicts::Reported,
-                validation: Validation::Strict,
-                dry_run: match flags.dry_run {
-                    DryRunMode::None => DryRun::None,
-                    DryRunMode::Client => DryRun::Client,
-                    DryRunMode::Server => DryRun::Server,
-                },
-                concurrency: usize::from(shared.concurrency),
-            },
+                dry_run(flags.dry_run),
+                usize::from(shared.concurrency),
+            ),
         })
     }
 }
