@@ -60,11 +60,12 @@ impl Contenders {
             return Ok(Self { present, missing });
         }
         present.extend([Contender::KubectlServerSide, Contender::KubectlClientSide]);
-        let tools: [(Tool, fn(PathBuf) -> Contender); 2] =
-            [(Tool::Kapp, Contender::Kapp), (Tool::Helm, Contender::Helm)];
-        for (tool, contender) in tools {
+        for tool in [Tool::Kapp, Tool::Helm] {
             match tools::find(tool, options)? {
-                Some(program) => present.push(contender(program)),
+                Some(program) => present.push(match tool {
+                    Tool::Kapp => Contender::Kapp(program),
+                    Tool::Helm => Contender::Helm(program),
+                }),
                 None => missing.push(tool.name()),
             }
         }

@@ -473,12 +473,13 @@ mod tests {
 
     #[test]
     fn a_large_text_is_read_as_a_small_one() {
-        let mut text = String::new();
-        let mut expected = Vec::new();
-        for number in 0..5_000 {
-            expected.push((format!("a{number}"), 5 * number + 2));
-            text += &format!("---\napiVersion: v1\nkind: Thing\nmetadata:\n  name: a{number}\n");
-        }
+        let expected: Vec<_> = (0..5_000)
+            .map(|number| (format!("a{number}"), 5 * number + 2))
+            .collect();
+        let document = |(name, _): &(String, usize)| {
+            format!("---\napiVersion: v1\nkind: Thing\nmetadata:\n  name: {name}\n")
+        };
+        let text = expected.iter().map(document).collect::<Vec<_>>().concat();
         let manifests = read(&text).expect("the text is right");
         let seen: Vec<_> = manifests
             .into_iter()
