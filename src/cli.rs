@@ -300,7 +300,7 @@ pub struct Apply {
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "namespace", "prune", "allow_empty", "max_prune",
+            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_empty", "max_prune",
             "allow_data_loss", "no_skip", "force_conflicts", "steal", "take_over", "field_manager", "tooling",
         ]
     )]

@@ -130,6 +130,7 @@ impl ApplyOptions {
             is_interactive: false,
             writing: Writing {
                 conflicts: plan.conflicts,
+                validation: plan.validation,
                 ..Writing::without_manifests(
                     plan.field_manager.clone(),
                     dry_run(apply.dry_run),

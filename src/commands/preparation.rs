@@ -10,7 +10,7 @@ use crate::cli::Shared;
 use crate::desired::{self, Desired, Target};
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt, Writing};
-use crate::manifest::{Manifest, Source};
+use crate::manifest::Manifest;
 use crate::options::{ApplyOptions, TakeOver};
 use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
@@ -147,16 +147,14 @@ async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions, input: Inp
     })
 }
 
-/// Values of Secrets are not kept, but read from their files again; standard input cannot be.
+/// Values of Secrets are not kept, but read from their files again; standard input cannot be,
+/// and addresses may hold passwords.
 fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
-    let is_lost = |manifest: &&Manifest| {
-        *manifest.position.source == Source::StandardInput && saved_plan::holds_values(manifest)
-    };
-    match manifests.iter().find(is_lost) {
+    match manifests.iter().find(|manifest| saved_plan::is_lost(manifest)) {
         None => Ok(()),
         Some(manifest) => Err(Error::Usage {
             message: format!(
-                "{}: secret/{} is given on standard input, and a saved plan does not hold the values of Secrets",
+                "{}: a saved plan does not hold the values of secret/{}, and they cannot be read there again",
                 manifest.position, manifest.name
             ),
             hint: "write the manifests into files, and give these to -f: apply --plan reads the Secrets there again"

@@ -73,6 +73,7 @@ pub(super) fn plan(
         take_over: options.take_over.confirmation(),
         field_manager: options.writing.field_manager.clone(),
         conflicts: options.writing.conflicts,
+        validation: options.writing.validation,
         manifests: prepared.manifests.clone(),
         namespaces: situation.namespaces.clone(),
         parent: situation.parent.as_ref().map(SavedParent::new),

@@ -93,7 +93,8 @@ pub enum Conflicts {
 
 /// What the server does about fields that it does not know, or finds twice
 /// (`fieldValidation` of the API).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Validation {
     /// The object fails.
     Strict,

@@ -21,12 +21,12 @@ use serde_json::Value;
 pub use content::{Approval, Salt, Seen};
 pub use overtaken::{Fresh, Moved, looked_at, moved};
 pub use seal::{Unsealable, read, write};
-pub use secrets::{Alteration, holds_values, restore};
+pub use secrets::{Alteration, is_lost, restore};
 
 use crate::applyset::parent::{Pairs, is_bookkeeping_key};
 use crate::applyset::{ApplySetId, Record, Tooling};
 use crate::desired::Desired;
-use crate::execute::Conflicts;
+use crate::execute::{Conflicts, Validation};
 use crate::identity::{GroupVersionKind, ObjectKey};
 use crate::manifest::{Manifest, Position, Source};
 use crate::object::Object;
@@ -47,6 +47,8 @@ pub struct SavedPlan {
     pub field_manager: String,
     /// What becomes of fields that another manager owns.
     pub conflicts: Conflicts,
+    /// How strictly the server looks at fields.
+    pub validation: Validation,
     /// What all digests are made with.
     pub salt: Salt,
     /// The manifests, in their order.
@@ -81,8 +83,8 @@ pub struct SavedSet {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedManifest {
-    /// The file that it was read from; `None` for standard input.
-    pub file: Option<PathBuf>,
+    /// Where it was read from.
+    pub source: SavedSource,
     /// The line where it begins.
     pub line: usize,
     /// The object, with the values of a Secret hidden.
@@ -90,6 +92,18 @@ pub struct SavedManifest {
     /// The digests of what is hidden, by JSON pointers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hidden: BTreeMap<String, String>,
+}
+
+/// Where a manifest was read from, as far as that is kept: an address may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SavedSource {
+    /// A file.
+    File(PathBuf),
+    /// The directory of a kustomization.
+    Kustomization(String),
+    /// Something that cannot be read again, or by nobody else.
+    Elsewhere,
 }
 
 /// The parent as it was when the plan was made.
@@ -133,10 +147,7 @@ impl SavedManifest {
     pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
         let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
         Self {
-            file: match &*manifest.position.source {
-                Source::Path(path) => Some(path.clone()),
-                Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => None,
-            },
+            source: SavedSource::of(&manifest.position.source),
             line: manifest.position.line,
             object,
             hidden,
@@ -146,7 +157,7 @@ impl SavedManifest {
     /// The manifest, as far as nothing of it is hidden. `None` where it is no object.
     fn open(&self) -> Option<Manifest> {
         let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
-        let source = self.file.clone().map_or(Source::StandardInput, Source::Path);
+        let source = self.source.open().unwrap_or(Source::StandardInput);
         Some(Manifest {
             gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
             name: text("/metadata/name")?.to_owned(),
@@ -159,6 +170,27 @@ impl SavedManifest {
                 line: self.line,
             },
         })
+    }
+}
+
+impl SavedSource {
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Path(path) => Self::File(path.clone()),
+            Source::Kustomization { directory, .. } if !directory.contains("://") => {
+                Self::Kustomization(directory.clone())
+            }
+            Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Self::Elsewhere,
+        }
+    }
+
+    /// The source, where it can be read again.
+    fn open(&self) -> Option<Source> {
+        match self {
+            Self::File(path) => Some(Source::Path(path.clone())),
+            Self::Kustomization(directory) => Some(Source::kustomization(directory)),
+            Self::Elsewhere => None,
+        }
     }
 }
 

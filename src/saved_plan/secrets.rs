@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Salt, SavedManifest, SavedPlan};
+use super::{Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::diff::{LAST_APPLIED, SECRET_FIELDS};
 use crate::identity::GroupVersionKind;
 use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
@@ -14,19 +14,21 @@ const HIDDEN: &str = "***";
 
 /// A Secret among the manifests is not the one that the plan was made with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: secret/{name} is not what the plan was made with")]
+#[error("{origin}:{line}: secret/{name} is not what the plan was made with")]
 pub struct Alteration {
-    /// The file that was read again.
-    pub file: String,
+    /// What was read again.
+    pub origin: String,
     /// Where it was when the plan was made.
     pub line: usize,
     /// Its name.
     pub name: String,
 }
 
-/// Whether a manifest holds values that must not get into a file.
-pub fn holds_values(manifest: &Manifest) -> bool {
-    is_secret(&manifest.gvk) && !pointers(&manifest.object.value()).is_empty()
+/// Whether a manifest holds values that are not saved, and cannot be read again either.
+pub fn is_lost(manifest: &Manifest) -> bool {
+    is_secret(&manifest.gvk)
+        && SavedSource::of(&manifest.position.source) == SavedSource::Elsewhere
+        && !pointers(&manifest.object.value()).is_empty()
 }
 
 /// Hides the values of a Secret, and tells their digests by JSON pointers.
@@ -53,13 +55,12 @@ pub(super) fn hide(
 ///
 /// Files that cannot be read, or Secrets that are others now.
 pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>>, ManifestErrors> {
-    let mut files = BTreeMap::new();
+    let mut read = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
-        if let Some(file) = &saved.file
-            && !files.contains_key(file)
+        if !read.contains_key(&saved.source)
+            && let Some(source) = saved.source.open()
         {
-            let read = manifest::read(&[Source::Path(file.clone())], Recursion::Flat)?;
-            files.insert(file.clone(), read);
+            read.insert(&saved.source, manifest::read(&[source], Recursion::Flat)?);
         }
     }
     let mut restored = Vec::new();
@@ -68,17 +69,14 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
         let found = if saved.hidden.is_empty() {
             saved.open()
         } else {
-            let candidates = saved.file.as_ref().and_then(|file| files.get(file));
             let is_it = |manifest: &&Manifest| is_same(saved, manifest, &plan.salt);
+            let candidates = read.get(&saved.source);
             candidates.and_then(|candidates| candidates.iter().find(is_it).cloned())
         };
         match found {
             Some(manifest) => restored.push(manifest),
             None => altered.push(Alteration {
-                file: saved.file.as_ref().map_or_else(
-                    || Source::StandardInput.to_string(),
-                    |file| Source::Path(file.clone()).to_string(),
-                ),
+                origin: saved.source.open().unwrap_or(Source::StandardInput).to_string(),
                 line: saved.line,
                 name: saved.object["metadata"]["name"]
                     .as_str()

@@ -28,6 +28,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
         take_over: Confirmation::Missing,
         field_manager: "kubectl-applyset".to_owned(),
         conflicts: Conflicts::Reported,
+        validation: Validation::Strict,
         salt,
         manifests,
         namespaces: BTreeMap::new(),
@@ -108,6 +109,38 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     }
     fs::remove_file(&file).expect("removed");
     assert!(restore(&plan).is_err());
+}
+
+#[test]
+fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
+    let read = |text: &str| {
+        let read = manifest::read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes());
+        read.expect("a manifest").remove(0)
+    };
+    let secret_from = |source: Source| {
+        let mut manifest = read(SECRET);
+        manifest.position.source = Arc::new(source);
+        manifest
+    };
+    let table = [
+        (Source::StandardInput, true),
+        (
+            Source::Url("https://user:hush@example.com/a.yaml".to_owned()),
+            true,
+        ),
+        (Source::kustomization("https://user:hush@example.com/a"), true),
+        (Source::kustomization("overlays/test"), false),
+        (Source::from_argument("a.yaml"), false),
+    ];
+    for (source, lost) in table {
+        let manifest = secret_from(source);
+        assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
+        let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
+        assert!(!seal::seal(&plan).contains("hush"), "{}", manifest.position);
+    }
+    assert!(!is_lost(&read(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
+    )));
 }
 
 #[test]

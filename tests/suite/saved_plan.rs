@@ -481,6 +481,50 @@ fn values_of_secrets_are_read_from_the_manifests_again() {
 }
 
 #[test]
+fn secrets_of_a_kustomization_are_made_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kustomization = |password: &str| {
+        format!(
+            "namespace: {home}\nsecretGenerator:\n- name: login\n  literals: [password={password}]\n  options: {{disableNameSuffixHash: true}}\n"
+        )
+    };
+    let files = Files::new()
+        .with("web/kustomization.yaml", &kustomization("in-the-text"))
+        .with_script(
+            "kubectl",
+            &format!("exec {} \"$@\"", ControlPlane::shared().kubectl().display()),
+        );
+    let path = format!("{}:/usr/bin:/bin", files.directory().display());
+    let program = || Program::new().env("PATH", &path);
+    let file = files.path("plan.json");
+    let save = || {
+        program()
+            .args(["diff", &set.reference, "-n", &home, "-k"])
+            .args([files.path("web").as_os_str(), "--out".as_ref(), file.as_os_str()])
+            .run()
+    };
+    let apply = || {
+        program()
+            .args(["apply", "-o", "json", "--plan"])
+            .args([&file])
+            .run()
+    };
+    save().expect(1);
+    let text = fs::read_to_string(&file).expect("a plan");
+    assert!(
+        !text.contains("in-the-text") && !text.contains("aW4tdGhlLXRleHQ"),
+        "{text}"
+    );
+    fs::write(files.path("web/kustomization.yaml"), kustomization("other")).expect("a file");
+    apply().expect(3);
+    fs::write(files.path("web/kustomization.yaml"), kustomization("in-the-text")).expect("a file");
+    apply().expect(0);
+    let live = cluster().live(&login(&home, "")).expect("a secret");
+    assert_eq!(live["data"]["password"], "aW4tdGhlLXRleHQ=");
+}
+
+#[test]
 fn secrets_on_standard_input_cannot_be_saved() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
