@@ -7,6 +7,8 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod credential;
+mod retry;
+mod secrecy;
 mod status;
 mod watch;
 
@@ -18,17 +20,13 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use serde::de::IgnoredAny;
 
 pub use credential::{Credential, Token, TokenSource};
+use retry::{Presence, Prospect};
+use secrecy::Values;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
-
-/// How often a request is sent at most, the first time included.
-const ATTEMPTS: u32 = 5;
-/// The first pause before a request is sent again; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// The longest pause that a server's Retry-After is honoured with.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A connection to an API server that counts the requests sent through it.
 #[derive(Clone)]
@@ -37,6 +35,7 @@ pub struct ApiServer {
     address: Arc<str>,
     requests: Arc<AtomicU64>,
     pushbacks: Arc<AtomicU64>,
+    presence: Presence,
     request_timeout: Duration,
     credential: Option<Credential>,
 }
@@ -116,6 +115,7 @@ impl ApiServer {
             address: Arc::from(address),
             requests: Arc::new(AtomicU64::new(0)),
             pushbacks: Arc::new(AtomicU64::new(0)),
+            presence: Presence::default(),
             request_timeout,
             credential: None,
         }
@@ -151,26 +151,31 @@ impl ApiServer {
 
     /// Sends a call and, while the server or the network says "later", sends it again.
     ///
-    /// Every call of this program may be repeated: server-side apply and reads are
-    /// idempotent, deletes carry preconditions, and whoever creates a parent reads
-    /// it again when it exists already.
+    /// Every call of this program may be repeated, also one whose answer was lost:
+    /// server-side apply and reads are idempotent, deletes carry preconditions and find
+    /// nothing the second time, and whoever creates or writes a parent reads it again
+    /// where the answer is that it was written already. A request that takes longer than
+    /// its limit is not sent again: the user has said how long to wait.
     pub async fn send(&self, call: Call) -> Result<Reply, ApiError> {
-        let mut pause = FIRST_PAUSE;
         let mut attempt = 1;
         loop {
             let failure = match self.send_once(&call).await {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
-            if attempt == ATTEMPTS || !failure.may_pass {
+            let pause = retry::pause(attempt, failure.prospect, failure.retry_after, &self.presence);
+            let Some(pause) = pause else {
+                let mut kind = failure.kind;
+                if let ApiErrorKind::Status(status) = &mut kind {
+                    status.hide(&Values::of(&call.body));
+                }
                 return Err(ApiError {
                     method: call.method,
                     path: call.path,
-                    kind: Box::new(failure.kind),
+                    kind: Box::new(kind),
                 });
-            }
-            tokio::time::sleep(failure.retry_after.unwrap_or(pause).min(LONGEST_PAUSE)).await;
-            pause *= 2;
+            };
+            tokio::time::sleep(pause).await;
             attempt += 1;
         }
     }
@@ -189,8 +194,20 @@ impl ApiServer {
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
             .await
             .map_err(|_| Failure::timeout(self.request_timeout))??;
+        if !is_from_in_between(head.status) {
+            self.presence.seen();
+        }
         if head.status.is_success() {
-            let warnings = warnings(&head.headers);
+            if !is_whole(&call.method, &body) {
+                return Err(Failure::unreadable(&body));
+            }
+            let mut warnings = warnings(&head.headers);
+            if !warnings.is_empty() {
+                let values = Values::of(&call.body);
+                for text in &mut warnings {
+                    *text = values.hide(text);
+                }
+            }
             return Ok(Reply {
                 status: head.status,
                 body,
@@ -205,7 +222,7 @@ impl ApiServer {
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.is_renewed(refused).await
         {
-            failure.may_pass = true;
+            failure.prospect = Prospect::Busy;
             failure.retry_after = Some(Duration::ZERO);
         }
         Err(failure)
@@ -217,7 +234,7 @@ impl ApiServer {
         if let Some(credential) = &self.credential {
             let header = credential.header().await.map_err(|reason| Failure {
                 kind: ApiErrorKind::Credential(reason),
-                may_pass: false,
+                prospect: Prospect::Hopeless,
                 retry_after: None,
             })?;
             request.headers_mut().insert(header::AUTHORIZATION, header);
@@ -254,31 +271,43 @@ impl Call {
             .body(Body::from(self.body.clone()))
             .map_err(|error| Failure {
                 kind: ApiErrorKind::Unreadable(format!("no request can be made of this path: {error}")),
-                may_pass: false,
+                prospect: Prospect::Hopeless,
                 retry_after: None,
             })
     }
 }
 
-/// One attempt that failed, and whether another may succeed.
+/// One attempt that failed, and what another may come to.
 struct Failure {
     kind: ApiErrorKind,
-    may_pass: bool,
+    prospect: Prospect,
     retry_after: Option<Duration>,
 }
 
 impl Failure {
     fn connection(address: &str, error: &(dyn std::error::Error + 'static)) -> Self {
         let message = innermost_cause(error);
-        // A refused connection or an expired certificate will not heal within a second;
-        // a connection that broke while it was in use is often the server's restart.
-        let may_pass = !is_lasting(&message);
+        let prospect = retry::after_broken_connection(&message);
         Self {
             kind: ApiErrorKind::Connection {
                 address: address.to_owned(),
                 message,
             },
-            may_pass,
+            prospect,
+            retry_after: None,
+        }
+    }
+
+    /// A body that is no JSON object: something in between has answered, or cut it off.
+    fn unreadable(body: &[u8]) -> Self {
+        let what = if body.is_empty() {
+            "it is empty"
+        } else {
+            "it is no whole JSON object"
+        };
+        Self {
+            kind: ApiErrorKind::Unreadable(what.to_owned()),
+            prospect: Prospect::Doubtful,
             retry_after: None,
         }
     }
@@ -286,7 +315,7 @@ impl Failure {
     fn timeout(limit: Duration) -> Self {
         Self {
             kind: ApiErrorKind::Timeout(limit),
-            may_pass: false,
+            prospect: Prospect::Hopeless,
             retry_after: None,
         }
     }
@@ -302,33 +331,28 @@ impl Failure {
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.parse().ok())
             .map(Duration::from_secs);
-        let may_pass = matches!(
-            code,
-            StatusCode::TOO_MANY_REQUESTS
-                | StatusCode::BAD_GATEWAY
-                | StatusCode::SERVICE_UNAVAILABLE
-                | StatusCode::GATEWAY_TIMEOUT
-        ) || (code == StatusCode::INTERNAL_SERVER_ERROR && retry_after.is_some());
         Self {
             kind: ApiErrorKind::Status(Box::new(status)),
-            may_pass,
+            prospect: retry::after_status(code, retry_after),
             retry_after,
         }
     }
 }
 
-fn is_lasting(message: &str) -> bool {
-    [
-        "refused",
-        "certificate",
-        "dns",
-        "resolve",
-        "lookup",
-        "timed out",
-        "unreachable",
-    ]
-    .iter()
-    .any(|sign| message.to_lowercase().contains(sign))
+/// Whether what answered need not be the API server.
+fn is_from_in_between(code: StatusCode) -> bool {
+    matches!(
+        code,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Whether the body can be a JSON object, as all answers are. Answers to writes are short,
+/// and nobody reads some of them; long ones are read by whoever asked, which tells the rest.
+fn is_whole(method: &Method, body: &[u8]) -> bool {
+    let body = body.trim_ascii();
+    let is_object = body.starts_with(b"{") && body.ends_with(b"}");
+    is_object && (*method == Method::GET || serde_json::from_slice::<IgnoredAny>(body).is_ok())
 }
 
 fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {

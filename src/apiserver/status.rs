@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::secrecy::Values;
+
 /// The parts of `metav1.Status` that decisions and messages need.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(default, rename_all = "camelCase")]
@@ -19,6 +21,14 @@ pub struct Status {
 }
 
 impl Status {
+    /// Takes out of all texts what the Secret holds that it is about.
+    pub(super) fn hide(&mut self, values: &Values) {
+        self.message = values.hide(&self.message);
+        for cause in &mut self.details.causes {
+            cause.message = values.hide(&cause.message);
+        }
+    }
+
     /// Whether fields belong to another field manager.
     pub fn is_field_conflict(&self) -> bool {
         self.field_conflicts().next().is_some()

@@ -1,10 +1,10 @@
 //! A second look at an object that changed between the read that a decision was made on and
-//! the write of that decision.
+//! the write of that decision, and at what an answer says of it.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::apiserver::{ApiError, ApiServer};
+use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, Reply};
 use crate::observe::{Live, METADATA};
 
 /// Reads the object again; `None` where it is gone.
@@ -13,7 +13,8 @@ pub(super) async fn read_again(server: &ApiServer, live: &Live) -> Result<Option
     Ok(object.and_then(|object| Live::of(&object, &live.resource)))
 }
 
-/// The same, with as much of the object as `accept` asks for.
+/// The same, with as much of the object as `accept` asks for. What cannot be read, or is
+/// another object, is an error: it is not gone.
 pub(super) async fn read_as(
     server: &ApiServer,
     live: &Live,
@@ -22,11 +23,27 @@ pub(super) async fn read_as(
     let path = live
         .resource
         .path(live.key.namespace.as_deref(), Some(&live.key.name));
-    match server.get(&path, accept).await {
-        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
-        Err(error) if is_gone(&error) => Ok(None),
-        Err(error) => Err(error),
+    let reply = match server.get(&path, accept).await {
+        Ok(reply) => reply,
+        Err(error) if is_gone(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    match Live::of(&object, &live.resource) {
+        Some(fresh) if fresh.key == live.key => Ok(Some(object)),
+        _ => Err(ApiError {
+            method: Method::GET,
+            path,
+            kind: Box::new(ApiErrorKind::Unreadable(format!("it is not {}", live.key))),
+        }),
     }
+}
+
+/// Whether an answer to a deletion says that this object is deleted, or going to be.
+pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
+    is_success || answer["metadata"]["uid"] == live.uid
 }
 
 /// Whether the object is not there. A 404 that names no object is said of the path: the

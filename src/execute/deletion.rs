@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::again::is_gone;
+use super::again::{is_gone, is_of};
 use super::pace::Pace;
 use super::parent::{Forgotten, Written};
 use super::prune::{Deleting, deletion};
@@ -232,7 +232,8 @@ impl SetDeletion<'_> {
             .to_string()
         } else {
             match self.server.send(deletion(&parent.live, DryRun::None)).await {
-                Ok(_) => String::new(),
+                Ok(reply) if is_of(&reply, &parent.live) => String::new(),
+                Ok(_) => return Ok(None),
                 Err(error) if is_gone(&error) => GONE_ALREADY.to_owned(),
                 Err(error) if error.is(StatusCode::CONFLICT) => return Ok(None),
                 Err(error) => return Err(error.into()),

@@ -38,6 +38,9 @@ pub(super) struct Written {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenMetadata {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) namespace: Option<String>,
     pub(super) uid: String,
     pub(super) resource_version: String,
     #[serde(default)]
@@ -250,6 +253,9 @@ fn is_passing_conflict(error: &ApiError) -> bool {
 pub(super) const TERMINATING: &str =
     "it or its namespace is being deleted; wait until that is gone, and run again";
 
+const OF_ANOTHER: &str =
+    "the server's answer is about another object, so nobody knows whether it was applied";
+
 pub(super) fn uid(standing: &MemberStanding) -> Option<&str> {
     match standing {
         MemberStanding::Member { uid, .. } => Some(uid),
@@ -262,6 +268,9 @@ fn judge_reply(reply: &Reply, mut subject: Subject, standing: &MemberStanding) -
         Ok(written) => written.metadata,
         Err(error) => return failed(subject, error.to_string()),
     };
+    if written.name != subject.name || written.namespace != subject.namespace {
+        return failed(subject, OF_ANOTHER.to_owned());
+    }
     let known_version = match standing {
         MemberStanding::Member { resource_version, .. } => Some(resource_version),
         MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,

@@ -19,7 +19,7 @@ use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
-use crate::observe::{self, METADATA, ParentObject, WHOLE_OBJECTS};
+use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
 use crate::ownership::PARENT_FIELD_MANAGER;
 use crate::plan::{ParentPolicy, Refusal, Set};
 
@@ -54,6 +54,9 @@ pub enum ParentWriteError {
     /// The answer to a write cannot be read.
     #[error("the answer to writing the set's parent cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
+    /// Nobody knows whether other runs have members where the record is to name none.
+    #[error("whether other runs work on this set could not be found out, so its record stays wide: {0}")]
+    Unwatched(ListError),
     /// Others kept changing it.
     #[error("the set's parent was changed by others again and again")]
     Contended,

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::DryRun;
-use super::again::{is_gone, read_as};
+use super::again::{is_gone, is_of, read_as};
 use super::member::OVERTAKEN;
 use crate::apiserver::{ApiError, ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -46,20 +46,22 @@ impl Deleting<'_> {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             match self.server.send(deletion(&current, self.dry_run)).await {
-                Ok(_) => return outcome(self.done, String::new(), None),
+                Ok(reply) if is_of(&reply, &current) => return outcome(self.done, String::new(), None),
                 Err(error) if is_gone(&error) => {
                     return outcome(self.done, "it was gone already".to_owned(), None);
                 }
-                Err(error) if error.is(StatusCode::CONFLICT) => match self.read_again(&current).await {
-                    Ok(Some(Again::Same(fresh))) => current = *fresh,
-                    Ok(Some(Again::Other)) => {
-                        return outcome(Action::Failed, String::new(), Some(OVERTAKEN.to_owned()));
-                    }
-                    Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
-                    Err(error) => {
-                        return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
-                    }
-                },
+                Err(error) if !error.is(StatusCode::CONFLICT) => {
+                    return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
+                }
+                // It changed meanwhile, or the answer says nothing of it.
+                Ok(_) | Err(_) => {}
+            }
+            match self.read_again(&current).await {
+                Ok(Some(Again::Same(fresh))) => current = *fresh,
+                Ok(Some(Again::Other)) => {
+                    return outcome(Action::Failed, String::new(), Some(OVERTAKEN.to_owned()));
+                }
+                Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
                 Err(error) => return outcome(Action::Failed, String::new(), Some(error.kind.to_string())),
             }
             match judge_candidate(&current, self.set, self.policy) {

@@ -11,13 +11,12 @@ use serde_json::Value;
 
 use super::parent::{Known, ParentWriteError, ParentWriting, Written};
 use super::{Execution, Sink};
-use crate::apiserver::ApiError;
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::{Resource, Scope};
 use crate::event::Event;
 use crate::identity::GroupKind;
-use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
+use crate::observe::{self, Live, ParentObject, Places, Presence, Selector};
 use crate::plan::{self, Standing};
 
 /// How often a parent that others write at the same time is read and tried again.
@@ -43,7 +42,7 @@ impl ParentWriting<'_> {
             let attempt = match &current {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
                     resource_version: parent.resource_version.clone(),
-                    annotations: target,
+                    annotations: target.clone(),
                     overtaken: false,
                 }),
                 Some(parent) => self.write_record(&parent.resource_version, &target).await?,
@@ -52,8 +51,13 @@ impl ParentWriting<'_> {
             match attempt {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),
                 Written::Overtaken => {
-                    overtaken = true;
                     current = self.read().await?;
+                    // The very record that was to be written is this run's own, of which the
+                    // answer was lost, or that of a run with the same places: neither holds
+                    // any that the plan knows nothing of.
+                    overtaken |= !current
+                        .as_ref()
+                        .is_some_and(|found| is_up_to_date(found, &target));
                 }
             }
         }
@@ -105,20 +109,28 @@ impl Execution<'_> {
             return parent.stay_wide(&mut known, needed, sink).await;
         }
         for _ in 0..ATTEMPTS {
-            match parent.write_record(&known.resource_version, &target).await? {
-                // A member that another run has put there between the last look and this
-                // write would be lost without a second look.
-                Written::Done(_) if !self.has_newcomers(settled).await? => return Ok(()),
-                Written::Done(_) => break,
-                Written::Overtaken => match parent.read().await? {
+            if let Written::Overtaken = parent.write_record(&known.resource_version, &target).await? {
+                match parent.read().await? {
                     // The write got through, and its answer was lost.
-                    Some(found) if is_up_to_date(&found, &target) => return Ok(()),
+                    Some(found) if is_up_to_date(&found, &target) => {}
                     // Something else of the parent was changed.
                     Some(found) if is_up_to_date(&found, &known.annotations) => {
                         known.resource_version = found.resource_version;
+                        continue;
                     }
                     _ => break,
-                },
+                }
+            }
+            // A member that another run has put there between the last look and this write
+            // would be lost without a second look.
+            match self.has_newcomers(settled).await {
+                Ok(false) => return Ok(()),
+                Ok(true) => break,
+                // Whoever does not know whether there are any must not forget them.
+                Err(error) => {
+                    parent.stay_wide(&mut known, needed, sink).await?;
+                    return Err(error);
+                }
             }
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
@@ -127,7 +139,7 @@ impl Execution<'_> {
 
     /// Whether another run has put members where this one is about to record none. What
     /// two groups serve is no newcomer under the name that the manifests do not use.
-    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ApiError> {
+    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ParentWriteError> {
         let after = &self.plan.record_after;
         let own = self.set.parent.namespace.as_ref();
         let is_dropped = |namespace: &&String| {
@@ -178,8 +190,7 @@ impl Execution<'_> {
             .await;
             let members = match members {
                 Ok(members) => members,
-                Err((_, ListError::Request(error))) => return Err(error),
-                Err(_) => return Ok(true),
+                Err((_, error)) => return Err(ParentWriteError::Unwatched(error)),
             };
             let is_new = |live: &Live| {
                 live.presence == Presence::Present

@@ -215,7 +215,7 @@ impl Problem {
             Self::SpecialFile(_) => {
                 "take it out of the directory, or name it with -f, where it is read to its end".to_owned()
             }
-            Self::TooLarge => "save it to a file, which may be of any size".to_owned(),
+            Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
             Self::Kustomize(error) => error.hint(),
             Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),

@@ -17,8 +17,8 @@ use crate::discovery::Resource;
 const PAGE_SIZE: usize = 500;
 /// How often a list is started afresh when its continue token has expired.
 const FRESH_STARTS: usize = 3;
-/// Pages that one list may have: no cluster holds fifty million objects of a kind.
-const MOST_PAGES: usize = 100_000;
+/// Pages that one list may have: no cluster holds five million members of a kind.
+const MOST_PAGES: usize = 10_000;
 
 /// A label selector, and how much of each object is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,12 +190,37 @@ pub(super) async fn list_at_version<T>(
     mut reduce: impl FnMut(&Value) -> Option<T>,
 ) -> Result<(Vec<T>, String), ListError> {
     let path = resource.path(namespace, None);
+    let mut fault = None;
+    let mut reduce = |item: &Value| {
+        fault = fault.or_else(|| fault_of(item, namespace));
+        reduce(item)
+    };
     for _ in 0..FRESH_STARTS {
-        if let Some(found) = list_once(server, &path, selector, &mut reduce).await? {
-            return Ok(found);
-        }
+        let Some(found) = list_once(server, &path, selector, &mut reduce).await? else {
+            continue;
+        };
+        // What is left out of a list is forgotten by the record.
+        return match fault {
+            Some(fault) => Err(ListError::Senseless {
+                path,
+                fault: fault.to_owned(),
+            }),
+            None => Ok(found),
+        };
     }
     Err(ListError::KeepsExpiring { path })
+}
+
+/// Why an item cannot be one of the objects that were asked for.
+fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
+    let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
+    if text("/metadata/name").is_none_or(str::is_empty) {
+        Some("has an item without a name")
+    } else if namespace.is_some() && text("/metadata/namespace") != namespace {
+        Some("has an item of another namespace")
+    } else {
+        None
+    }
 }
 
 /// `None` when the list expired between two pages: what was read of it is of no use,
