@@ -45,3 +45,11 @@ bench *options:
 # Write into README.md and docs/ what the commands on these pages print
 documentation:
     DOCUMENTATION=write cargo test --locked --test main documentation
+
+# Break every request of every command that writes, in every way, and print the table; takes an hour or more
+faults which="all":
+    FAULTS={{ which }} cargo test --test main faults::whatever -- --nocapture
+
+# Three writers, random manifests and random faults for so many seconds
+soak seconds="3600":
+    SOAK_SECONDS={{ seconds }} cargo test --test main soak -- --ignored --nocapture

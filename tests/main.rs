@@ -6,6 +6,8 @@
 
 mod changes_property;
 mod documentation;
+mod faults;
+mod hostile;
 mod model;
 mod packaging;
 #[cfg(target_os = "linux")]

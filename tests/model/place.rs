@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::support::{named, path_of, with};
+use crate::support::{covers, named, path_of, with};
 
 /// Kinds of members, with their apiVersion.
 const KINDS: [(&str, &str); 5] = [
@@ -121,18 +121,5 @@ impl Slot {
             Some(_) => collection.to_owned(),
             None => format!("{collection}?fieldSelector=metadata.name%3D{name}"),
         }
-    }
-}
-
-/// Whether `live` has all that `wanted` has; lists are compared item by item.
-fn covers(live: &Value, wanted: &Value) -> bool {
-    match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, value)| live.get(key).is_some_and(|live| covers(live, value))),
-        (Value::Array(live), Value::Array(wanted)) => {
-            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| covers(live, wanted))
-        }
-        (live, wanted) => live == wanted,
     }
 }

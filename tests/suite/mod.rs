@@ -33,6 +33,7 @@ mod record;
 mod refusals;
 mod rights;
 mod saved_plan;
+mod secrets;
 mod set_deletion;
 mod simultaneous;
 mod sources;

@@ -4,6 +4,7 @@
 //! here knows what a test is about.
 
 mod cluster;
+mod fault;
 mod files;
 mod kubectl;
 mod objects;
@@ -22,14 +23,15 @@ use controlplane::ControlPlane;
 use tokio::runtime::Runtime;
 
 pub(crate) use cluster::{Cluster, Member, cluster, namespace};
+pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
-    cluster_role, config_map, custom_resource, definition, deployment, identities, named, namespace_object,
-    path_of, secret, service, with,
+    cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
+    namespace_object, path_of, secret, service, with,
 };
-pub(crate) use program::{Fate, Program, Run};
-pub(crate) use proxy::{Proxy, Sent, Verdict};
+pub(crate) use program::{Fate, Program, Run, Running, Signal};
+pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
 pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;

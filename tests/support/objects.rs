@@ -121,6 +121,19 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
+/// Whether `live` has all that `wanted` has; lists are compared item by item.
+pub(crate) fn covers(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, value)| live.get(key).is_some_and(|live| covers(live, value))),
+        (Value::Array(live), Value::Array(wanted)) => {
+            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| covers(live, wanted))
+        }
+        (live, wanted) => live == wanted,
+    }
+}
+
 /// The path of an object.
 pub(crate) fn path_of(object: &Value) -> String {
     let api_version = text(object, "/apiVersion");

@@ -26,6 +26,17 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
+/// A signal that ends a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Signal {
+    /// SIGINT
+    Interrupt,
+    /// SIGTERM
+    Terminate,
+    /// SIGKILL
+    Kill,
+}
+
 /// How a run ended that a proxy may hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -63,6 +74,23 @@ impl Program {
             command,
             input: String::new(),
         }
+    }
+
+    /// The program with an administrator's kubeconfig, so much address space in KiB, and so
+    /// many seconds of processor time; beyond that it is killed.
+    pub(crate) fn within(memory: u64, processor_time: u64) -> Self {
+        let limits = format!("ulimit -v {memory} && ulimit -t {processor_time} && exec \"$0\" \"$@\"");
+        let mut limited = Self::new();
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(limits).arg(limited.command.get_program());
+        for (name, value) in limited.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        limited.command = command;
+        limited
     }
 
     /// More arguments.
@@ -177,9 +205,24 @@ pub(crate) struct Running {
 impl Running {
     /// Sends SIGINT, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal(Signal::Interrupt);
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let name = match signal {
+            Signal::Interrupt => "-INT",
+            Signal::Terminate => "-TERM",
+            Signal::Kill => "-KILL",
+        };
         let pid = self.child.id().to_string();
-        let status = Command::new("kill").args(["-INT", &pid]).status();
+        let status = Command::new("kill").args([name, &pid]).status();
         assert!(status.expect("kill runs").success());
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        has_ended(&mut self.child)
     }
 
     /// Reads standard error up to the line with this text.
@@ -188,6 +231,21 @@ impl Running {
             let count = self.messages.read_line(&mut self.read).expect("UTF-8");
             assert!(count > 0, "no {text:?} in\n{}", self.read);
         }
+    }
+
+    /// Waits for its end so long, and kills it then.
+    pub(crate) fn finish_within(mut self, limit: Duration) -> Option<Run> {
+        let deadline = Instant::now() + limit;
+        // What it prints fits into the pipes.
+        while !self.has_ended() {
+            if Instant::now() > deadline {
+                self.signal(Signal::Kill);
+                self.finish();
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(self.finish())
     }
 
     /// Waits for its end.

@@ -1,5 +1,5 @@
-//! A proxy between the program and the API server that counts, writes down, and lets
-//! writes through one at a time, as far as a gate allows.
+//! A proxy between the program and the API server that counts, writes down, lets writes
+//! through one at a time, and breaks exchanges where whoever watches it wants that.
 //!
 //! Plain HTTP towards the program, the administrator's connection towards the server.
 
@@ -8,17 +8,18 @@
     reason = "the far side of the proxy is no part of the program"
 )]
 
-use std::convert::Infallible;
 use std::future::pending;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use controlplane::ControlPlane;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -27,10 +28,14 @@ use kube::client::Body;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::cluster::client;
-use super::runtime;
+use super::fault::{AnswerBody, Fault, whole};
+use super::{eventually, runtime};
+
+/// How long a server that is started anew takes no connections.
+const OUTAGE: Duration = Duration::from_millis(300);
 
 /// A running proxy; it serves until the tests end.
 pub(crate) struct Proxy {
@@ -41,32 +46,85 @@ pub(crate) struct Proxy {
 /// One request that the program sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
+    /// Its place among all requests of the proxy.
+    pub(crate) number: usize,
     pub(crate) method: Method,
     /// Path and query.
     pub(crate) path: String,
     pub(crate) body: Bytes,
 }
 
-/// What becomes of a write.
+/// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The server gets it.
     Forward,
     /// Neither this nor any later write gets to the server, and none is answered.
     Hold,
+    /// The exchange is broken.
+    Break(Fault),
+    /// All connections break, and none is taken any more.
+    Vanish,
 }
 
-/// Asked before each write with the number of writes carried out so far. No write is
-/// under way meanwhile.
-type Gate = dyn Fn(usize) -> Verdict + Send + Sync;
+/// Who decides what becomes of requests, and sees what they did. All of it may block.
+pub(crate) trait Watch: Send + Sync + 'static {
+    /// Asked about each request, with the number of writes carried out so far. While it
+    /// is asked about a write, no other one is under way.
+    fn before(&self, sent: &Sent, writes: usize) -> Verdict;
+
+    /// Told what the server has answered, before the program is. No other write is under
+    /// way where this was one. What it returns is what the program gets.
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        let _ = sent;
+        answer
+    }
+
+    /// The most objects on a page of a list, where the program asks for more.
+    fn page_size(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Asked before each write alone.
+struct Gate<F>(F);
+
+impl<F: Fn(usize) -> Verdict + Send + Sync + 'static> Watch for Gate<F> {
+    fn before(&self, sent: &Sent, writes: usize) -> Verdict {
+        if sent.is_write() {
+            self.0(writes)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+/// Whether connections are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    Open,
+    Shut,
+}
 
 struct Relay {
     server: kube::Client,
-    gate: Arc<Gate>,
+    watch: Arc<dyn Watch>,
     /// Writes carried out; locked while one is under way.
     writes: AsyncMutex<usize>,
     is_holding: AtomicBool,
     sent: Mutex<Vec<Sent>>,
+    /// Exchanges that are not over.
+    under_way: AtomicUsize,
+    door: watch::Sender<Door>,
+}
+
+/// How an exchange ends.
+enum End {
+    Answered(Response<AnswerBody>),
+    /// No answer ever comes.
+    Never,
+    /// The connection is closed.
+    Closed,
 }
 
 impl Sent {
@@ -95,20 +153,28 @@ impl Proxy {
         })
     }
 
-    /// Asks the gate before each write.
+    /// Asks the gate before each write with the number of writes carried out so far. No
+    /// write is under way meanwhile.
     pub(crate) fn gated(gate: impl Fn(usize) -> Verdict + Send + Sync + 'static) -> Self {
+        Self::watched(Arc::new(Gate(gate)))
+    }
+
+    /// Asks and tells a watcher.
+    pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {
             server: client(ControlPlane::shared().admin_kubeconfig()),
-            gate: Arc::new(gate),
+            watch,
             writes: AsyncMutex::new(0),
             is_holding: AtomicBool::new(false),
             sent: Mutex::new(Vec::new()),
+            under_way: AtomicUsize::new(0),
+            door: watch::Sender::new(Door::Open),
         });
         let listener = runtime()
             .block_on(TcpListener::bind(("127.0.0.1", 0)))
             .expect("a free port");
         let address = listener.local_addr().expect("an address");
-        runtime().spawn(serve(listener, Arc::clone(&relay)));
+        runtime().spawn(serve(listener, address, Arc::clone(&relay)));
         let directory = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(directory.path().join("kubeconfig"), kubeconfig(address)).expect("a kubeconfig");
         Self { relay, directory }
@@ -128,6 +194,13 @@ impl Proxy {
     pub(crate) fn sent(&self) -> Vec<Sent> {
         self.relay.sent.lock().expect("no panic in the proxy").clone()
     }
+
+    /// Returns once the server is at work on nothing of what the program has sent.
+    pub(crate) fn settle(&self) {
+        eventually("nothing is under way", || {
+            (self.relay.under_way.load(Ordering::SeqCst) == 0).then_some(())
+        });
+    }
 }
 
 fn kubeconfig(address: SocketAddr) -> String {
@@ -142,29 +215,49 @@ fn kubeconfig(address: SocketAddr) -> String {
     .to_string()
 }
 
-async fn serve(listener: TcpListener, relay: Arc<Relay>) {
+async fn serve(listener: TcpListener, address: SocketAddr, relay: Arc<Relay>) {
+    let mut door = relay.door.subscribe();
+    let mut open = Some(listener);
+    loop {
+        let listener = match open.take() {
+            Some(listener) => listener,
+            None => TcpListener::bind(address).await.expect("the port of before"),
+        };
+        tokio::select! {
+            () = accept(&listener, &relay) => {}
+            shut = door.wait_for(|door| *door == Door::Shut) => drop(shut),
+        }
+        drop(listener);
+        if door.wait_for(|door| *door == Door::Open).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener, relay: &Arc<Relay>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let relay = Arc::clone(&relay);
+        let relay = Arc::clone(relay);
+        let mut door = relay.door.subscribe();
         tokio::spawn(async move {
-            let answer = service_fn(|request| {
-                let relay = Arc::clone(&relay);
-                async move { Ok::<_, Infallible>(relay.answer(request).await) }
-            });
+            let answer = service_fn(|request| Arc::clone(&relay).answer(request));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
             // A program that was killed breaks its connections; nobody is left to tell.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
+            tokio::select! {
+                _ = connection => {}
+                shut = door.wait_for(|door| *door == Door::Shut) => drop(shut),
+            }
         });
     }
 }
 
 impl Relay {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<AnswerBody>> {
         let (head, body) = request.into_parts();
         let Ok(body) = body.collect().await else {
-            return refusal("the request ended early");
+            return Ok(refusal("the request ended early").map(whole));
         };
-        let sent = Sent {
+        let mut sent = Sent {
+            number: 0,
             method: head.method,
             path: head
                 .uri
@@ -173,44 +266,142 @@ impl Relay {
                 .to_owned(),
             body: body.to_bytes(),
         };
-        self.sent
-            .lock()
-            .expect("no panic in the proxy")
-            .push(sent.clone());
-        if !sent.is_write() {
-            return self.forward(sent, &head.headers).await;
+        {
+            let mut all = self.sent.lock().expect("no panic in the proxy");
+            sent.number = all.len();
+            all.push(sent.clone());
         }
-        let mut writes = self.writes.lock().await;
-        if self.is_holding.load(Ordering::SeqCst) || self.ask(*writes).await == Verdict::Hold {
-            self.is_holding.store(true, Ordering::SeqCst);
-            drop(writes);
-            return pending().await;
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        // What the server was asked for happens, whether or not anybody waits for it.
+        let exchange = tokio::spawn(async move {
+            let end = self.exchange(sent, &head.headers).await;
+            self.under_way.fetch_sub(1, Ordering::SeqCst);
+            end
+        });
+        match exchange.await {
+            Ok(End::Answered(response)) => Ok(response),
+            Ok(End::Never) => pending().await,
+            Ok(End::Closed) | Err(_) => Err(io::Error::other("closed")),
         }
-        let response = self.forward(sent, &head.headers).await;
-        *writes += 1;
-        response
     }
 
-    async fn ask(&self, writes: usize) -> Verdict {
-        let gate = Arc::clone(&self.gate);
-        tokio::task::spawn_blocking(move || gate(writes))
+    async fn exchange(self: &Arc<Self>, sent: Sent, headers: &HeaderMap) -> End {
+        let mut writes = None;
+        if sent.is_write() {
+            writes = Some(self.writes.lock().await);
+            if self.holds() {
+                return End::Never;
+            }
+        }
+        let carried_out = writes.as_deref().copied().unwrap_or_default();
+        let fault = match self.ask(&sent, carried_out).await {
+            Verdict::Hold => {
+                self.is_holding.store(true, Ordering::SeqCst);
+                return End::Never;
+            }
+            Verdict::Break(Fault::Refused) => {
+                self.shut();
+                let door = self.door.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(OUTAGE).await;
+                    door.send_replace(Door::Open);
+                });
+                return End::Closed;
+            }
+            Verdict::Vanish => {
+                self.shut();
+                return End::Closed;
+            }
+            Verdict::Forward => None,
+            Verdict::Break(fault) => Some(fault),
+        };
+        if let Some(fault) = fault.filter(|fault| !fault.is_carried_out()) {
+            return end(fault, None);
+        }
+        let response = self.forward(&sent, headers).await;
+        if let Some(writes) = &mut writes {
+            **writes += 1;
+        }
+        let response = self.tell(sent, response).await;
+        drop(writes);
+        match fault {
+            Some(fault) => end(fault, Some(response)),
+            None => End::Answered(response.map(whole)),
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.is_holding.load(Ordering::SeqCst)
+    }
+
+    fn shut(&self) {
+        self.door.send_replace(Door::Shut);
+    }
+
+    async fn ask(self: &Arc<Self>, sent: &Sent, writes: usize) -> Verdict {
+        let (watch, sent) = (Arc::clone(&self.watch), sent.clone());
+        tokio::task::spawn_blocking(move || watch.before(&sent, writes))
             .await
             .unwrap_or(Verdict::Hold)
     }
 
-    async fn forward(&self, sent: Sent, headers: &HeaderMap) -> Response<Full<Bytes>> {
-        let mut request = Request::new(Body::from(sent.body));
-        *request.method_mut() = sent.method;
-        *request.uri_mut() = sent.path.parse().expect("a path that was parsed before");
+    async fn tell(&self, sent: Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        let watch = Arc::clone(&self.watch);
+        tokio::task::spawn_blocking(move || watch.after(&sent, answer))
+            .await
+            .unwrap_or_else(|_| refusal("the watcher failed"))
+    }
+
+    async fn forward(&self, sent: &Sent, headers: &HeaderMap) -> Response<Bytes> {
+        let path = match self.watch.page_size() {
+            Some(size) => with_pages_of(size, &sent.path),
+            None => sent.path.clone(),
+        };
+        let mut request = Request::new(Body::from(sent.body.clone()));
+        *request.method_mut() = sent.method.clone();
+        *request.uri_mut() = path.parse().expect("a path that was parsed before");
         *request.headers_mut() = end_to_end(headers);
         let answer = async {
             let (mut head, body) = self.server.send(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             head.headers = end_to_end(&head.headers);
-            Ok::<_, kube::Error>(Response::from_parts(head, Full::new(body)))
+            Ok::<_, kube::Error>(Response::from_parts(head, body))
         };
         answer.await.unwrap_or_else(|error| refusal(&error.to_string()))
     }
+}
+
+/// What the program gets to see of an exchange with this fault.
+fn end(fault: Fault, response: Option<Response<Bytes>>) -> End {
+    if let Some(answer) = fault.answer() {
+        return End::Answered(answer);
+    }
+    if let Some(spoilt) = response.and_then(|response| fault.spoil(response)) {
+        return End::Answered(spoilt);
+    }
+    if fault.is_endless() {
+        End::Never
+    } else {
+        End::Closed
+    }
+}
+
+/// The path, where it asks for a page of more objects than this, with a smaller page.
+fn with_pages_of(size: usize, path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else {
+        return path.to_owned();
+    };
+    let parameters = query.split('&').map(|parameter| {
+        let limit = parameter
+            .strip_prefix("limit=")
+            .and_then(|limit| limit.parse::<usize>().ok());
+        match limit {
+            Some(limit) if limit > size => format!("limit={size}"),
+            _ => parameter.to_owned(),
+        }
+    });
+    let parameters: Vec<String> = parameters.collect();
+    format!("{path}?{}", parameters.join("&"))
 }
 
 /// The headers without those of one connection.
@@ -227,8 +418,8 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
-fn refusal(reason: &str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(reason.to_owned())));
+fn refusal(reason: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(reason.to_owned()));
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
 }

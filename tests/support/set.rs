@@ -179,6 +179,16 @@ impl Set {
         self.assert_records(objects);
     }
 
+    /// Asserts that these objects are in the set, and that nothing in it is unrecorded.
+    #[track_caller]
+    pub(crate) fn assert_holds_at_least(&self, objects: &[Value]) {
+        let members = self.members();
+        for identity in identities(objects) {
+            assert!(members.contains(&identity), "{identity} is not among {members:?}");
+        }
+        assert_eq!(self.unrecorded(), Vec::<String>::new());
+    }
+
     /// Asserts that the parent records exactly the places of these objects, in the
     /// canonical form.
     #[track_caller]

@@ -1,0 +1,134 @@
+//! Faults and ends at every request of every command that writes: whatever breaks,
+//! nothing leaks, nothing wrong is deleted, and the next run converges.
+//!
+//! `cargo test` tries each disturbance once, at a request and a command that `FAULTS_SEED`
+//! chooses. `FAULTS=all` (`just faults`) tries everything, `FAULTS=500` so many of it, and
+//! both print the table of requests by disturbances. `FAULTS_ONLY=TEXT` leaves out what
+//! has another name: that is how one trial that failed is made again.
+
+mod lie;
+mod soak;
+mod stage;
+mod table;
+mod trial;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::thread;
+
+use crate::support::{Random, Signal, cluster};
+use stage::{SCENARIOS, Scenario};
+use table::Table;
+use trial::{Disturbance, Moment, Target};
+
+/// Trials at a time; most of their time is waiting.
+const AT_ONCE: usize = 6;
+
+/// One trial that is to be made.
+struct Trial<'a> {
+    scenario: &'a Scenario,
+    target: Target,
+    disturbance: Disturbance,
+}
+
+/// Which trials are made.
+enum Choice {
+    All,
+    Some(usize),
+    /// Each disturbance once.
+    Sample,
+}
+
+impl Choice {
+    fn of_environment() -> Self {
+        match std::env::var("FAULTS").as_deref() {
+            Err(_) => Self::Sample,
+            Ok("all") => Self::All,
+            Ok(number) => Self::Some(number.parse().expect("FAULTS is all or a number")),
+        }
+    }
+}
+
+/// Every disturbance at every request that it suits.
+fn every(scenario: &Scenario) -> Vec<Trial<'_>> {
+    let mut trials = Vec::new();
+    for target in trial::record(scenario) {
+        for disturbance in Disturbance::all() {
+            if disturbance.suits(&target) {
+                trials.push(Trial {
+                    scenario,
+                    target: target.clone(),
+                    disturbance,
+                });
+            }
+        }
+    }
+    trials
+}
+
+/// Each disturbance at one request, and SIGKILL before every write of an apply.
+fn sample(all: Vec<Trial<'_>>) -> Vec<Trial<'_>> {
+    let mut tried = BTreeSet::new();
+    let mut sample = all;
+    sample.retain(|trial| {
+        let is_kill = trial.disturbance == Disturbance::Signal(Signal::Kill, Moment::Before);
+        let is_of_apply = trial.scenario.name.ends_with("apply");
+        tried.insert(trial.disturbance) || (is_kill && is_of_apply && trial.target.is_write())
+    });
+    sample
+}
+
+#[test]
+fn whatever_breaks_nothing_is_lost_and_the_next_run_converges() {
+    let seed = std::env::var("FAULTS_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let only = std::env::var("FAULTS_ONLY").unwrap_or_default();
+    // Started before the clock of any trial runs.
+    cluster();
+    let mut trials: Vec<Trial> = SCENARIOS.iter().flat_map(every).collect();
+    Random::new(seed, 0).shuffle(&mut trials);
+    let choice = Choice::of_environment();
+    match choice {
+        Choice::All => {}
+        Choice::Some(number) => trials.truncate(number),
+        Choice::Sample => trials = sample(trials),
+    }
+    trials.retain(|trial| {
+        let name = format!(
+            "{}: {} at {}",
+            trial.scenario.name, trial.disturbance, trial.target
+        );
+        name.contains(&only)
+    });
+    assert!(!trials.is_empty(), "no trial");
+    let table = run(&trials);
+    if !matches!(choice, Choice::Sample) {
+        table::print(&table.to_string());
+    }
+    assert!(
+        table.failures().is_empty(),
+        "FAULTS_SEED={seed}: {} of {} trials failed\n{}",
+        table.failures().len(),
+        trials.len(),
+        table.failures().join("\n\n")
+    );
+}
+
+fn run(trials: &[Trial]) -> Table {
+    let table = Mutex::new(Table::default());
+    let next = Mutex::new(trials.iter().enumerate());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let Some((number, trial)) = next.lock().expect("no panic").next() else {
+                        return;
+                    };
+                    let outcome = trial::attempt(trial.scenario, &trial.target, trial.disturbance, number);
+                    let mut table = table.lock().expect("no panic");
+                    table.add(trial.scenario.name, &trial.target, trial.disturbance, outcome);
+                }
+            });
+        }
+    });
+    table.into_inner().expect("no panic")
+}

@@ -1,0 +1,377 @@
+//! The commands that are disturbed, each in a situation of its own: fresh namespaces, a
+//! set, bystanders, and what has to hold in the end.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::support::{
+    Files, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, fresh, identities, named,
+    namespace, objects_file, path_of, secret, service, with,
+};
+
+/// The namespaced kinds of a stage: kind and collection.
+const KINDS: [(&str, &str); 3] = [
+    ("ConfigMap", "configmaps"),
+    ("Secret", "secrets"),
+    ("Service", "services"),
+];
+
+/// A command and the situation that it is run in.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) stage: fn() -> Stage,
+}
+
+/// All commands that write.
+pub(super) const SCENARIOS: [Scenario; 5] = [
+    Scenario {
+        name: "first apply",
+        stage: first_apply,
+    },
+    Scenario {
+        name: "changed apply",
+        stage: changed_apply,
+    },
+    Scenario {
+        name: "delete",
+        stage: delete,
+    },
+    Scenario {
+        name: "adopt",
+        stage: adopt,
+    },
+    Scenario {
+        name: "move",
+        stage: move_members,
+    },
+];
+
+/// A situation, in namespaces that nothing else knows of.
+pub(super) struct Stage {
+    /// Fresh names, and what stands for them in the name of a request.
+    names: Vec<(String, &'static str)>,
+    /// The namespaces, and the `ClusterRole` of the manifests.
+    namespaces: [String; 2],
+    role: String,
+    /// The sets that the command is about.
+    pub(super) sets: Vec<Set>,
+    /// What others have made; nothing may touch it.
+    bystanders: Vec<Value>,
+    /// What may be run, the first being the command itself. Whatever has happened to the
+    /// command, each of them puts all in order.
+    pub(super) sequels: Vec<Sequel>,
+}
+
+/// A command that is run to its end.
+pub(super) struct Sequel {
+    arguments: Vec<String>,
+    /// Manifests, for commands that take some.
+    files: Option<Files>,
+    /// What each set holds then; `None` where the set itself is gone.
+    pub(super) holds: Vec<Option<Vec<Value>>>,
+}
+
+/// The objects of a stage by `Kind.group namespace/name`.
+pub(super) type Snapshot = BTreeMap<String, Value>;
+
+impl Sequel {
+    /// `apply` of these objects, which the set then holds.
+    fn apply(set: &Set, objects: &[Value]) -> Self {
+        Self {
+            arguments: ["apply", &set.reference, "-n", &set.namespace]
+                .map(str::to_owned)
+                .to_vec(),
+            files: Some(Files::new().with("objects.yaml", &objects_file(objects))),
+            holds: vec![Some(objects.to_vec())],
+        }
+    }
+
+    /// `adopt` of these objects, which are there.
+    fn adopt(set: &Set, objects: &[Value]) -> Self {
+        let mut adopt = Self::apply(set, objects);
+        "adopt".clone_into(&mut adopt.arguments[0]);
+        adopt
+    }
+
+    /// `move` of all members to another set.
+    fn rename(old: &Set, new: &Set, objects: &[Value]) -> Self {
+        let arguments = ["move", &old.reference, &new.reference, "-n", &old.namespace];
+        Self {
+            arguments: arguments.map(str::to_owned).to_vec(),
+            files: None,
+            holds: vec![Some(Vec::new()), Some(objects.to_vec())],
+        }
+    }
+
+    /// Whether a run that has nothing to do says of every object that it is unchanged.
+    pub(super) fn tells_of_unchanged(&self) -> bool {
+        self.arguments[0] == "apply"
+    }
+
+    /// `delete` of the set, whether or not it is there still.
+    fn delete(set: &Set) -> Self {
+        let arguments = [
+            "delete",
+            &set.reference,
+            "-n",
+            &set.namespace,
+            "--yes",
+            "--ignore-not-found",
+        ];
+        Self {
+            arguments: arguments.map(str::to_owned).to_vec(),
+            files: None,
+            holds: vec![None],
+        }
+    }
+
+    /// The command, to be run.
+    pub(super) fn command(&self, program: Program) -> Program {
+        let program = program.args(&self.arguments).args(["-o", "json"]);
+        match &self.files {
+            Some(files) => program.args(["-f"]).args([files.directory()]),
+            None => program,
+        }
+    }
+}
+
+/// Objects of two namespaces, their set, and what others have in the same places.
+fn with_bystanders() -> (Stage, Vec<Value>) {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let role = fresh("role");
+    let set = Set::secret(&a, "web");
+    let labelled = |object: Value, id: &str| {
+        with(
+            object,
+            &serde_json::json!({"metadata": {"labels": {PART_OF: id}}}),
+        )
+    };
+    let bystanders = vec![
+        config_map(&a, "bystander", "1"),
+        service(&b, "bystander", 80),
+        labelled(secret(&b, "of-another-set"), "applyset-another-v1"),
+    ];
+    for bystander in &bystanders {
+        cluster().apply_as("kubectl-applyset", bystander);
+    }
+    let objects = vec![
+        config_map(&a, "one", "1"),
+        config_map(&a, "two", "1"),
+        config_map(&a, "three", "1"),
+        config_map(&b, "four", "1"),
+        service(&b, "web", 80),
+        cluster_role(&role),
+    ];
+    let stage = Stage {
+        names: vec![
+            (a.clone(), "A"),
+            (b.clone(), "B"),
+            (role.clone(), "ROLE"),
+            (set.id.clone(), "ID"),
+        ],
+        namespaces: [a, b],
+        role,
+        sets: vec![set],
+        bystanders,
+        sequels: Vec::new(),
+    };
+    (stage, objects)
+}
+
+fn first_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let next = [config_map(&stage.namespaces[0], "three", "1")];
+    let set = &stage.sets[0];
+    stage.sequels = vec![Sequel::apply(set, &objects), Sequel::apply(set, &next)];
+    stage
+}
+
+fn changed_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    // Both kinds and places leave: services, and all of them in B but the Secret.
+    let changed = [
+        config_map(a, "one", "2"),
+        config_map(a, "two", "1"),
+        secret(b, "new"),
+    ];
+    let next = [config_map(a, "three", "1")];
+    stage.sequels = vec![Sequel::apply(set, &changed), Sequel::apply(set, &next)];
+    stage
+}
+
+fn delete() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    stage.sequels = vec![Sequel::delete(set)];
+    stage
+}
+
+fn adopt() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    for object in &objects {
+        cluster().create(object);
+    }
+    stage.sequels = vec![Sequel::adopt(&stage.sets[0], &objects)];
+    stage
+}
+
+fn move_members() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let new = Set::config_map(&stage.namespaces[0], "new");
+    let old = &stage.sets[0];
+    old.apply(&objects);
+    stage.sequels = vec![Sequel::rename(old, &new, &objects)];
+    stage.names.push((new.id.clone(), "NEW"));
+    stage.sets.push(new);
+    stage
+}
+
+impl Stage {
+    /// The name of a request, the same in every stage of this scenario.
+    pub(super) fn request(&self, sent: &Sent) -> String {
+        let mut path = sent.path.clone();
+        for (name, placeholder) in &self.names {
+            path = path.replace(name, placeholder);
+        }
+        let parameters = path
+            .split('&')
+            .map(|parameter| match parameter.split_once("continue=") {
+                Some((before, _)) => format!("{before}continue=*"),
+                None => parameter.to_owned(),
+            });
+        let parameters: Vec<String> = parameters.collect();
+        format!("{} {}", sent.method, parameters.join("&"))
+    }
+
+    /// Whether this write is one of a parent.
+    pub(super) fn is_of_a_parent(&self, sent: &Sent) -> bool {
+        let path = sent.path.split('?').next().unwrap_or_default();
+        let is_named = |set: &Set| {
+            let parent = path_of(&set.parent);
+            // Members are made by PATCH.
+            path == parent || (sent.method == "POST" && parent.starts_with(path))
+        };
+        self.sets.iter().any(is_named)
+    }
+
+    /// Everything that there is.
+    pub(super) fn look(&self) -> Snapshot {
+        let mut paths = Vec::new();
+        for namespace in &self.namespaces {
+            paths.extend(KINDS.map(|(_, plural)| format!("/api/v1/namespaces/{namespace}/{plural}")));
+        }
+        let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+        paths.push(format!("{roles}?fieldSelector=metadata.name%3D{}", self.role));
+        let lists = cluster().list_all(&paths);
+        let places = self
+            .namespaces
+            .iter()
+            .flat_map(|namespace| KINDS.map(|(kind, _)| (kind, Some(namespace.as_str()), "v1")));
+        let places = places.chain([("ClusterRole", None, "rbac.authorization.k8s.io/v1")]);
+        let mut snapshot = Snapshot::new();
+        for ((kind, namespace, api_version), items) in places.zip(lists) {
+            for item in items {
+                let name = item["metadata"]["name"].as_str().expect("a name");
+                let identity = identity(&named(api_version, kind, namespace, name));
+                snapshot.insert(identity, item);
+            }
+        }
+        snapshot
+    }
+
+    /// What has to hold at every moment of any command, where `before` is what there was
+    /// in the beginning.
+    pub(super) fn check_always(&self, before: &Snapshot, now: &Snapshot) -> Result<(), String> {
+        for bystander in &self.bystanders {
+            let identity = identity(bystander);
+            if before.get(&identity) != now.get(&identity) {
+                return Err(format!("the bystander {identity} was touched"));
+            }
+        }
+        for set in &self.sets {
+            for (identity, object) in now {
+                if object["metadata"]["labels"][PART_OF] == *set.id && !is_recorded(set, now, identity) {
+                    return Err(format!("{identity} is a member that the parent does not record"));
+                }
+            }
+        }
+        for wanted in self.sequels[0].holds.iter().flatten().flatten() {
+            let identity = identity(wanted);
+            let uid = |snapshot: &Snapshot| Some(snapshot.get(&identity)?["metadata"]["uid"].clone());
+            if let Some(was) = uid(before)
+                && uid(now) != Some(was)
+            {
+                return Err(format!("{identity} is wanted, and was deleted or made anew"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What has to hold when this sequel has got through.
+    pub(super) fn check_done(&self, sequel: &Sequel, now: &Snapshot) -> Result<(), String> {
+        for (set, holds) in self.sets.iter().zip(&sequel.holds) {
+            let members: Vec<String> = now
+                .iter()
+                .filter(|(_, object)| object["metadata"]["labels"][PART_OF] == *set.id)
+                .map(|(identity, _)| identity.clone())
+                .collect();
+            let wanted = identities(holds.iter().flatten());
+            if members != wanted {
+                return Err(format!("members are {members:?} instead of {wanted:?}"));
+            }
+            for object in holds.iter().flatten() {
+                let identity = identity(object);
+                if !covers(&now[&identity], &without_type(object)) {
+                    return Err(format!(
+                        "{identity} is not what the manifest says: {}",
+                        now[&identity]
+                    ));
+                }
+            }
+            match holds {
+                Some(objects) => set.assert_records(objects),
+                None if now.contains_key(&identity(&set.parent)) => {
+                    return Err("the parent is still there".to_owned());
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Items of a list do not say of which kind they are.
+fn without_type(object: &Value) -> Value {
+    let mut object = object.clone();
+    let fields = object.as_object_mut().expect("an object");
+    fields.remove("kind");
+    fields.remove("apiVersion");
+    object
+}
+
+/// As `identities` writes it.
+pub(super) fn identity(object: &Value) -> String {
+    identities([object]).remove(0)
+}
+
+fn is_recorded(set: &Set, now: &Snapshot, member: &str) -> bool {
+    use crate::support::{GROUP_KINDS, NAMESPACES};
+    let Some(parent) = now.get(&identity(&set.parent)) else {
+        return false;
+    };
+    let recorded = |key: &str, value: &str| {
+        let list = parent["metadata"]["annotations"][key]
+            .as_str()
+            .unwrap_or_default();
+        list.split(',').any(|entry| entry == value)
+    };
+    let (group_kind, name) = member.split_once(' ').expect("an identity");
+    let namespace = name.split('/').next().unwrap_or_default();
+    let is_own = namespace == "-" || set.parent["metadata"]["namespace"] == namespace;
+    recorded(GROUP_KINDS, group_kind) && (is_own || recorded(NAMESPACES, namespace))
+}
