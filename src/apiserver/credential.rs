@@ -147,7 +147,7 @@ mod tests {
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let header = request.headers().get(http::header::AUTHORIZATION).cloned();
             keep.lock().expect("no panic").push(header);
-            async { Ok::<_, Infallible>(http::Response::new(Body::empty())) }
+            async { Ok::<_, Infallible>(http::Response::new(Body::from(b"{}".to_vec()))) }
         });
         let client = kube::Client::new(service, "default");
         let (credential, _) = counting(None);

@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::again::{is_gone, read_again};
+use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
 use super::wave::each;
@@ -16,7 +17,7 @@ use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiServer, Call, query};
 use crate::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::observe::{Live, METADATA};
+use crate::observe::{Live, METADATA, Tracking};
 use crate::plan::{LeaveReason, MembershipChange};
 
 /// How often an object that keeps changing is judged again: controllers write the status of
@@ -98,21 +99,55 @@ impl Relabelling<'_> {
         failed("it kept changing while its label was to be written".to_owned())
     }
 
+    fn call(&self, live: &Live) -> Call {
+        match (self.part_of, live.tracking) {
+            (Some(id), Tracking::Off) => self.apply(live, id),
+            (Some(_), Tracking::On) | (None, _) => self.patch(live),
+        }
+    }
+
+    /// Applies the label alone, to an object of which nobody is noted as the owner of
+    /// anything: a patch would not be noted either, and the label look copied.
+    fn apply(&self, live: &Live, id: &ApplySetId) -> Call {
+        let object = json!({
+            "apiVersion": live.resource.api_version(),
+            "kind": live.resource.kind,
+            "metadata": {
+                "name": live.key.name,
+                "uid": live.uid,
+                "resourceVersion": live.resource_version,
+                "labels": {PART_OF_LABEL: id.as_str()},
+            },
+        });
+        self.write_call(live, APPLY_PATCH, &[("force", "true")], &object)
+    }
+
     /// A merge patch, which makes `metadata.labels` where there are none, and removes what
     /// is null. A label that several managers own stays when one of them stops applying it,
     /// so server-side apply could not take it off; and an apply of the label alone would
     /// drop every other field that the same manager has applied before.
-    fn call(&self, live: &Live) -> Call {
+    fn patch(&self, live: &Live) -> Call {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
         let patch = json!({"metadata": {
             "uid": live.uid,
             "resourceVersion": live.resource_version,
             "labels": {PART_OF_LABEL: value},
         }});
+        self.write_call(live, MERGE_PATCH, &[], &patch)
+    }
+
+    fn write_call(
+        &self,
+        live: &Live,
+        content_type: &'static str,
+        more: &[(&'static str, &'static str)],
+        body: &Value,
+    ) -> Call {
         let path = live
             .resource
             .path(live.key.namespace.as_deref(), Some(&live.key.name));
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
+        parameters.extend(more);
         if self.writing.dry_run == DryRun::Server {
             parameters.push(("dryRun", "All"));
         }
@@ -120,8 +155,8 @@ impl Relabelling<'_> {
             method: Method::PATCH,
             path: format!("{path}?{}", query(&parameters)),
             accept: METADATA.to_owned(),
-            content_type: Some(MERGE_PATCH),
-            body: Bytes::from(patch.to_string()),
+            content_type: Some(content_type),
+            body: Bytes::from(body.to_string()),
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Live {
     pub parent_of: Option<String>,
     /// Field managers that own the part-of label, whatever operation they used.
     pub part_of_writers: Vec<String>,
+    /// Whether the server keeps track of who owns its fields.
+    pub tracking: Tracking,
     /// The kind that it defines, for a CRD.
     pub defines: Option<GroupKind>,
     /// Whether client-side apply still owns fields, which would outlive their manifest.
@@ -53,6 +55,15 @@ pub enum Presence {
     Present,
     /// It has a deletion timestamp; nothing can call that back.
     Terminating,
+}
+
+/// Whether the server keeps track of who owns an object's fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracking {
+    /// Every write is noted in `metadata.managedFields`.
+    On,
+    /// That is empty, and stays so until something is applied server-side.
+    Off,
 }
 
 /// An entry of `metadata.ownerReferences`.
@@ -94,6 +105,7 @@ impl Live {
             part_of: label(PART_OF_LABEL),
             parent_of: label(ID_LABEL),
             part_of_writers: part_of_writers(metadata),
+            tracking: tracking(metadata),
             defines: defines(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners.transpose().ok()?.unwrap_or_default(),
@@ -146,6 +158,15 @@ fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
     texts
         .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
         .collect()
+}
+
+fn tracking(metadata: &Value) -> Tracking {
+    let entries = metadata.get("managedFields").and_then(Value::as_array);
+    if entries.is_none_or(Vec::is_empty) {
+        Tracking::Off
+    } else {
+        Tracking::On
+    }
 }
 
 fn part_of_writers(metadata: &Value) -> Vec<String> {

@@ -20,7 +20,7 @@ pub use contents::{Contents, contents};
 pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
-pub use live::{Live, OwnerReference, Presence};
+pub use live::{Live, OwnerReference, Presence, Tracking};
 pub use members::{Place, Places, Reach, everywhere, members, remaining, throughout};
 pub use namespaces::{NamespaceState, namespace_names, namespaces};
 pub use objects::{object, objects};

@@ -12,7 +12,7 @@ use crate::discovery::{Origin, Resource, Scope};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::{Position, Source};
 use crate::object::Object;
-use crate::observe::{Live, Presence};
+use crate::observe::{Live, Presence, Tracking};
 
 /// The set of the Secret `web` in namespace `shop`.
 pub(crate) fn set() -> Set {
@@ -83,6 +83,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         part_of: Some(set().id.to_string()),
         parent_of: None,
         part_of_writers: vec!["kubectl-applyset".to_owned()],
+        tracking: Tracking::On,
         defines: None,
         client_side_apply: false,
         owners: Vec::new(),

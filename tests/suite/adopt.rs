@@ -113,6 +113,26 @@ fn what_was_in_a_set_before_loses_no_field_by_coming_back() {
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
 }
 
+/// A member that has nothing but its label loses all owners of fields with it, and the server
+/// notes no writer of an object without any.
+#[test]
+fn what_was_disbanded_and_adopted_can_be_pruned() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let bare = named("v1", "ServiceAccount", Some(&home), "bare");
+    let other = config_map(&home, "other", "1");
+    set.apply(&[bare.clone(), other.clone()]);
+    let disband = ["disband", "web", "-n", &home, "--yes"];
+    Program::new().args(disband).run().expect(0);
+    cluster().delete(&set.parent);
+
+    adopt(&set, None, &[bare.clone(), other.clone()], &[]).expect(0);
+    set.apply(std::slice::from_ref(&other));
+
+    set.assert_holds(&[other]);
+    assert_eq!(cluster().live(&bare), None);
+}
+
 #[test]
 fn a_selector_takes_what_the_old_prune_would_have_deleted() {
     let [a, b, c] = [namespace("a"), namespace("b"), namespace("c")];

@@ -1,6 +1,6 @@
 #![expect(clippy::disallowed_types, reason = "a server that is a function")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,11 +98,11 @@ async fn an_old_server_is_asked_for_each_group_version_and_one_may_fail() {
         (404, "not found", "404"),
         (403, FORBIDDEN, "no rights"),
         (401, "", "401"),
-        (200, HTML, "expected value"),
+        (200, HTML, "no whole JSON object"),
         (
             200,
             r#"{"kind": "APIResourceList", "resources": [{"name": "po"#,
-            "EOF",
+            "no whole JSON object",
         ),
         (200, r#"{"kind": "Status"}"#, "Status"),
     ] {
@@ -123,7 +123,9 @@ async fn an_old_server_is_asked_for_each_group_version_and_one_may_fail() {
             .await
             .expect("one group does not spoil the others");
 
-        assert_eq!(fake.asked().len(), 7);
+        // An answer that was cut off is asked for once more.
+        let asked: BTreeSet<_> = fake.asked().into_iter().collect();
+        assert_eq!(asked.len(), 7);
         assert!(matches!(
             discovery.resource(&GroupVersionKind::from_api_version("apps/v1", "Deployment")),
             Lookup::Found(_)

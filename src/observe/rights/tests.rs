@@ -183,11 +183,10 @@ fn a_server_that_does_not_answer_refuses_nothing() {
             failure,
             ..User::default()
         };
-        assert_eq!(
-            user.missing(&deletions()),
-            (vec![], vec![ACCESS.to_owned()]),
-            "{failure}"
-        );
+        let (missing, mut asked) = user.missing(&deletions());
+        // A 500 may pass, and is asked about once more.
+        asked.dedup();
+        assert_eq!((missing, asked), (vec![], vec![ACCESS.to_owned()]), "{failure}");
     }
 }
 
