@@ -458,3 +458,24 @@ fn a_parent_needs_its_namespace() {
     adopt(&set, None, &[namespace.clone(), object.clone()], &[]).expect(0);
     set.assert_holds(&[namespace, object]);
 }
+
+#[test]
+fn a_kustomization_names_the_live_objects_and_the_members() {
+    let home = namespace("home");
+    let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    applied(&objects);
+    let files = Files::new()
+        .with("objects.yaml", &objects_file(&objects[..1]))
+        .with("kustomization.yaml", "resources: [objects.yaml]\n");
+    let directory = files.directory().to_string_lossy().into_owned();
+    let run = set.invoke("adopt", &["-k", &directory]).expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects[..1]));
+    adopt(&set, None, &objects, &[]).expect(0);
+    let run = set
+        .invoke("move", &[&other.reference, "-k", &directory])
+        .expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects[..1]));
+    other.assert_holds(&objects[..1]);
+    set.assert_holds(&objects[1..]);
+}
