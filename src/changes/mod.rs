@@ -56,9 +56,16 @@
 //! has a new resourceVersion; server-side apply keeps even the time in managedFields,
 //! since the object that it compares has the phase on both sides. Such a claim is
 //! `Unchanged`: the apply would store what every reader sees already, and nothing that
-//! can be read tells whether it is stored. This is the one exception from the claim
-//! about the resourceVersion, and the property test holds it to this kind, this phase,
-//! and no other difference. (A `PersistentVolume` is created with its phase.)
+//! can be read tells whether it is stored. The property test holds this exception from
+//! the claim about the resourceVersion to this kind, this phase, and no other difference.
+//! (A `PersistentVolume` is created with its phase.)
+//!
+//! The second and last exception: the store keeps `finalizers: []` of a custom resource
+//! as another manager sent it, reading drops it, and so does the next write of any kind.
+//! While that manager has an `Apply` entry such an object is sent; where it has let go
+//! since, no trace is left, and the apply would store what every reader sees already. The
+//! property test excepts custom resources that have been sent an empty list, and no other
+//! difference.
 
 mod defaults;
 mod entries;
@@ -83,7 +90,7 @@ pub use shape::Definition;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Server-side apply would change nothing, the resourceVersion included (but see the
-    /// one exception at the end of the module's documentation).
+    /// two exceptions at the end of the module's documentation).
     Unchanged,
     /// It would change something, or that cannot be excluded.
     Send(Reason),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use kubectl_applyset::changes::{Verdict, compare};
+use kubectl_applyset::changes::{Verdict, compare, is_built_in};
 use serde_json::{Value, json};
 
 use super::generate::{expand, mutate, thin};
@@ -22,6 +22,8 @@ pub(crate) struct Case<'w> {
     name: String,
     manifest: Value,
     earlier: Vec<Value>,
+    /// Whether somebody else has sent `finalizers: []`.
+    may_hide_an_empty_list: bool,
     tally: Tally,
     story: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl<'w> Case<'w> {
             name,
             manifest: Value::Null,
             earlier: Vec::new(),
+            may_hide_an_empty_list: false,
             tally: Tally::default(),
             story: Vec::new(),
             random,
@@ -124,6 +127,7 @@ impl<'w> Case<'w> {
             1 => {
                 let variant = self.variant();
                 let variant = thin(&mut self.random, &variant);
+                self.see_empty_list(&variant);
                 let answer = server.apply(&self.place.object, "other", true, &variant).await;
                 self.note(&format!("other applies {variant}"), &answer);
             }
@@ -155,12 +159,14 @@ impl<'w> Case<'w> {
                 body = thin(&mut self.random, &body);
                 let manager = *self.random.pick(&["other", "zz-other"]);
                 let force = self.random.percent(60);
+                self.see_empty_list(&body);
                 let answer = server.apply(&there, manager, force, &body).await;
                 self.note(&format!("{manager} applies (force={force}) {body}"), &answer);
             }
             3 | 4 => {
                 let variant = self.variant();
                 let body = thin(&mut self.random, &variant);
+                self.see_empty_list(&body);
                 let answer = server.merge(&there, "editor", &body).await;
                 self.note(&format!("editor merges {body}"), &answer);
             }
@@ -286,7 +292,8 @@ impl<'w> Case<'w> {
             .await;
         let kept = answer.succeeded()
             && (answer.body["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"]
-                || has_stored_its_phase(&self.manifest, &live, &answer.body));
+                || has_stored_its_phase(&self.manifest, &live, &answer.body)
+                || self.has_dropped_an_empty_list(&live, &answer.body));
         let kind = self.manifest["kind"].as_str().unwrap().to_owned();
         for (verdict, label) in [(&verdict, ""), (&blind, " (no definition)")] {
             if definition.is_none() && !label.is_empty() {
@@ -352,6 +359,18 @@ impl<'w> Case<'w> {
         answer.body["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]
     }
 
+    fn see_empty_list(&mut self, body: &Value) {
+        self.may_hide_an_empty_list |= body["metadata"]["finalizers"] == json!([]);
+    }
+
+    /// Whether an apply did nothing but drop the empty list that the store kept for a custom
+    /// resource, which no reading shows: the second exception of change detection.
+    fn has_dropped_an_empty_list(&self, live: &Value, written: &Value) -> bool {
+        let version = self.manifest["apiVersion"].as_str().unwrap();
+        let kind = self.manifest["kind"].as_str().unwrap();
+        self.may_hide_an_empty_list && !is_built_in(version, kind) && contents(live) == contents(written)
+    }
+
     fn fail(&mut self, label: &str, live: &Value, answer: &Answer) {
         let failure = format!(
             "CHANGES_CASE={}{label}\nmanifest {}\nlive {}\nanswer {} {}\nstory:\n  {}",
@@ -371,7 +390,7 @@ impl<'w> Case<'w> {
 }
 
 /// Whether an apply did nothing but store the phase `Pending`, which every reading of a claim
-/// fills in: the one exception of change detection.
+/// fills in: the first exception of change detection.
 fn has_stored_its_phase(manifest: &Value, live: &Value, written: &Value) -> bool {
     let is_pending = live["status"]["phase"] == "Pending" && written["status"]["phase"] == "Pending";
     manifest["kind"] == "PersistentVolumeClaim" && is_pending && contents(live) == contents(written)
