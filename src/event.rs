@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
+use crate::manifest::Position;
 use crate::readiness::State;
 
 /// One thing that happened.
@@ -22,6 +24,9 @@ pub enum Event {
         /// How many objects.
         total: usize,
     },
+    /// Which object of those that are worked on has been for the longest time, and how long,
+    /// where that is long; `None` once none is slow any more.
+    Slowest(Option<(ObjectKey, Duration)>),
     /// One object is done with.
     Object(ObjectOutcome),
     /// Something that people should know, and that stops nothing.
@@ -120,6 +125,38 @@ pub struct ObjectOutcome {
     pub reason: String,
     /// What went wrong.
     pub error: Option<String>,
+    /// Where the object stands in the manifests; `None` for one that is not in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Position>,
+}
+
+impl ObjectOutcome {
+    /// An outcome that explains itself.
+    pub fn new(subject: Subject, action: Action) -> Self {
+        Self {
+            subject,
+            action,
+            reason: String::new(),
+            error: None,
+            source: None,
+        }
+    }
+
+    /// An outcome with its reason.
+    pub fn because(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            ..Self::new(subject, action)
+        }
+    }
+
+    /// The outcome of an object with which something went wrong.
+    pub fn failed(subject: Subject, error: impl Into<String>) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::new(subject, Action::Failed)
+        }
+    }
 }
 
 /// How an object stands that is waited for.

@@ -13,7 +13,7 @@ use crate::cli::{Diff, Shared};
 use crate::diff::{self, Difference};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Subject};
-use crate::execute::{Foreseen, Interrupt};
+use crate::execute::{Foreseen, Interrupt, News};
 use crate::identity::ObjectKey;
 use crate::observe;
 use crate::options::{self, DiffOptions};
@@ -149,9 +149,12 @@ async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen
     });
     let refused = refused(prepared);
     let is_stopped = |key: &ObjectKey| refused.contains_key(key);
-    let mut sink = |object: Foreseen| {
-        reporter.compared(object.outcome.action);
-        foreseen.push(object);
+    let mut sink = |news: News<Foreseen>| match news {
+        News::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
+        News::Answer(object) => {
+            reporter.compared(object.outcome.action);
+            foreseen.push(object);
+        }
     };
     let execution = prepared.execution(None, &interrupt);
     execution
@@ -209,12 +212,7 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
                 difference: Difference::new(resource, key, None, None),
-                outcome: ObjectOutcome {
-                    subject: Subject::new(key, resource, None),
-                    action: Action::Failed,
-                    reason: String::new(),
-                    error: Some(refusal.to_string()),
-                },
+                outcome: ObjectOutcome::failed(Subject::new(key, resource, None), refusal.to_string()),
             });
         }
     }

@@ -15,7 +15,7 @@ use super::pace::Pace;
 use super::parent::{Forgotten, Written};
 use super::prune::{Deleting, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
-use super::wave::each;
+use super::wave::{News, each};
 use super::{DryRun, Interrupt, ParentWriteError, ParentWriting, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Reading, annotations};
@@ -90,13 +90,19 @@ impl SetDeletion<'_> {
         let mut pace = Pace::new(self.writing.concurrency);
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !is_home_of(self.set, live));
+            let members = members.map(|live| (&live.key, live));
             let write = async |live| self.deleting().delete(live).await;
-            let answered = |outcome: ObjectOutcome| {
-                done += 1;
-                failed += usize::from(outcome.action == Action::Failed);
-                sink(Event::Object(outcome));
+            let told = |news: News<ObjectOutcome>| {
+                sink(match news {
+                    News::Slowest(slowest) => Event::Slowest(slowest),
+                    News::Answer(outcome) => {
+                        done += 1;
+                        failed += usize::from(outcome.action == Action::Failed);
+                        Event::Object(outcome)
+                    }
+                });
             };
-            each(self.server, self.interrupt, members, write, &mut pace, answered).await;
+            each(self.server, self.interrupt, members, write, &mut pace, told).await;
         }
         if self.interrupt.is_requested() {
             self.tell_left(self.plan.deletions() - done, sink);
@@ -429,12 +435,8 @@ enum ReleaseError {
 }
 
 fn told(live: &Live, action: Action, reason: String) -> Event {
-    Event::Object(ObjectOutcome {
-        subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
-        action,
-        reason,
-        error: None,
-    })
+    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    Event::Object(ObjectOutcome::because(subject, action, reason))
 }
 
 fn names(objects: &[&Live]) -> String {

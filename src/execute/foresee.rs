@@ -9,9 +9,9 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::conflict::explained;
-use super::member::{TERMINATING, done, uid};
+use super::member::{TERMINATING, uid};
 use super::pace::Pace;
-use super::wave::each;
+use super::wave::{News, each};
 use super::{Conflicts, Execution, Writing};
 use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::desired::DesiredObject;
@@ -53,16 +53,16 @@ impl Execution<'_> {
     pub async fn foresee(
         &self,
         is_stopped: impl Fn(&DesiredObject) -> bool,
-        sink: &mut dyn FnMut(Foreseen),
+        sink: &mut dyn FnMut(News<Foreseen>),
     ) -> Ending {
-        for live in &self.plan.unchanged {
-            sink(told(subject(live), Action::Unchanged));
+        for outcome in self.unchanged() {
+            sink(News::Answer(of_outcome(outcome)));
         }
         for skip in &self.plan.skips {
             if skip.reason != SkipReason::PruningDisabled {
-                let mut foreseen = told(subject(&skip.live), Action::Skipped);
-                foreseen.outcome.reason = skip.reason.to_string();
-                sink(foreseen);
+                let reason = skip.reason.to_string();
+                let outcome = ObjectOutcome::because(subject(&skip.live), Action::Skipped, reason);
+                sink(News::Answer(of_outcome(outcome)));
             }
         }
         let mut pace = Pace::new(self.writing.concurrency);
@@ -73,10 +73,12 @@ impl Execution<'_> {
             .iter()
             .chain(self.plan.waves.iter().flatten());
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
+        let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply| self.foresee_apply(apply).await;
         each(self.server, self.interrupt, applies, ask, &mut pace, &mut *sink).await;
         let read = async |live| self.foresee_prune(live).await;
         let prunes = self.plan.prunes.iter().flatten();
+        let prunes = prunes.map(|live| (&live.key, live));
         each(self.server, self.interrupt, prunes, read, &mut pace, &mut *sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
@@ -112,13 +114,11 @@ impl Execution<'_> {
     async fn foresee_apply(&self, apply: &Apply) -> Foreseen {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
-        if apply.standing == MemberStanding::Terminating {
-            return failed(subject, format!("{}: {TERMINATING}", object.position));
-        }
-        let mut foreseen = self.foresee_member(object, subject, &apply.standing).await;
-        if let Some(error) = &mut foreseen.outcome.error {
-            *error = format!("{}: {error}", object.position);
-        }
+        let mut foreseen = match apply.standing {
+            MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
+            _ => self.foresee_member(object, subject, &apply.standing).await,
+        };
+        foreseen.outcome.source = Some(object.position.clone());
         if let MemberStanding::Member {
             reason: Some(reason), ..
         } = &apply.standing
@@ -290,8 +290,12 @@ fn subject(live: &Live) -> Subject {
 }
 
 fn told(subject: Subject, action: Action) -> Foreseen {
+    of_outcome(ObjectOutcome::new(subject, action))
+}
+
+fn of_outcome(outcome: ObjectOutcome) -> Foreseen {
     Foreseen {
-        outcome: done(subject, action),
+        outcome,
         live: None,
         predicted: None,
         warnings: Vec::new(),
@@ -300,9 +304,7 @@ fn told(subject: Subject, action: Action) -> Foreseen {
 }
 
 fn failed(subject: Subject, error: String) -> Foreseen {
-    let mut foreseen = told(subject, Action::Failed);
-    foreseen.outcome.error = Some(error);
-    foreseen
+    of_outcome(ObjectOutcome::failed(subject, error))
 }
 
 fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {

@@ -53,17 +53,13 @@ impl Execution<'_> {
     pub(super) async fn apply_member(&self, apply: &Apply) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
-        if apply.standing == MemberStanding::Terminating {
-            return failed(subject, format!("{}: {TERMINATING}", object.position));
-        }
         let mut reply = match self.writing.dry_run {
+            _ if apply.standing == MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
             DryRun::Client => self.predict(object, subject, &apply.standing).await,
             DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
             DryRun::None => self.send_member(object, subject, &apply.standing).await,
         };
-        if let Some(error) = &mut reply.outcome.error {
-            *error = format!("{}: {error}", object.position);
-        }
+        reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
         reply.warnings.retain(|warning| seen.insert(warning.clone()));
         for warning in &mut reply.warnings {
@@ -289,7 +285,7 @@ fn judge_reply(reply: &Reply, mut subject: Subject, standing: &MemberStanding) -
             .iter()
             .map(|text| format!("{}: {text}", subject.key()))
             .collect(),
-        outcome: done(subject, action),
+        outcome: ObjectOutcome::new(subject, action),
     };
     if written.deletion_timestamp.is_some() {
         reply.outcome.action = Action::Failed;
@@ -302,15 +298,6 @@ pub(super) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
     serde_json::from_slice(&reply.body)
 }
 
-pub(super) fn done(subject: Subject, action: Action) -> ObjectOutcome {
-    ObjectOutcome {
-        subject,
-        action,
-        reason: String::new(),
-        error: None,
-    }
-}
-
 pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
@@ -319,8 +306,5 @@ pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
 }
 
 pub(super) fn failed(subject: Subject, error: String) -> MemberReply {
-    told(ObjectOutcome {
-        error: Some(error),
-        ..done(subject, Action::Failed)
-    })
+    told(ObjectOutcome::failed(subject, error))
 }

@@ -350,19 +350,16 @@ async fn counting(
 /// Tells of the objects that stay as they are.
 fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
     for live in &plan.settled {
-        sink(Event::Object(ObjectOutcome {
-            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
-            action: Action::Unchanged,
-            reason: String::new(),
-            error: None,
-        }));
+        let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+        sink(Event::Object(ObjectOutcome::new(subject, Action::Unchanged)));
     }
     for left in &plan.left {
-        sink(Event::Object(ObjectOutcome {
-            subject: Subject::new(&left.key, &left.resource, left.uid.as_deref()),
-            action: Action::Skipped,
-            reason: left.reason.to_string(),
-            error: None,
-        }));
+        let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
+        let reason = left.reason.to_string();
+        sink(Event::Object(ObjectOutcome::because(
+            subject,
+            Action::Skipped,
+            reason,
+        )));
     }
 }

@@ -23,7 +23,7 @@ mod rehearse;
 mod relabel;
 mod wave;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -38,12 +38,15 @@ use pace::Pace;
 use parent::Known;
 pub use parent::{ParentWriteError, ParentWriting};
 use prune::Deleting;
+pub use wave::News;
 use wave::each;
 
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::identity::ObjectKey;
+use crate::manifest::Position;
 use crate::observe::{ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::saved_plan::Approval;
@@ -384,10 +387,18 @@ impl Execution<'_> {
         }
     }
 
+    fn key(&self, apply: &Apply) -> &ObjectKey {
+        &self.desired.members[apply.index].key
+    }
+
     async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
         let Progress { applied, pace, .. } = progress;
         let write = async |apply| self.apply_member(apply).await;
-        let answered = |reply: MemberReply| {
+        let told = |news: News<MemberReply>| {
+            let reply = match news {
+                News::Slowest(slowest) => return sink(Event::Slowest(slowest)),
+                News::Answer(reply) => reply,
+            };
             for warning in reply.warnings {
                 sink(Event::Warning(warning));
             }
@@ -397,7 +408,8 @@ impl Execution<'_> {
             }
             sink(Event::Object(reply.outcome));
         };
-        each(self.server, self.interrupt, wave, write, pace, answered).await;
+        let wave = wave.iter().map(|apply| (self.key(apply), apply));
+        each(self.server, self.interrupt, wave, write, pace, told).await;
     }
 
     async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
@@ -422,27 +434,42 @@ impl Execution<'_> {
             // Two groups can serve one object: what was just applied under one name is not
             // deleted under the other.
             let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
+            let unwanted = unwanted.map(|live| (&live.key, live));
             let write = async |live| deleting.delete(live).await;
-            let answered = |outcome: ObjectOutcome| {
-                pruned.failed += usize::from(outcome.action == Action::Failed);
-                pruned.kept += usize::from(outcome.action == Action::Skipped);
-                sink(Event::Object(outcome));
+            let told = |news: News<ObjectOutcome>| {
+                sink(match news {
+                    News::Slowest(slowest) => Event::Slowest(slowest),
+                    News::Answer(outcome) => {
+                        pruned.failed += usize::from(outcome.action == Action::Failed);
+                        pruned.kept += usize::from(outcome.action == Action::Skipped);
+                        Event::Object(outcome)
+                    }
+                });
             };
-            each(self.server, self.interrupt, unwanted, write, pace, answered).await;
+            each(self.server, self.interrupt, unwanted, write, pace, told).await;
         }
         pruned
     }
 
     fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
-        for live in &self.plan.unchanged {
-            applied.uids.insert(live.uid.clone());
-            sink(Event::Object(ObjectOutcome {
-                subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
-                action: Action::Unchanged,
-                reason: String::new(),
-                error: None,
-            }));
+        for outcome in self.unchanged() {
+            applied.uids.extend(outcome.subject.uid.clone());
+            sink(Event::Object(outcome));
         }
+    }
+
+    /// The outcomes of the objects that are not sent.
+    fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
+        let members = self.desired.members.iter();
+        let positions: HashMap<&ObjectKey, &Position> =
+            members.map(|object| (&object.key, &object.position)).collect();
+        self.plan.unchanged.iter().map(move |live| ObjectOutcome {
+            source: positions.get(&live.key).copied().cloned(),
+            ..ObjectOutcome::new(
+                Subject::new(&live.key, &live.resource, Some(&live.uid)),
+                Action::Unchanged,
+            )
+        })
     }
 
     fn tell_skips(&self, sink: &mut Sink<'_>) {
@@ -452,12 +479,13 @@ impl Execution<'_> {
                 unpruned += 1;
                 continue;
             }
-            sink(Event::Object(ObjectOutcome {
-                subject: Subject::new(&skip.live.key, &skip.live.resource, Some(&skip.live.uid)),
-                action: Action::Skipped,
-                reason: skip.reason.to_string(),
-                error: None,
-            }));
+            let subject = Subject::new(&skip.live.key, &skip.live.resource, Some(&skip.live.uid));
+            let reason = skip.reason.to_string();
+            sink(Event::Object(ObjectOutcome::because(
+                subject,
+                Action::Skipped,
+                reason,
+            )));
         }
         if unpruned > 0 {
             sink(Event::Warning(format!(

@@ -34,53 +34,38 @@ pub(super) struct Deleting<'a> {
 impl Deleting<'_> {
     /// Deletes the object as it was read; one that changed since is judged again.
     pub(super) async fn delete(&self, live: &Live) -> ObjectOutcome {
-        let outcome = |action, reason: String, error| ObjectOutcome {
-            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
-            action,
-            reason,
-            error,
-        };
+        let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
+        let done = || ObjectOutcome::new(subject(), self.done);
+        let gone = || ObjectOutcome::because(subject(), self.done, "it was gone already");
+        let skipped = |reason: String| ObjectOutcome::because(subject(), Action::Skipped, reason);
+        let failed = |error: String| ObjectOutcome::failed(subject(), error);
         if self.dry_run == DryRun::Client {
-            return outcome(self.done, String::new(), None);
+            return done();
         }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             match self.server.send(deletion(&current, self.dry_run)).await {
-                Ok(reply) if is_of(&reply, &current) => return outcome(self.done, String::new(), None),
-                Err(error) if is_gone(&error) => {
-                    return outcome(self.done, "it was gone already".to_owned(), None);
-                }
-                Err(error) if !error.is(StatusCode::CONFLICT) => {
-                    return outcome(Action::Failed, String::new(), Some(error.kind.to_string()));
-                }
+                Ok(reply) if is_of(&reply, &current) => return done(),
+                Err(error) if is_gone(&error) => return gone(),
+                Err(error) if !error.is(StatusCode::CONFLICT) => return failed(error.kind.to_string()),
                 // It changed meanwhile, or the answer says nothing of it.
                 Ok(_) | Err(_) => {}
             }
             match self.read_again(&current).await {
                 Ok(Some(Again::Same(fresh))) => current = *fresh,
-                Ok(Some(Again::Other)) => {
-                    return outcome(Action::Failed, String::new(), Some(OVERTAKEN.to_owned()));
-                }
-                Ok(None) => return outcome(self.done, "it was gone already".to_owned(), None),
-                Err(error) => return outcome(Action::Failed, String::new(), Some(error.kind.to_string())),
+                Ok(Some(Again::Other)) => return failed(OVERTAKEN.to_owned()),
+                Ok(None) => return gone(),
+                Err(error) => return failed(error.kind.to_string()),
             }
             match judge_candidate(&current, self.set, self.policy) {
                 Judgement::Prune if current.uid == live.uid => {}
                 Judgement::Prune | Judgement::Ignore => {
-                    return outcome(
-                        Action::Skipped,
-                        "it changed meanwhile, and is no longer this set's".to_owned(),
-                        None,
-                    );
+                    return skipped("it changed meanwhile, and is no longer this set's".to_owned());
                 }
-                Judgement::Skip(reason) => return outcome(Action::Skipped, reason.to_string(), None),
+                Judgement::Skip(reason) => return skipped(reason.to_string()),
             }
         }
-        outcome(
-            Action::Failed,
-            String::new(),
-            Some("it kept changing while it was to be deleted".to_owned()),
-        )
+        failed("it kept changing while it was to be deleted".to_owned())
     }
 
     async fn read_again(&self, live: &Live) -> Result<Option<Again>, ApiError> {

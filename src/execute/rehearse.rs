@@ -3,9 +3,9 @@
 use http::StatusCode;
 
 use super::Execution;
-use super::member::{MemberReply, done, failed, told, written};
+use super::member::{MemberReply, failed, told, written};
 use crate::desired::DesiredObject;
-use crate::event::{Action, Subject};
+use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::METADATA;
 use crate::plan::{MemberStanding, is_promised};
 
@@ -32,10 +32,10 @@ impl Execution<'_> {
         standing: &MemberStanding,
     ) -> MemberReply {
         if matches!(standing, MemberStanding::Member { .. }) {
-            return told(done(subject, Action::Configured));
+            return told(ObjectOutcome::new(subject, Action::Configured));
         }
         if self.is_out_of_reach(object) {
-            return told(done(subject, Action::Created));
+            return told(ObjectOutcome::new(subject, Action::Created));
         }
         let path = object
             .resource
@@ -43,9 +43,11 @@ impl Execution<'_> {
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
-                told(done(subject, Action::Configured))
+                told(ObjectOutcome::new(subject, Action::Configured))
             }
-            Err(error) if error.is(StatusCode::NOT_FOUND) => told(done(subject, Action::Created)),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                told(ObjectOutcome::new(subject, Action::Created))
+            }
             Err(error) => failed(subject, error.kind.to_string()),
         }
     }

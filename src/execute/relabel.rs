@@ -12,7 +12,7 @@ use super::again::{is_gone, read_again};
 use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
-use super::wave::each;
+use super::wave::{News, each};
 use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiServer, Call, query};
 use crate::applyset::{ApplySetId, PART_OF_LABEL};
@@ -50,24 +50,26 @@ impl Relabelling<'_> {
         let mut relabelled = Relabelled::default();
         let mut pace = Pace::new(self.writing.concurrency);
         let write = async |live| self.write(live).await;
-        let answered = |outcome: ObjectOutcome| {
-            relabelled.failed += usize::from(outcome.action == Action::Failed);
-            sink(Event::Object(outcome));
+        let told = |news: News<ObjectOutcome>| {
+            sink(match news {
+                News::Slowest(slowest) => Event::Slowest(slowest),
+                News::Answer(outcome) => {
+                    relabelled.failed += usize::from(outcome.action == Action::Failed);
+                    Event::Object(outcome)
+                }
+            });
         };
-        each(self.server, self.interrupt, objects, write, &mut pace, answered).await;
+        let objects = objects.iter().map(|live| (&live.key, live));
+        each(self.server, self.interrupt, objects, write, &mut pace, told).await;
         relabelled
     }
 
     async fn write(&self, live: &Live) -> ObjectOutcome {
-        let outcome = |action, reason: String, error| ObjectOutcome {
-            subject: Subject::new(&live.key, &live.resource, Some(&live.uid)),
-            action,
-            reason,
-            error,
-        };
-        let done = || outcome(self.done, String::new(), None);
-        let gone = || outcome(Action::Skipped, "it was gone already".to_owned(), None);
-        let failed = |error: String| outcome(Action::Failed, String::new(), Some(error));
+        let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
+        let done = || ObjectOutcome::new(subject(), self.done);
+        let skipped = |reason: &str| ObjectOutcome::because(subject(), Action::Skipped, reason);
+        let gone = || skipped("it was gone already");
+        let failed = |error: String| ObjectOutcome::failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {
             return done();
         }
@@ -88,9 +90,7 @@ impl Relabelling<'_> {
                 MembershipChange::Write => {}
                 // This write got through and its answer was lost, or another run was faster.
                 MembershipChange::Settled => return done(),
-                MembershipChange::Leave(reason) => {
-                    return outcome(Action::Skipped, changed(&reason), None);
-                }
+                MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
                     return failed(format!("it has become a member of another set meanwhile, {id}"));
                 }

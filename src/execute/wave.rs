@@ -1,45 +1,86 @@
 //! Runs the writes of one wave, as many at once as the pace allows.
 //!
-//! What each write does is told by the caller; one that is slow holds up no other.
+//! What each write does is told by the caller; one that is slow holds up no other, and is
+//! told of.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use super::Interrupt;
 use super::pace::Pace;
 use crate::apiserver::ApiServer;
+use crate::identity::ObjectKey;
+
+/// What is told of a wave while it goes on.
+#[derive(Debug)]
+pub enum News<A> {
+    /// What came of one item.
+    Answer(A),
+    /// Which object has been under way for the longest time, and how long, where that is
+    /// long; `None` once none is slow any more.
+    Slowest(Option<(ObjectKey, Duration)>),
+}
+
+/// From when on people are told what they wait for.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// Begins a write for each of `items` and hands on each answer as it comes. After an
 /// interrupt nothing more is begun, and what is under way is waited for.
-pub(super) async fn each<T, A>(
+pub(super) async fn each<'k, T, A>(
     server: &ApiServer,
     interrupt: &Interrupt,
-    items: impl IntoIterator<Item = T>,
+    items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
     pace: &mut Pace,
-    mut answered: impl FnMut(A),
+    mut told: impl FnMut(News<A>),
 ) {
-    let mut items = items.into_iter();
+    let mut items = items.into_iter().enumerate();
     let mut under_way = FuturesUnordered::new();
+    let mut begun: BTreeMap<usize, (&ObjectKey, Instant)> = BTreeMap::new();
+    let mut clock = tokio::time::interval(Duration::from_secs(1));
+    let mut was_slow = false;
     loop {
         while under_way.len() < pace.limit() && !interrupt.is_requested() {
-            let Some(item) = items.next() else { break };
+            let Some((number, (key, item))) = items.next() else {
+                break;
+            };
+            begun.insert(number, (key, Instant::now()));
             let write = &write;
-            under_way.push(async move {
-                let begun = Instant::now();
-                (write(item).await, begun.elapsed())
-            });
+            under_way.push(async move { (number, write(item).await) });
         }
         let pushbacks = server.pushbacks();
-        let Some((answer, latency)) = under_way.next().await else {
-            break;
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = under_way.next() => break answer,
+                _ = clock.tick() => {
+                    let slowest = slowest(&begun);
+                    if was_slow || slowest.is_some() {
+                        was_slow = slowest.is_some();
+                        told(News::Slowest(slowest));
+                    }
+                }
+            }
         };
+        let Some((number, answer)) = answer else { break };
+        let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
         if server.pushbacks() > pushbacks {
             pace.pushed_back();
         } else {
-            pace.answered(latency);
+            pace.answered(latency.unwrap_or_default());
         }
-        answered(answer);
+        told(News::Answer(answer));
     }
+    if was_slow {
+        told(News::Slowest(None));
+    }
+}
+
+/// They were begun in the order of their numbers.
+fn slowest(begun: &BTreeMap<usize, (&ObjectKey, Instant)>) -> Option<(ObjectKey, Duration)> {
+    let (key, since) = begun.values().next()?;
+    let elapsed = since.elapsed();
+    (elapsed >= SLOW).then(|| ((*key).clone(), elapsed))
 }

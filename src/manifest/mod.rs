@@ -23,6 +23,8 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::kustomize::KustomizeError;
 pub use self::locate::line_of_field;
@@ -47,6 +49,12 @@ impl fmt::Display for Position {
             Source::Kustomization { .. } => write!(f, "{}, line {}", self.source, self.line),
             _ => write!(f, "{}:{}", self.source, self.line),
         }
+    }
+}
+
+impl Serialize for Position {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -1,8 +1,11 @@
 //! The wording of lines for people, after kubectl's.
 
+use std::time::Duration;
+
 use super::Colors;
 use crate::event::{Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
+use crate::identity::ObjectKey;
 use crate::wording::counted;
 
 /// What a message on standard error begins with.
@@ -48,7 +51,10 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
 pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
-        (Some(error), _) => Some(format!("{key}: {error}")),
+        (Some(error), _) => Some(match &outcome.source {
+            Some(position) => format!("{position}: {key}: {error}"),
+            None => format!("{key}: {error}"),
+        }),
         (None, "") => None,
         (None, reason) => Some(format!("{key} {}: {reason}", outcome.action)),
     }
@@ -63,6 +69,11 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
         Standing::Changed | Standing::Missed => format!("{key}: {}: {reason}", status.as_str()),
         Standing::Slow => format!("waiting for {key}: {reason}"),
     }
+}
+
+/// `applying deployment.apps/web in namespace shop for 5 s`
+pub(super) fn slowest(phase: &str, key: &ObjectKey, elapsed: Duration) -> String {
+    format!("{phase} {key} for {} s", elapsed.as_secs())
 }
 
 pub(super) fn phase(phase: Phase, total: usize) -> String {

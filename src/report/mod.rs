@@ -134,6 +134,7 @@ impl Reporter {
                 }
                 self.bars.begin(phase, total);
             }
+            Event::Slowest(slowest) => self.bars.dwell(slowest),
             Event::Warning(text) => self.warn(text),
             Event::Failure(text) => {
                 self.bars

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::Progress;
+use super::{Progress, human};
 use crate::event::{Action, Phase};
+use crate::identity::ObjectKey;
 use crate::wording::printable;
 
 /// Characters of a message beside the bar.
@@ -22,6 +23,8 @@ const REDRAWS: u8 = 10;
 /// The bar of the present phase, if it is drawn at all.
 pub(super) struct Bars {
     progress: Progress,
+    /// What is done now, as people call it.
+    phase: String,
     bar: ProgressBar,
 }
 
@@ -29,6 +32,7 @@ impl Bars {
     pub(super) fn new(progress: Progress) -> Self {
         Self {
             progress,
+            phase: String::new(),
             bar: ProgressBar::hidden(),
         }
     }
@@ -38,7 +42,8 @@ impl Bars {
         if self.progress == Progress::Hidden || total == 0 {
             return;
         }
-        self.bar = drawn(&phase.to_string(), total);
+        self.phase = phase.to_string();
+        self.bar = drawn(&self.phase, total);
     }
 
     pub(super) fn advance(&self, action: Action) {
@@ -50,6 +55,14 @@ impl Bars {
     /// One object less to wait for.
     pub(super) fn arrive(&self) {
         self.bar.inc(1);
+    }
+
+    /// Shows for how long the server has been at work on one object, if it has.
+    pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
+        match slowest {
+            Some((key, elapsed)) => self.tell(&human::slowest(&self.phase, &key, elapsed)),
+            None => self.bar.set_message(self.phase.clone()),
+        }
     }
 
     /// Shows what is waited for, as much of it as fits.
