@@ -130,6 +130,8 @@ fn deployment(application: &str, role: &str, seed: usize) -> Value {
         "kind": "Deployment",
         "metadata": metadata(application, &format!("{application}-{role}"), role),
         "spec": {
+            // Else the controllers would still be at work for one contender while the next is measured.
+            "paused": true,
             "replicas": 2 + seed % 4,
             "revisionHistoryLimit": 3,
             "selector": {"matchLabels": pod_labels},
