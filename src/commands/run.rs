@@ -113,7 +113,8 @@ impl Run {
         }
         let shown = refusals.clone();
         // Waiting for an answer must not keep signals from being heard.
-        let answer = tokio::task::spawn_blocking(move || report::confirm(&shown)).await;
+        let colors = self.reporter.colors();
+        let answer = tokio::task::spawn_blocking(move || report::confirm(&shown, colors)).await;
         if answer.unwrap_or(false) {
             Ok(())
         } else {

@@ -13,7 +13,7 @@ use crate::error::{Error, Exit};
 use crate::execute::{DryRun, Interrupt, Mended, ParentWriting, Writing};
 use crate::options::{self, Fix, VerifyOptions};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
-use crate::report::{self, Cost, Style, VerifyDocument};
+use crate::report::{self, Colors, Cost, Style, VerifyDocument};
 use crate::verify::{Finding, Mend, Mending};
 
 /// How often is looked again at what another run has changed while it was mended.
@@ -77,7 +77,7 @@ impl Verifying<'_> {
         if self.options.fix == Fix::No || self.looked.mends.is_empty() {
             return Ok(());
         }
-        confirm(self.options.fix, &self.looked.mends).await?;
+        confirm(self.options.fix, &self.looked.mends, self.style.colors).await?;
         let offered = std::mem::take(&mut self.looked.findings);
         for round in 0..ROUNDS {
             let is_shown = round == 0 && self.options.fix == Fix::Asked;
@@ -128,7 +128,7 @@ impl Verifying<'_> {
 }
 
 /// Shows what would be written, and asks where there is somebody to ask.
-async fn confirm(fix: Fix, mends: &[Mend]) -> Result<(), Error> {
+async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> {
     let refusals: Vec<Refusal> = mends
         .iter()
         .map(|mend| Refusal::MendsParent {
@@ -141,7 +141,7 @@ async fn confirm(fix: Fix, mends: &[Mend]) -> Result<(), Error> {
         Fix::No | Fix::Unconfirmed => false,
         Fix::Asked => {
             let shown = refusals.clone();
-            let answer = tokio::task::spawn_blocking(move || report::confirm(&shown)).await;
+            let answer = tokio::task::spawn_blocking(move || report::confirm(&shown, colors)).await;
             answer.unwrap_or(false)
         }
     };

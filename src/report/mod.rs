@@ -122,6 +122,11 @@ impl Reporter {
         }
     }
 
+    /// Whether what is said beside the report is coloured.
+    pub fn colors(&self) -> Colors {
+        self.style.colors
+    }
+
     /// Takes one event in.
     pub fn event(&mut self, event: Event) {
         match event {
@@ -434,9 +439,9 @@ fn yaml<T: Serialize>(document: &T) -> String {
 }
 
 /// Shows at a terminal what would happen, and asks whether to go on. Anything but yes is no.
-pub fn confirm(refusals: &[Refusal]) -> bool {
+pub fn confirm(refusals: &[Refusal], colors: Colors) -> bool {
     for refusal in refusals {
-        print_message(human::Label::Warning, &refusal.question(), Colors::Off);
+        print_message(human::Label::Warning, &refusal.question(), colors);
     }
     ask(&mut io::stdin().lock(), &mut io::stderr().lock())
 }

@@ -85,6 +85,12 @@ impl Terminal {
         screen.parser.screen().contents()
     }
 
+    /// What a function draws of the screen as it is now.
+    pub(crate) fn picture(&self, draw: impl Fn(&vt100::Screen) -> String) -> String {
+        let screen = self.screen.lock().expect("no panic");
+        draw(screen.parser.screen())
+    }
+
     /// Everything that was written so far, escape sequences included.
     pub(crate) fn written(&self) -> String {
         let screen = self.screen.lock().expect("no panic");

@@ -1,0 +1,127 @@
+//! The pictures of docs/terminal.md: what a person sees at a terminal of 80 columns.
+//!
+//! Each is taken anew and compared with the file; `just documentation` writes the files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::{Held, picture};
+use crate::support::{
+    Files, Program, Set, Terminal, cluster, config_map, eventually, named, namespace_object, objects_file,
+    with,
+};
+
+/// The namespace that all pictures show.
+const SHOP: &str = "shop";
+
+#[test]
+fn pictures_show_what_is_to_be_seen() {
+    cluster().create(&namespace_object(SHOP));
+    let shots = [
+        ("progress", progress()),
+        ("view", view()),
+        ("diff", diff()),
+        ("question", question()),
+    ];
+    let outdated: Vec<&str> = shots
+        .iter()
+        .filter(|(name, shot)| !is_kept(name, shot))
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(
+        outdated.is_empty(),
+        "{outdated:?} look different: `just documentation`"
+    );
+}
+
+/// A run that waits for the answer to its sixth write.
+fn progress() -> String {
+    let held = Held::start(80, SHOP, &[], &[]);
+    eventually("a slow object", || {
+        held.terminal.screen().contains(" for ").then_some(())
+    });
+    let shot = held.terminal.picture(picture::svg);
+    held.finish();
+    shot
+}
+
+fn view() -> String {
+    let terminal = Terminal::new(80);
+    let program = Program::new().args(["view", "web", "-n", SHOP]);
+    program.start_at(&terminal).wait().expect("it ends");
+    eventually("the tree", || terminal.screen().contains("one-9").then_some(()));
+    terminal.picture(picture::svg)
+}
+
+fn diff() -> String {
+    let objects: Vec<Value> = (1..10)
+        .map(|number| {
+            config_map(
+                SHOP,
+                &format!("one-{number}"),
+                if number == 1 { "2" } else { "1" },
+            )
+        })
+        .collect();
+    let files = Files::new().with("a.yaml", &objects_file(&objects));
+    let manifests = files.path("a.yaml");
+    let terminal = Terminal::new(80);
+    let set = Set::secret(SHOP, "web");
+    let program = set.invocation(
+        Program::new(),
+        "diff",
+        &["-f", manifests.to_str().expect("UTF-8")],
+    );
+    program.start_at(&terminal).wait().expect("it ends");
+    eventually("the end", || terminal.screen().contains("requests").then_some(()));
+    terminal.picture(picture::svg)
+}
+
+/// What is asked before data goes.
+fn question() -> String {
+    let set = Set::secret(SHOP, "database");
+    let claim = with(
+        named("v1", "PersistentVolumeClaim", Some(SHOP), "orders"),
+        &json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    );
+    let settings = config_map(SHOP, "settings", "1");
+    set.apply(&[settings.clone(), claim]);
+    let files = Files::new().with("a.yaml", &objects_file(&[settings]));
+    let mut terminal = Terminal::new(80);
+    let mut child = set.command(Program::new(), &files).start_at(&terminal);
+    eventually("the question", || {
+        terminal.screen().contains("yes or no").then_some(())
+    });
+    terminal.type_text("no\n");
+    child.wait().expect("it ends");
+    eventually("the hint", || terminal.screen().contains("hint").then_some(()));
+    terminal.picture(picture::svg)
+}
+
+/// Whether the file shows the same but for times; writes it where that is wanted.
+fn is_kept(name: &str, shot: &str) -> bool {
+    let file = picture_file(name);
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    let is_alike = without_times(&kept) == without_times(shot);
+    if !is_alike && std::env::var("DOCUMENTATION").is_ok_and(|mode| mode == "write") {
+        fs::write(file, shot).expect("written");
+        return true;
+    }
+    is_alike
+}
+
+fn picture_file(name: &str) -> PathBuf {
+    let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pictures");
+    pictures.join(name).with_extension("svg")
+}
+
+/// What differs from one time to the next.
+fn without_times(text: &str) -> String {
+    let times = Regex::new(
+        r#"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:]+Z|\d+ ?m?s\b|\d+/s|[\d.]+ s\b|\d+ requests|textLength="\d+"|x="\d+"| +"#,
+    );
+    times.expect("a pattern").replace_all(text, "#").into_owned()
+}
