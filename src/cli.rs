@@ -2,6 +2,8 @@
 //!
 //! What the flags mean is told in `options`; nothing is decided here.
 
+mod examples;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -29,33 +31,37 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Apply manifests, and prune what left them since the last run
-    #[command(after_help = APPLY_EXAMPLES)]
+    #[command(after_help = examples::APPLY)]
     Apply(Apply),
     /// Show what apply would change and prune, field by field; exit code 1 where there is something
-    #[command(after_help = DIFF_EXAMPLES)]
+    #[command(after_help = examples::DIFF)]
     Diff(Diff),
     /// List the sets of a namespace or of the cluster
+    #[command(after_help = examples::LIST)]
     List(List),
     /// Show one set: its parent, its record, its members
+    #[command(after_help = examples::VIEW)]
     View(View),
     /// Delete the members of a set in reverse order, and then the set
-    #[command(after_help = DELETE_EXAMPLES)]
+    #[command(after_help = examples::DELETE)]
     Delete(Delete),
     /// Forget a set and keep its objects as they are
+    #[command(after_help = examples::DISBAND)]
     Disband(Disband),
     /// Take live objects into a set as they are
-    #[command(after_help = ADOPT_EXAMPLES)]
+    #[command(after_help = examples::ADOPT)]
     Adopt(Adopt),
     /// Rename or split a set; its members stay as they are
-    #[command(after_help = MOVE_EXAMPLES)]
+    #[command(after_help = examples::MOVE)]
     Move(Move),
     /// Print the least rights with which a set can be applied from its manifests
-    #[command(after_help = RBAC_EXAMPLES)]
+    #[command(after_help = examples::RBAC)]
     Rbac(Rbac),
     /// Find what is inconsistent about sets, and mend what can be mended safely
-    #[command(after_help = VERIFY_EXAMPLES)]
+    #[command(after_help = examples::VERIFY)]
     Verify(Verify),
     /// Print the completion script of a shell
+    #[command(after_help = examples::COMPLETION)]
     Completion {
         /// The shell
         shell: Shell,
@@ -70,75 +76,6 @@ pub enum Command {
         directory: PathBuf,
     },
 }
-
-const APPLY_EXAMPLES: &str = "\
-Examples:
-  # Apply a directory as the set \"web\", whose parent is the Secret web in namespace shop
-  kubectl applyset apply web -n shop -f manifests/
-
-  # What would that do?
-  kubectl applyset apply web -n shop -f manifests/ --dry-run=server
-
-  # The same with a ConfigMap as parent, from standard input
-  kustomize build . | kubectl applyset apply configmap/web -n shop -f -";
-
-const DELETE_EXAMPLES: &str = "\
-Examples:
-  # What would go?
-  kubectl applyset delete web -n shop --dry-run=server
-
-  # Delete it without a question, as a script does
-  kubectl applyset delete web -n shop --yes";
-
-const ADOPT_EXAMPLES: &str = "\
-Examples:
-  # Take over what `kubectl apply --prune -l app=web` has made in all namespaces
-  kubectl applyset adopt web -n shop -l app=web -A
-
-  # The live objects of these manifests
-  kubectl applyset adopt web -n shop -f manifests/
-
-  # What a Helm release has installed
-  kubectl applyset adopt web -n shop --from helm/web";
-
-const MOVE_EXAMPLES: &str = "\
-Examples:
-  # Rename the set \"web\"
-  kubectl applyset move web storefront -n shop
-
-  # Make a set of its own of what belongs to the database
-  kubectl applyset move web database -n shop -l tier=database";
-
-const DIFF_EXAMPLES: &str = "\
-Examples:
-  # What would apply do?
-  kubectl applyset diff web -n shop -f manifests/
-
-  # Have it approved, and do exactly that
-  kubectl applyset diff web -n shop -f manifests/ --out plan.json
-  kubectl applyset apply --plan plan.json
-
-  # Look at it in another program
-  KUBECTL_EXTERNAL_DIFF=meld kubectl applyset diff web -n shop -f manifests/";
-
-const RBAC_EXAMPLES: &str = "\
-Examples:
-  # Let the ServiceAccount web in namespace shop apply the set \"web\"
-  kubectl applyset rbac web -n shop -f manifests/ | kubectl apply -f -
-
-  # The same for a user
-  kubectl applyset rbac web -n shop -f manifests/ --subject User:jane";
-
-const VERIFY_EXAMPLES: &str = "\
-Examples:
-  # Is anything wrong with the set \"web\" in namespace shop?
-  kubectl applyset verify web -n shop
-
-  # Look at all sets of the cluster, and for members of sets that are gone
-  kubectl applyset verify -A
-
-  # Mend the records of all sets; shows what it writes, and asks
-  kubectl applyset verify -A --fix";
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use controlplane::ControlPlane;
 use tempfile::TempDir;
 
 use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, succeed, text};
+use crate::support::go_tools;
 
 /// The six platforms of a release, as Go names them.
 const PLATFORMS: [(&str, &str); 6] = [
@@ -59,17 +60,15 @@ fn program_on(os: &str) -> &'static str {
     }
 }
 
-/// Builds krew and the validator of its index, in the versions of `controlplane/krew`, and
-/// returns the directory that they are in.
+/// Builds krew and the validator of its index, and returns the directory that they are in.
 fn krew() -> PathBuf {
-    let directory = scratch("krew");
-    let mut build = Command::new("go");
-    build
-        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
-        .arg(&directory)
-        .args(["krew", "validate-krew-manifest"].map(|tool| format!("sigs.k8s.io/krew/cmd/{tool}")))
-        .current_dir(Path::new(CHECKOUT).join("controlplane/krew"));
-    succeed(build.env("CGO_ENABLED", "0").env("GOWORK", "off"));
+    let directory = go_tools(
+        "krew",
+        &[
+            "sigs.k8s.io/krew/cmd/krew",
+            "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+        ],
+    );
     // As kubectl finds it.
     fs::copy(directory.join("krew"), directory.join("kubectl-krew")).expect("krew was built");
     directory
@@ -207,11 +206,4 @@ fn archives_of_the_same_files_are_the_same() {
     let (one, other) = (make("700"), make("777"));
     assert_eq!(one.lines().count(), PLATFORMS.len());
     assert_eq!(one, other);
-}
-
-/// A directory of this test's own under `target`.
-fn scratch(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&directory).expect("a directory under target");
-    directory
 }

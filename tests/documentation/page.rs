@@ -142,6 +142,28 @@ impl Page {
         })
     }
 
+    /// Whether a command or a script of the page runs jq.
+    pub(super) fn uses_jq(&mut self) -> bool {
+        self.steps().any(|step| match step {
+            Step::File { text, .. } => text.contains("jq "),
+            Step::Command { command, .. } => command.contains("jq "),
+        })
+    }
+
+    /// The lines of blocks that say that they are not run.
+    pub(super) fn not_run(&self) -> Vec<String> {
+        let mut is_inside = false;
+        let mut lines = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(line) if line.starts_with("```") => is_inside = line.contains("not-run"),
+                Part::Text(line) if is_inside => lines.push(line.trim_end().to_owned()),
+                Part::Text(_) | Part::Step { .. } => {}
+            }
+        }
+        lines
+    }
+
     /// Blocks of a shell that are not run, and do not say so.
     pub(super) fn unrun(&self) -> Vec<&str> {
         let shells = ["```sh", "```bash", "```shell", "```console"];
@@ -221,6 +243,8 @@ fn a_page_that_nothing_changes_is_written_as_it_was() {
     assert_eq!(page.to_string(), text);
     assert_eq!(page.steps().count(), 3);
     assert!(page.unrun().is_empty());
+    assert_eq!(page.not_run(), ["x"]);
+    assert!(!page.uses_jq());
     assert_eq!(Page::parse("```sh\nrm\n```\n").unrun(), ["```sh"]);
 }
 

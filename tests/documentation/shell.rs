@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use controlplane::ControlPlane;
@@ -23,8 +23,8 @@ pub(super) struct Shell {
 
 impl Shell {
     /// In a directory that holds the project's test data, with kubectl and the plugin on
-    /// the search path.
-    pub(super) fn start(control_plane: &ControlPlane) -> Self {
+    /// the search path, and what is in `tools`.
+    pub(super) fn start(control_plane: &ControlPlane, tools: Option<PathBuf>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
         std::os::unix::fs::symlink(testdata, directory.path().join("testdata")).expect("linked");
@@ -32,7 +32,12 @@ impl Shell {
         let programs = [plugin, control_plane.kubectl()]
             .map(|program| program.parent().expect("a directory").to_owned());
         let present = env::var_os("PATH").unwrap_or_default();
-        let path = env::join_paths(programs.into_iter().chain(env::split_paths(&present)));
+        let path = env::join_paths(
+            programs
+                .into_iter()
+                .chain(tools)
+                .chain(env::split_paths(&present)),
+        );
         let mut bash = Command::new("bash")
             .args(["--noprofile", "--norc"])
             .current_dir(directory.path())

@@ -6,6 +6,7 @@
 mod cluster;
 mod fault;
 mod files;
+mod go_tools;
 mod kubectl;
 mod objects;
 mod program;
@@ -25,6 +26,7 @@ use tokio::runtime::Runtime;
 pub(crate) use cluster::{Cluster, Member, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
+pub(crate) use go_tools::go_tools;
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
     cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
