@@ -76,8 +76,13 @@ pub(super) fn slowest(phase: &str, key: &ObjectKey, elapsed: Duration) -> String
     format!("{phase} {key} for {} s", elapsed.as_secs())
 }
 
+/// `applying 5 objects`
 pub(super) fn phase(phase: Phase, total: usize) -> String {
-    format!("{phase} {}", counted(total, "object"))
+    let objects = counted(total, "object");
+    match phase {
+        Phase::Waiting => format!("{phase} for {objects}"),
+        _ => format!("{phase} {objects}"),
+    }
 }
 
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
