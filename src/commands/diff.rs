@@ -18,7 +18,9 @@ use crate::identity::ObjectKey;
 use crate::observe;
 use crate::options::{self, DiffOptions};
 use crate::plan::Refusal;
-use crate::report::{self, Comparison, Differences, ExternalVerdict, Format, RecordChange, RecordDocument};
+use crate::report::{
+    self, Comparison, Completeness, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument,
+};
 use crate::rights;
 use crate::wording::counted;
 
@@ -77,7 +79,13 @@ fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let error = outcome.as_ref().err();
     if error.is_none_or(|error| error.exit() != Exit::Usage) {
-        run.reporter.finish_diff(run.set, found, error, requests, seconds);
+        let completeness = match outcome {
+            Ok(Exit::Interrupted) => Completeness::BrokenOff,
+            Ok(_) | Err(_) => Completeness::ToTheEnd,
+        };
+        let cost = Cost { requests, seconds };
+        run.reporter
+            .finish_diff(run.set, found, error, completeness, cost);
     }
     outcome
 }

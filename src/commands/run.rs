@@ -10,7 +10,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Cause, DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
-use crate::report::{self, Reporter, SetDocument, Style};
+use crate::report::{self, Completeness, Cost, Reporter, SetDocument, Style};
 
 /// How long the requests under way are waited for when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -95,8 +95,13 @@ impl Run {
         let seconds = self.started.elapsed().as_secs_f64();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
+        let completeness = match outcome {
+            Ok(Ending::Interrupted) => Completeness::BrokenOff,
+            Ok(Ending::Done | Ending::Incomplete) | Err(_) => Completeness::ToTheEnd,
+        };
         if error.is_none_or(|error| error.exit() != Exit::Usage) {
-            self.reporter.finish(self.set, error, requests, seconds);
+            let cost = Cost { requests, seconds };
+            self.reporter.finish(self.set, error, completeness, cost);
         }
         Ok(match outcome? {
             Ending::Done => Exit::Done,
@@ -142,10 +147,14 @@ fn listen() -> Interrupt {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;
         };
-        runtime.block_on(signals(|| match asked.request() {
-            Wish::GoOn | Wish::StopAtOnce => {}
-            Wish::Stop => report::interrupted(),
-            Wish::Leave => std::process::exit(i32::from(Exit::Interrupted.code())),
+        runtime.block_on(signals(|| {
+            // Said first: a run that has nothing under way ends as soon as it is asked to.
+            if !asked.is_requested() {
+                report::interrupted();
+            }
+            if asked.request() == Wish::Leave {
+                std::process::exit(i32::from(Exit::Interrupted.code()));
+            }
         }));
     });
     interrupt

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
-use super::{API_VERSION, Colors, Format, Loudness, Reporter, Style, human, print, print_message, text};
+use super::{
+    API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, print, print_message, text,
+};
 use crate::applyset::Record;
 use crate::diff::{Change, Difference};
 use crate::error::Error;
@@ -174,17 +176,16 @@ impl Reporter {
         set: SetDocument,
         found: &Differences,
         error: Option<&Error>,
-        requests: u64,
-        seconds: f64,
+        completeness: Completeness,
+        cost: Cost,
     ) {
         self.bars.clear();
         tell(found, self.style);
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let summary = found.summary();
-            let line = human::summary(Operation::Diff, &summary, DryRun::Server, requests, seconds);
+            let counts = human::counts(Operation::Diff, &found.summary(), completeness);
+            let line = human::summary(&counts, DryRun::Server, cost);
             print_message(human::Label::Plain, &line, self.style.colors);
         }
-        let cost = Cost { requests, seconds };
         super::document(&self.diff_document(set, found, error, cost), self.style);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Colors;
+use super::{Colors, Completeness, Cost};
 use crate::event::{Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::identity::ObjectKey;
@@ -85,30 +85,29 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
     }
 }
 
-/// `3 created, 1 pruned (12 requests, 0.2 s)`
-pub(super) fn summary(
-    operation: Operation,
-    summary: &Summary,
-    dry_run: DryRun,
-    requests: u64,
-    seconds: f64,
-) -> String {
+/// `3 created, 1 pruned`
+pub(super) fn counts(operation: Operation, summary: &Summary, completeness: Completeness) -> String {
     let counts: Vec<String> = operation
         .actions()
         .into_iter()
         .filter(|action| summary.count(*action) > 0)
         .map(|action| format!("{} {action}", summary.count(action)))
         .collect();
-    let counts = if counts.is_empty() {
-        "nothing to do".to_owned()
-    } else {
-        counts.join(", ")
-    };
-    let requests = usize::try_from(requests).unwrap_or(usize::MAX);
+    match completeness {
+        _ if !counts.is_empty() => counts.join(", "),
+        Completeness::ToTheEnd => "nothing to do".to_owned(),
+        Completeness::BrokenOff => "nothing was done".to_owned(),
+    }
+}
+
+/// `3 created, 1 pruned (12 requests, 0.2 s)`
+pub(super) fn summary(counts: &str, dry_run: DryRun, cost: Cost) -> String {
+    let requests = usize::try_from(cost.requests).unwrap_or(usize::MAX);
     format!(
-        "{counts}{} ({}, {seconds:.1} s)",
+        "{counts}{} ({}, {:.1} s)",
         suffix(dry_run),
-        counted(requests, "request")
+        counted(requests, "request"),
+        cost.seconds
     )
 }
 
@@ -117,5 +116,26 @@ fn suffix(dry_run: DryRun) -> &'static str {
         DryRun::None => "",
         DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Action;
+
+    #[test]
+    fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
+        let nothing = Summary::default();
+        let mut one = Summary::default();
+        one.add(Action::Created);
+        let table = [
+            (&nothing, Completeness::ToTheEnd, "nothing to do"),
+            (&nothing, Completeness::BrokenOff, "nothing was done"),
+            (&one, Completeness::BrokenOff, "1 created"),
+        ];
+        for (summary, completeness, expected) in table {
+            assert_eq!(counts(Operation::Apply, summary, completeness), expected);
+        }
     }
 }

@@ -96,6 +96,15 @@ pub enum Progress {
     Hidden,
 }
 
+/// Whether a run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completeness {
+    /// It did.
+    ToTheEnd,
+    /// Somebody stopped it.
+    BrokenOff,
+}
+
 /// Consumes the events of a run, and tells of it at the end.
 pub struct Reporter {
     style: Style,
@@ -232,21 +241,16 @@ impl Reporter {
 
     /// Prints what belongs at the end of a run, however it ended.
     ///
-    /// `set` is what is known of the set; `requests` counts those sent, `seconds` the
-    /// time since the start.
-    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, requests: u64, seconds: f64) {
+    /// `set` is what is known of the set.
+    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
         self.bars.clear();
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let line = human::summary(
-                self.account.operation,
-                &self.summary,
-                self.account.dry_run,
-                requests,
-                seconds,
-            );
+            let dry_run = self.account.dry_run;
+            let counts = human::counts(self.account.operation, &self.summary, completeness);
+            let line = human::summary(&counts, dry_run, cost);
             print_message(human::Label::Plain, &line, self.style.colors);
         }
-        let report = Report::new(set, &self.account, error, Cost { requests, seconds });
+        let report = Report::new(set, &self.account, error, cost);
         document(&report, self.style);
     }
 }
