@@ -240,6 +240,7 @@ impl Prepared {
             parent: self.situation.parent.as_ref(),
             parent_policy: self.situation.parent_policy,
             places: &self.situation.places,
+            namespaces: &self.situation.namespaces,
             desired: &self.desired,
             plan: &self.plan,
             policy: &self.policy,

@@ -18,7 +18,7 @@ use crate::error::{Error, Exit};
 use crate::event::Action;
 use crate::execute::Foreseen;
 use crate::identity::ObjectKey;
-use crate::observe;
+use crate::observe::{self, NamespaceState};
 use crate::options::ApplyOptions;
 use crate::report::Differences;
 use crate::saved_plan::{
@@ -75,12 +75,18 @@ pub(super) fn plan(
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
         manifests: prepared.manifests.clone(),
-        namespaces: situation.namespaces.clone(),
+        namespaces: uids(&situation.namespaces),
         parent: situation.parent.as_ref().map(SavedParent::new),
         record: prepared.plan.record_after.clone(),
         objects: objects.filter(|object| !is_gone(object)).collect(),
         salt,
     }
+}
+
+/// The UIDs of the namespaces that may be read.
+fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> BTreeMap<String, String> {
+    let uid = |(name, state): (&String, &NamespaceState)| Some((name.clone(), state.uid.clone()?));
+    namespaces.iter().filter_map(uid).collect()
 }
 
 /// `secrets`, or `widgets.example.com`.
@@ -146,7 +152,7 @@ pub(super) async fn approve(
         desired: &prepared.desired,
         plan: &prepared.plan,
         parent: prepared.situation.parent.as_ref(),
-        namespaces: &prepared.situation.namespaces,
+        namespaces: &uids(&prepared.situation.namespaces),
         seen: &seen,
     };
     let moved = saved_plan::moved(saved, &fresh);

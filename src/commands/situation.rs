@@ -41,8 +41,8 @@ pub(super) struct Situation {
     pub(super) places: Places,
     pub(super) observed: Observed,
     pub(super) warnings: Vec<String>,
-    /// The UIDs of the namespaces that may be read.
-    pub(super) namespaces: BTreeMap<String, String>,
+    /// The namespaces of the manifests and of the parent that exist.
+    pub(super) namespaces: BTreeMap<String, NamespaceState>,
     /// Who managed the set until now, where this run takes it over.
     pub(super) former_tooling: Option<Tooling>,
 }
@@ -108,10 +108,7 @@ pub(super) async fn read(
         places: survey.places,
         observed,
         warnings,
-        namespaces: namespaces
-            .into_iter()
-            .filter_map(|(name, state)| Some((name, state.uid?)))
-            .collect(),
+        namespaces,
     })
 }
 

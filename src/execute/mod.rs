@@ -23,7 +23,7 @@ mod rehearse;
 mod relabel;
 mod wave;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::observe::{ParentObject, Places};
+use crate::observe::{NamespaceState, ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
@@ -144,6 +144,9 @@ pub struct Execution<'a> {
     pub parent_policy: ParentPolicy,
     /// Where members were looked for.
     pub places: &'a Places,
+    /// The namespaces of the manifests and of the parent that exist; the others come with
+    /// the manifests.
+    pub namespaces: &'a BTreeMap<String, NamespaceState>,
     /// The objects that the plan speaks of.
     pub desired: &'a Desired,
     /// What to do.

@@ -52,26 +52,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether the server cannot know this object before other members are written.
+    /// Whether the server cannot know this object before other members are written: its kind
+    /// or its namespace comes with them.
     pub(super) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
-        let is_coming = |namespace: &String| {
-            self.desired.members.iter().enumerate().any(|(index, member)| {
-                let key = &member.key;
-                key.group_kind.kind == "Namespace"
-                    && key.group_kind.group.is_empty()
-                    && key.name == *namespace
-                    && self.is_new(index)
-            })
-        };
-        is_promised(object) || object.key.namespace.as_ref().is_some_and(is_coming)
-    }
-
-    fn is_new(&self, index: usize) -> bool {
-        let plan = self.plan;
-        plan.waves
-            .iter()
-            .flatten()
-            .chain(&plan.prerequisites)
-            .any(|apply| apply.index == index && apply.standing == MemberStanding::NotAMember)
+        let is_missing = |namespace: &String| !self.namespaces.contains_key(namespace);
+        is_promised(object) || object.key.namespace.as_ref().is_some_and(is_missing)
     }
 }

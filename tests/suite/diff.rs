@@ -383,6 +383,27 @@ fn what_is_not_there_yet_is_foreseen_with_a_warning() {
 }
 
 #[test]
+fn a_namespace_that_is_there_and_joins_the_manifests_hides_nothing() {
+    let [home, shop] = [namespace("home"), namespace("shop")];
+    let set = Set::secret(&home, "web");
+    cluster().create(&config_map(&shop, "taken", "1"));
+    let objects = [
+        namespace_object(&shop),
+        config_map(&shop, "taken", "1"),
+        config_map(&shop, "new", "1"),
+    ];
+    let run = assert_foreseen(&set, &[&home, &shop], &objects, &[]);
+    assert_eq!(run.results("created"), [format!("ConfigMap {shop}/new")]);
+    assert_eq!(run.warnings(), [""; 0]);
+    let label = result(&run, "taken")["changes"][0]["field"].clone();
+    assert!(
+        label
+            .as_str()
+            .is_some_and(|field| field.starts_with("/metadata/labels"))
+    );
+}
+
+#[test]
 fn the_namespace_of_the_set_may_come_with_it() {
     let home = fresh("home");
     let set = Set::secret(&home, "web");

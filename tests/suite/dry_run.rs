@@ -103,6 +103,19 @@ fn what_cannot_be_validated_yet_is_predicted_with_a_warning() {
 }
 
 #[test]
+fn what_is_in_a_namespace_that_joins_the_manifests_is_predicted() {
+    let [home, shop] = [namespace("home"), namespace("shop")];
+    let set = Set::secret(&home, "web");
+    cluster().create(&config_map(&shop, "taken", "1"));
+    let objects = [
+        namespace_object(&shop),
+        config_map(&shop, "taken", "1"),
+        config_map(&shop, "new", "1"),
+    ];
+    assert_predicted(&set, &[&home, &shop], &objects);
+}
+
+#[test]
 fn a_set_in_a_namespace_that_comes_with_the_manifests_is_predicted() {
     let home = fresh("home");
     let set = Set::secret(&home, "web");

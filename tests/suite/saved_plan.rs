@@ -137,6 +137,17 @@ fn a_new_set_with_all_that_it_needs_is_made_from_a_plan() {
     same.apply().expect(0);
 }
 
+#[test]
+fn a_namespace_that_is_there_may_join_the_manifests_of_a_plan() {
+    let [home, shop] = [namespace("home"), namespace("shop")];
+    let set = Set::secret(&home, "web");
+    cluster().create(&config_map(&shop, "taken", "1"));
+    let objects = [namespace_object(&shop), config_map(&shop, "taken", "1")];
+    let plan = Plan::saved(&set, &objects, &[]);
+    assert_eq!(plan.apply().expect(0).results("configured"), identities(&objects));
+    set.assert_holds(&objects);
+}
+
 /// Something that somebody does between the making of a plan and its carrying out.
 type Meddling = fn(&str, &Set);
 
