@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde::Deserialize as _;
 
@@ -16,6 +16,8 @@ use crate::discovery::{Origin, Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
+/// The most GETs under way at once.
+const CONCURRENCY: usize = 16;
 
 /// What is known of a namespace that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +32,8 @@ pub struct NamespaceState {
 
 /// The state of each of `names` that exists.
 ///
-/// A user who may not read namespaces is told that they all exist: the server checks
-/// that again for each object, and most users in a namespace may not read namespaces.
+/// A namespace that the user may not read is told to exist: the server checks that again
+/// for each object, and many users of a namespace may not read it.
 pub async fn namespaces(
     server: &ApiServer,
     names: &BTreeSet<&str>,
@@ -39,20 +41,19 @@ pub async fn namespaces(
     let found = if names.len() < NAMESPACES_WORTH_A_LIST {
         get_each(server, names).await
     } else {
-        list_all(server, names).await
-    };
-    match found {
-        Err(error) if error.is_forbidden() => {
-            Ok(names.iter().map(|name| ((*name).to_owned(), UNKNOWN)).collect())
+        match list_all(server, names).await {
+            // The rights that `rbac` prints are those to get the namespaces of the set.
+            Err(error) if error.is_forbidden() => get_each(server, names).await,
+            found => found,
         }
-        found => found.map_err(|error| {
-            let place = Place {
-                resource: Arc::new(resource()),
-                namespace: None,
-            };
-            (place, error)
-        }),
-    }
+    };
+    found.map_err(|error| {
+        let place = Place {
+            resource: Arc::new(resource()),
+            namespace: None,
+        };
+        (place, error)
+    })
 }
 
 /// The names of all namespaces.
@@ -89,8 +90,8 @@ async fn get_each(
         };
         Ok(state.map(|state| ((*name).to_owned(), state)))
     });
-    let found = try_join_all(gets).await?;
-    Ok(found.into_iter().flatten().collect())
+    let gets = stream::iter(gets).buffer_unordered(CONCURRENCY);
+    gets.try_filter_map(async |found| Ok(found)).try_collect().await
 }
 
 async fn list_all(
@@ -119,5 +120,49 @@ fn resource() -> Resource {
         scope: Scope::Cluster,
         verbs: Vec::new(),
         origin: Origin::Served,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    const HOME: &str = "/api/v1/namespaces/";
+
+    /// A server for a user who may get `a` and `gone`, of which the latter is not there, and
+    /// may list nothing.
+    fn server() -> ApiServer {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let (code, body) = match request.uri().path().strip_prefix(HOME) {
+                Some("a") => (200, json!({"metadata": {"name": "a", "uid": "of-a"}})),
+                Some("gone") => (404, json!({"message": "not found"})),
+                _ => (403, json!({"message": "forbidden"})),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            Ok::<_, Infallible>(response.expect("a valid response"))
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn namespaces_that_cannot_be_listed_are_read_one_by_one() {
+        for others in [&[][..], &["c", "d", "e"]] {
+            let mut names = BTreeSet::from(["a", "b", "gone"]);
+            names.extend(others);
+            let found = namespaces(&server(), &names).await.expect("an answer");
+            assert_eq!(found["a"].uid.as_deref(), Some("of-a"));
+            assert_eq!(found["b"], UNKNOWN);
+            assert_eq!(found.len(), names.len() - 1, "{found:?}");
+        }
     }
 }
