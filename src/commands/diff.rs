@@ -117,8 +117,11 @@ async fn compare(
     for object in &foreseen {
         run.warn(&object.warnings);
     }
-    let salted = options.out.as_ref().zip(salt);
-    let to_save = salted.map(|(file, salt)| (file, saved::plan(&prepared, &options.apply, &foreseen, salt)));
+    let mut to_save = None;
+    if let Some((file, salt)) = options.out.as_ref().zip(salt) {
+        let plan = saved::plan(&prepared, &options.apply, &foreseen, salt).await?;
+        to_save = Some((file, plan));
+    }
     found.objects = comparisons(&prepared, foreseen);
     warn_of_failures(run, found, &prepared);
     if ending == Ending::Interrupted {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::apiserver::ApiServer;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
-use crate::connection::{Connection, ConnectionOptions, Login};
+use crate::connection::{Connection, ConnectionOptions, Endpoint, Login};
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
 use crate::identity::GroupKind;
@@ -29,6 +29,8 @@ pub(super) struct Cluster {
     pub(super) discovery: Discovery,
     /// The namespace of what names none.
     pub(super) namespace: String,
+    /// Where the connection leads.
+    pub(super) endpoint: Endpoint,
 }
 
 /// A set, and the resource of its parent.
@@ -84,6 +86,7 @@ pub(super) async fn discover(connection: Connection) -> Result<Cluster, Error> {
         discovery: discovery::fetch(&connection.server).await?,
         server: connection.server,
         namespace: connection.namespace,
+        endpoint: connection.endpoint,
     })
 }
 

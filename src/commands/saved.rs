@@ -3,13 +3,14 @@
 //! What a plan holds, and what has moved since, is told by `saved_plan`; this reads and puts
 //! together what that needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
+use super::opening::Cluster;
 use super::preparation::{self, Input, Prepared};
 use super::run::Run;
 use crate::cli::Shared;
@@ -22,8 +23,13 @@ use crate::observe::{self, NamespaceState};
 use crate::options::ApplyOptions;
 use crate::report::Differences;
 use crate::saved_plan::{
-    self, Approval, Fresh, Intent, Moved, Salt, SavedObject, SavedParent, SavedPlan, SavedSet, Seen,
+    self, Approval, Fresh, Intent, Moved, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan, SavedSet,
+    Seen,
 };
+
+/// The namespace that every cluster has and that nobody can delete; its UID is by convention
+/// that of the cluster.
+const SYSTEM_NAMESPACE: &str = "kube-system";
 
 /// The salt of a new plan.
 pub(super) fn salt() -> Result<Salt, Error> {
@@ -34,12 +40,16 @@ pub(super) fn salt() -> Result<Salt, Error> {
 }
 
 /// The plan that was shown, as it is saved.
-pub(super) fn plan(
+///
+/// # Errors
+///
+/// Where the server does not tell by what the cluster is known again.
+pub(super) async fn plan(
     prepared: &Prepared,
     options: &ApplyOptions,
     foreseen: &[Foreseen],
     salt: Salt,
-) -> SavedPlan {
+) -> Result<SavedPlan, Error> {
     let Prepared {
         cluster,
         opened,
@@ -61,7 +71,8 @@ pub(super) fn plan(
     });
     // What was gone already when it was looked at, nobody has to prune.
     let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
-    SavedPlan {
+    Ok(SavedPlan {
+        cluster: identify(cluster).await?,
         set: SavedSet {
             id: opened.set.id.clone(),
             resource: resource_argument(&opened.resource),
@@ -80,7 +91,16 @@ pub(super) fn plan(
         record: prepared.plan.record_after.clone(),
         objects: objects.filter(|object| !is_gone(object)).collect(),
         salt,
-    }
+    })
+}
+
+/// By what the cluster is known again.
+async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
+    let names = BTreeSet::from([SYSTEM_NAMESPACE]);
+    let found = observe::namespaces(&cluster.server, &names).await;
+    let mut found = found.map_err(|(place, error)| Error::List { place, error })?;
+    let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
+    Ok(SavedCluster::new(&cluster.endpoint, uid))
 }
 
 /// The UIDs of the namespaces that may be read.
@@ -147,7 +167,9 @@ pub(super) async fn approve(
         prepared => prepared?,
     };
     let seen = look(&prepared, saved).await?;
+    let cluster = identify(&prepared.cluster).await?;
     let fresh = Fresh {
+        cluster: &cluster,
         set: &prepared.opened.set,
         desired: &prepared.desired,
         plan: &prepared.plan,

@@ -110,6 +110,18 @@ pub struct Connection {
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,
+    /// Where it leads.
+    pub endpoint: Endpoint,
+}
+
+/// What a kubeconfig says of the server, whoever asks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Scheme, host, port and path, without credentials.
+    pub address: String,
+    /// The certificates that the server's is checked against, in DER; none where those of the
+    /// system count.
+    pub authorities: Vec<Vec<u8>>,
 }
 
 /// No connection can be made of the kubeconfig and the flags.
@@ -251,6 +263,7 @@ impl ConnectionOptions {
         };
         let namespace = config.default_namespace.clone();
         let address = config.cluster_url.to_string();
+        let endpoint = Endpoint::of(&config);
         let client = if config.proxy_url.is_some() {
             ClientBuilder::try_from(config)?.build()
         } else {
@@ -264,6 +277,7 @@ impl ConnectionOptions {
             server: ApiServer::new(client, address.trim_end_matches('/'), timeout)
                 .with_credential(credential),
             namespace,
+            endpoint,
         })
     }
 
@@ -470,6 +484,20 @@ fn position(line_and_column: Option<(u64, u64)>) -> String {
     line_and_column.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"))
 }
 
+impl Endpoint {
+    fn of(config: &Config) -> Self {
+        let url = &config.cluster_url;
+        let authority = url.authority().map_or("", |authority| authority.as_str());
+        // The address may hold a password.
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let scheme = url.scheme_str().unwrap_or("https");
+        Self {
+            address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
+            authorities: config.root_cert.clone().unwrap_or_default(),
+        }
+    }
+}
+
 fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
     let invalid = || ConnectionError::InvalidServer(server.to_owned());
     let with_scheme = if server.contains("://") {
@@ -484,6 +512,19 @@ fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_connection_leads_holds_no_password() {
+        let address = |server: &str| {
+            let config = Config::new(parse_server(server).expect("an address"));
+            Endpoint::of(&config).address
+        };
+        assert_eq!(
+            address("https://me:hush@example.com:6443/"),
+            "https://example.com:6443"
+        );
+        assert_eq!(address("example.com/k8s/"), "https://example.com/k8s");
+    }
 
     #[test]
     fn what_is_impersonated_belongs_to_somebody() {

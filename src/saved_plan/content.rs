@@ -64,9 +64,9 @@ impl Salt {
     }
 }
 
-/// The digest of a text that holds no secret.
-pub(super) fn plain_digest(text: &str) -> String {
-    format!("sha256:{}", hexadecimal(&Sha256::digest(text.as_bytes())))
+/// The digest of what is no secret.
+pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
+    format!("sha256:{}", hexadecimal(&Sha256::digest(content)))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -25,6 +25,7 @@ pub use secrets::{Alteration, is_lost, restore};
 
 use crate::applyset::parent::{Pairs, is_bookkeeping_key};
 use crate::applyset::{ApplySetId, Record, Tooling};
+use crate::connection::Endpoint;
 use crate::desired::Desired;
 use crate::execute::{Conflicts, Validation};
 use crate::identity::{GroupVersionKind, ObjectKey};
@@ -51,6 +52,8 @@ pub struct SavedPlan {
     pub validation: Validation,
     /// What all digests are made with.
     pub salt: Salt,
+    /// The cluster that it was made for.
+    pub cluster: SavedCluster,
     /// The manifests, in their order.
     pub manifests: Vec<SavedManifest>,
     /// The UIDs of the namespaces of the set, as far as they exist and may be read.
@@ -61,6 +64,20 @@ pub struct SavedPlan {
     pub record: Record,
     /// What is done to each object.
     pub objects: Vec<SavedObject>,
+}
+
+/// By what a cluster is known again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedCluster {
+    /// The UID of the namespace `kube-system`, which no two clusters share; `None` where it
+    /// may not be read.
+    pub uid: Option<String>,
+    /// The address of the API server.
+    pub server: String,
+    /// The digest of the certificates that its own is checked against; `None` where those of
+    /// the system count.
+    pub certificate_authority: Option<String>,
 }
 
 /// Which set a plan is for.
@@ -190,6 +207,20 @@ impl SavedSource {
             Self::File(path) => Some(Source::Path(path.clone())),
             Self::Kustomization(directory) => Some(Source::kustomization(directory)),
             Self::Elsewhere => None,
+        }
+    }
+}
+
+impl SavedCluster {
+    /// What is kept of the cluster at `endpoint`, whose namespace `kube-system` has this UID.
+    pub fn new(endpoint: &Endpoint, uid: Option<String>) -> Self {
+        let authorities = &endpoint.authorities;
+        let is_own = !authorities.is_empty();
+        Self {
+            uid,
+            server: endpoint.address.clone(),
+            // DER tells where each certificate ends.
+            certificate_authority: is_own.then(|| content::plain_digest(authorities.concat())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, SavedPlan, Seen, intents};
+use super::{Intent, SavedCluster, SavedPlan, Seen, intents};
 use crate::desired::Desired;
 use crate::identity::ObjectKey;
 use crate::observe::ParentObject;
@@ -12,6 +12,8 @@ use crate::plan::{Plan, Refusal, Set};
 /// What the cluster is now, and what would be planned for it.
 #[derive(Debug)]
 pub struct Fresh<'a> {
+    /// The cluster.
+    pub cluster: &'a SavedCluster,
     /// The set.
     pub set: &'a Set,
     /// The objects that are wanted.
@@ -29,6 +31,20 @@ pub struct Fresh<'a> {
 /// One thing that is not as the plan has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
+    /// The cluster is another one.
+    OtherCluster {
+        /// The address of the one that the plan was made for.
+        then: String,
+        /// The address of this one.
+        now: String,
+    },
+    /// Nothing shows that this is the cluster that the plan was made for.
+    UnknownCluster {
+        /// The address of that one.
+        then: String,
+        /// The address of this one.
+        now: String,
+    },
     /// An object was to be created, and is there.
     Created(ObjectKey),
     /// An object is gone.
@@ -74,6 +90,16 @@ pub enum Moved {
 impl fmt::Display for Moved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OtherCluster { then, now } => write!(
+                f,
+                "the plan was made for another cluster than that at {now}, for one at {then}"
+            ),
+            Self::UnknownCluster { then, now } => write!(
+                f,
+                "nothing shows that the cluster at {now} is the one at {then} that the plan was made for: \
+                 address and certificate authority are not the same, and the UID of the namespace \
+                 kube-system, which would tell, may not be read"
+            ),
             Self::Created(key) => write!(f, "{key} was created meanwhile"),
             Self::Deleted(key) => write!(f, "{key} was deleted meanwhile"),
             Self::Replaced(key) => write!(f, "{key} was deleted and created again meanwhile"),
@@ -122,8 +148,12 @@ pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<
     now.map(|(key, _)| key.clone()).chain(then).collect()
 }
 
-/// Everything that is not as the plan has it, each object once.
+/// Everything that is not as the plan has it, each object once. Of another cluster nothing
+/// else is told.
 pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+    if let Some(other) = cluster(saved, fresh) {
+        return vec![other];
+    }
     let mut found = namespaces(saved, fresh);
     found.extend(parent(saved, fresh));
     let known: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
@@ -163,6 +193,31 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
 fn is_other(then: &Seen, now: &Seen) -> bool {
     let is_known = !then.digest.is_empty();
     is_known && then.resource_version != now.resource_version && then.digest != now.digest
+}
+
+/// One cluster may have several addresses; one UID is in no two clusters.
+fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
+    let (then, now) = (&saved.cluster, fresh.cluster);
+    let addresses = || (then.server.clone(), now.server.clone());
+    if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
+        return (one != other).then(|| {
+            let (then, now) = addresses();
+            Moved::OtherCluster { then, now }
+        });
+    }
+    let is_same_endpoint =
+        then.server == now.server && then.certificate_authority == now.certificate_authority;
+    (!is_same_endpoint && !has_anything_in_common(saved, fresh)).then(|| {
+        let (then, now) = addresses();
+        Moved::UnknownCluster { then, now }
+    })
+}
+
+fn has_anything_in_common(saved: &SavedPlan, fresh: &Fresh<'_>) -> bool {
+    let is_there = |(name, uid): (&String, &String)| fresh.namespaces.get(name) == Some(uid);
+    let uid_of_parent = saved.parent.as_ref().map(|parent| &parent.uid);
+    saved.namespaces.iter().any(is_there)
+        || (uid_of_parent.is_some() && uid_of_parent == fresh.parent.map(|parent| &parent.uid))
 }
 
 fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {

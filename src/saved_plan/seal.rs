@@ -67,7 +67,7 @@ pub(super) fn seal(plan: &SavedPlan) -> String {
         "version": VERSION,
         "plan": plan,
     });
-    document["digest"] = json!(plain_digest(&document.to_string()));
+    document["digest"] = json!(plain_digest(document.to_string()));
     format!("{document:#}\n")
 }
 
@@ -82,7 +82,7 @@ pub(super) fn unseal(text: &str) -> Result<SavedPlan, Unsealable> {
     let digest = document
         .as_object_mut()
         .and_then(|document| document.remove("digest"));
-    if digest != Some(json!(plain_digest(&document.to_string()))) {
+    if digest != Some(json!(plain_digest(document.to_string()))) {
         return Err(Unsealable::Changed);
     }
     serde_json::from_value(document["plan"].take()).map_err(Unsealable::Damaged)

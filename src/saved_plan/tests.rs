@@ -14,6 +14,14 @@ fn salt() -> Salt {
     Salt::random().expect("random bytes")
 }
 
+fn cluster(uid: Option<&str>, server: &str, authority: Option<&str>) -> SavedCluster {
+    SavedCluster {
+        uid: uid.map(str::to_owned),
+        server: server.to_owned(),
+        certificate_authority: authority.map(str::to_owned),
+    }
+}
+
 fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
     let set = fixtures::set();
     SavedPlan {
@@ -30,6 +38,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,
         salt,
+        cluster: cluster(Some("of-this"), "https://one", Some("a")),
         manifests,
         namespaces: BTreeMap::new(),
         parent: None,
@@ -179,6 +188,7 @@ fn what_others_do_to_an_object_counts_but_for_its_status() {
 /// A set of three: one that is sent, one that is left alone, one that is pruned.
 struct Situation {
     saved: SavedPlan,
+    cluster: SavedCluster,
     plan: Plan,
     desired: Desired,
     parent: Option<ParentObject>,
@@ -234,6 +244,7 @@ fn situation() -> Situation {
         object(&pruned.key, Intent::Prune, there.get(&pruned.key).cloned()),
     ];
     Situation {
+        cluster: saved.cluster.clone(),
         saved,
         plan,
         desired,
@@ -248,6 +259,7 @@ impl Situation {
         moved(
             &self.saved,
             &Fresh {
+                cluster: &self.cluster,
                 set: &fixtures::set(),
                 desired: &self.desired,
                 plan: &self.plan,
@@ -356,4 +368,61 @@ fn what_moved_is_told_of_each_object_once() {
         intent: Intent::Apply,
     };
     assert_eq!(now.moved(), [sent]);
+}
+
+#[test]
+fn a_plan_is_for_one_cluster() {
+    let other = || Moved::OtherCluster {
+        then: "https://one".to_owned(),
+        now: "https://one".to_owned(),
+    };
+    let unknown = |now: &str| Moved::UnknownCluster {
+        then: "https://one".to_owned(),
+        now: now.to_owned(),
+    };
+    let made_for = [
+        cluster(Some("of-this"), "https://one", Some("a")),
+        cluster(None, "https://one", Some("a")),
+    ];
+    let table = [
+        (cluster(Some("of-this"), "https://one", Some("a")), [None, None]),
+        // The same by another way.
+        (
+            cluster(Some("of-this"), "https://two", None),
+            [None, Some(unknown("https://two"))],
+        ),
+        // Another one that has its address.
+        (
+            cluster(Some("of-another"), "https://one", Some("a")),
+            [Some(other()), None],
+        ),
+        (cluster(None, "https://one", Some("a")), [None, None]),
+        (
+            cluster(None, "https://two", Some("a")),
+            [Some(unknown("https://two")), Some(unknown("https://two"))],
+        ),
+        (
+            cluster(None, "https://one", Some("b")),
+            [Some(unknown("https://one")), Some(unknown("https://one"))],
+        ),
+    ];
+    for (now, expected) in table {
+        for (then, expected) in made_for.iter().zip(expected) {
+            let mut situation = situation();
+            situation.saved.cluster = then.clone();
+            situation.cluster = now.clone();
+            let told: Vec<Moved> = expected.into_iter().collect();
+            assert_eq!(situation.moved(), told, "{then:?} {now:?}");
+        }
+    }
+}
+
+#[test]
+fn what_both_clusters_have_shows_that_they_are_one() {
+    let mut situation = situation();
+    situation.cluster = cluster(None, "https://two", None);
+    let namespaces = BTreeMap::from([("shop".to_owned(), "u".to_owned())]);
+    situation.saved.namespaces.clone_from(&namespaces);
+    situation.namespaces = namespaces;
+    assert_eq!(situation.moved(), []);
 }

@@ -2,15 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use controlplane::ControlPlane;
+use http::Response;
 use serde_json::{Value, json};
 
 use super::rights::{grant_what_is_printed, user};
 use crate::support::{
-    Files, GROUP_KINDS, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, config_map,
-    custom_resource, definition, fresh, identities, kubectl_apply, named, namespace, namespace_object,
-    objects_file, secret, service, with,
+    Files, GROUP_KINDS, PART_OF, Program, Proxy, Run, Sent, Set, TOOLING, Verdict, Watch, cluster,
+    config_map, custom_resource, definition, fresh, identities, kubectl_apply, named, namespace,
+    namespace_object, objects_file, secret, service, with,
 };
 
 /// Manifests in a directory, and the file of a plan beside them.
@@ -323,6 +326,45 @@ fn a_namespace_that_is_another_one_is_noticed() {
         "{told}"
     );
     assert_eq!(set.live_parent(), None);
+}
+
+/// A cluster that is the tests' own but for its identity.
+struct Elsewhere;
+
+impl Watch for Elsewhere {
+    fn before(&self, _: &Sent, _: usize) -> Verdict {
+        Verdict::Forward
+    }
+
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        if sent.path != "/api/v1/namespaces/kube-system" {
+            return answer;
+        }
+        answer.map(|body| {
+            let mut object: Value = serde_json::from_slice(&body).expect("an object");
+            object["metadata"]["uid"] = json!("of-another-cluster");
+            Bytes::from(object.to_string())
+        })
+    }
+}
+
+#[test]
+fn a_plan_for_another_cluster_is_not_carried_out() {
+    let home = fresh("home");
+    let set = Set::secret(&home, "web");
+    let objects = [namespace_object(&home), config_map(&home, "one", "1")];
+    let plan = Plan::saved(&set, &objects, &[]);
+    let proxy = Proxy::watched(Arc::new(Elsewhere));
+    let run = plan
+        .apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(3);
+    assert!(message(&run).contains("for another cluster"), "{}", message(&run));
+    assert_eq!(cluster().live(&objects[0]), None);
+    // The same cluster behind another address.
+    let proxy = Proxy::transparent();
+    plan.apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+    set.assert_holds(&objects);
 }
 
 fn deployment(namespace: &str, image: &str) -> Value {
