@@ -23,8 +23,8 @@ use crate::observe::{self, NamespaceState};
 use crate::options::ApplyOptions;
 use crate::report::Differences;
 use crate::saved_plan::{
-    self, Approval, Fresh, Intent, Moved, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan, SavedSet,
-    Seen,
+    self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
+    SavedPlan, SavedSet, Seen,
 };
 
 /// The namespace that every cluster has and that nobody can delete; its UID is by convention
@@ -103,10 +103,9 @@ async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
     Ok(SavedCluster::new(&cluster.endpoint, uid))
 }
 
-/// The UIDs of the namespaces that may be read.
-fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> BTreeMap<String, String> {
-    let uid = |(name, state): (&String, &NamespaceState)| Some((name.clone(), state.uid.clone()?));
-    namespaces.iter().filter_map(uid).collect()
+fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
+    let uid = |(name, state): (&String, &NamespaceState)| (name.clone(), state.uid.clone());
+    namespaces.iter().map(uid).collect()
 }
 
 /// `secrets`, or `widgets.example.com`.
@@ -180,6 +179,14 @@ pub(super) async fn approve(
     let moved = saved_plan::moved(saved, &fresh);
     if !moved.is_empty() {
         return Err(Error::Overtaken(moved));
+    }
+    let uncompared = saved_plan::uncompared(saved, &fresh);
+    if !uncompared.is_empty() {
+        run.warn(&[format!(
+            "whether these namespaces are still those that the plan was made for is not known, \
+             because their UIDs could not be read then or cannot be now: {}",
+            uncompared.join(", ")
+        )]);
     }
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
     let written = saved.objects.iter().filter(is_written);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use content::{Approval, Salt, Seen};
-pub use overtaken::{Fresh, Moved, looked_at, moved};
+pub use overtaken::{Fresh, Moved, looked_at, moved, uncompared};
 pub use seal::{Unsealable, read, write};
 pub use secrets::{Alteration, is_lost, restore};
 
@@ -56,8 +56,8 @@ pub struct SavedPlan {
     pub cluster: SavedCluster,
     /// The manifests, in their order.
     pub manifests: Vec<SavedManifest>,
-    /// The UIDs of the namespaces of the set, as far as they exist and may be read.
-    pub namespaces: BTreeMap<String, String>,
+    /// The namespaces of the set that exist, with their UIDs.
+    pub namespaces: NamespaceUids,
     /// The parent; `None` where there is none.
     pub parent: Option<SavedParent>,
     /// What the parent records in the end.
@@ -65,6 +65,10 @@ pub struct SavedPlan {
     /// What is done to each object.
     pub objects: Vec<SavedObject>,
 }
+
+/// Namespaces that exist, with their UIDs; `None` for one that may not be read, which is only
+/// taken to exist.
+pub type NamespaceUids = BTreeMap<String, Option<String>>;
 
 /// By what a cluster is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

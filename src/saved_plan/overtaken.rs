@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, SavedCluster, SavedPlan, Seen, intents};
+use super::{Intent, NamespaceUids, SavedCluster, SavedPlan, Seen, intents};
 use crate::desired::Desired;
 use crate::identity::ObjectKey;
 use crate::observe::ParentObject;
@@ -22,8 +22,8 @@ pub struct Fresh<'a> {
     pub plan: &'a Plan,
     /// The parent.
     pub parent: Option<&'a ParentObject>,
-    /// The UIDs of the namespaces.
-    pub namespaces: &'a BTreeMap<String, String>,
+    /// The namespaces.
+    pub namespaces: &'a NamespaceUids,
     /// The objects that `looked_at` names, as far as they are there.
     pub seen: &'a BTreeMap<ObjectKey, Seen>,
 }
@@ -214,21 +214,36 @@ fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
 }
 
 fn has_anything_in_common(saved: &SavedPlan, fresh: &Fresh<'_>) -> bool {
-    let is_there = |(name, uid): (&String, &String)| fresh.namespaces.get(name) == Some(uid);
+    let is_there =
+        |(name, uid): (&String, &Option<String>)| uid.is_some() && fresh.namespaces.get(name) == Some(uid);
     let uid_of_parent = saved.parent.as_ref().map(|parent| &parent.uid);
     saved.namespaces.iter().any(is_there)
         || (uid_of_parent.is_some() && uid_of_parent == fresh.parent.map(|parent| &parent.uid))
 }
 
+/// Of a namespace that may not be read nobody knows which one it is, nor whether it exists.
 fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
-    let is_other = |name: &&String| saved.namespaces.get(*name) != fresh.namespaces.get(*name);
-    let names: BTreeSet<&String> = saved.namespaces.keys().chain(fresh.namespaces.keys()).collect();
-    names
-        .into_iter()
-        .filter(is_other)
-        .cloned()
-        .map(Moved::Namespace)
-        .collect()
+    let is_other = |name: &&String| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
+        (Some(None), _) | (_, Some(None)) => false,
+        (then, now) => then != now,
+    };
+    let names = names(saved, fresh).into_iter();
+    names.filter(is_other).cloned().map(Moved::Namespace).collect()
+}
+
+/// The namespaces of which nobody knows whether they are those of the plan, since they could
+/// not be read then, or cannot be now.
+pub fn uncompared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
+    let is_unread = |name: &&String| {
+        let both = [saved.namespaces.get(*name), fresh.namespaces.get(*name)];
+        both.contains(&Some(&None))
+    };
+    let names = names(saved, fresh).into_iter();
+    names.filter(is_unread).cloned().collect()
+}
+
+fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
+    saved.namespaces.keys().chain(fresh.namespaces.keys()).collect()
 }
 
 fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {

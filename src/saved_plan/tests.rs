@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::manifest::{self, Recursion};
-use crate::plan::{MemberStanding, SkipReason};
+use crate::plan::{MemberStanding, Set, SkipReason};
 use crate::plan::{Refusal, fixtures};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -189,10 +189,11 @@ fn what_others_do_to_an_object_counts_but_for_its_status() {
 struct Situation {
     saved: SavedPlan,
     cluster: SavedCluster,
+    set: Set,
     plan: Plan,
     desired: Desired,
     parent: Option<ParentObject>,
-    namespaces: BTreeMap<String, String>,
+    namespaces: NamespaceUids,
     seen: BTreeMap<ObjectKey, Seen>,
 }
 
@@ -245,6 +246,7 @@ fn situation() -> Situation {
     ];
     Situation {
         cluster: saved.cluster.clone(),
+        set: fixtures::set(),
         saved,
         plan,
         desired,
@@ -256,18 +258,19 @@ fn situation() -> Situation {
 
 impl Situation {
     fn moved(&self) -> Vec<Moved> {
-        moved(
-            &self.saved,
-            &Fresh {
-                cluster: &self.cluster,
-                set: &fixtures::set(),
-                desired: &self.desired,
-                plan: &self.plan,
-                parent: self.parent.as_ref(),
-                namespaces: &self.namespaces,
-                seen: &self.seen,
-            },
-        )
+        moved(&self.saved, &self.fresh())
+    }
+
+    fn fresh(&self) -> Fresh<'_> {
+        Fresh {
+            cluster: &self.cluster,
+            set: &self.set,
+            desired: &self.desired,
+            plan: &self.plan,
+            parent: self.parent.as_ref(),
+            namespaces: &self.namespaces,
+            seen: &self.seen,
+        }
     }
 
     fn key(&self, name: &str) -> ObjectKey {
@@ -338,7 +341,7 @@ fn what_moved_is_told_of_each_object_once() {
             |_| Moved::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
         ),
         (
-            |now| drop(now.namespaces.insert("shop".to_owned(), "u".to_owned())),
+            |now| drop(now.namespaces.insert("shop".to_owned(), Some("u".to_owned()))),
             |_| Moved::Namespace("shop".to_owned()),
         ),
         (
@@ -421,8 +424,41 @@ fn a_plan_is_for_one_cluster() {
 fn what_both_clusters_have_shows_that_they_are_one() {
     let mut situation = situation();
     situation.cluster = cluster(None, "https://two", None);
-    let namespaces = BTreeMap::from([("shop".to_owned(), "u".to_owned())]);
+    let namespaces = BTreeMap::from([("shop".to_owned(), Some("u".to_owned()))]);
     situation.saved.namespaces.clone_from(&namespaces);
     situation.namespaces = namespaces;
     assert_eq!(situation.moved(), []);
+}
+
+#[test]
+fn namespaces_are_compared_where_both_may_be_read() {
+    let named = |uid: Option<Option<&str>>| {
+        let uid = uid.map(|uid| ("shop".to_owned(), uid.map(str::to_owned)));
+        uid.into_iter().collect::<NamespaceUids>()
+    };
+    let (missing, unread) = (None, Some(None));
+    let [one, other] = ["one", "other"].map(|uid| Some(Some(uid)));
+    // Whether the namespace is another one, and whether that could not be found out.
+    let table = [
+        (one, one, false, false),
+        (one, other, true, false),
+        (one, missing, true, false),
+        (missing, one, true, false),
+        (one, unread, false, true),
+        (unread, one, false, true),
+        (unread, unread, false, true),
+        (unread, missing, false, true),
+        (missing, unread, false, true),
+        (missing, missing, false, false),
+    ];
+    for (then, now, is_other, is_uncompared) in table {
+        let mut situation = situation();
+        situation.saved.namespaces = named(then);
+        situation.namespaces = named(now);
+        let other = is_other.then(|| Moved::Namespace("shop".to_owned()));
+        assert_eq!(situation.moved(), Vec::from_iter(other), "{then:?} {now:?}");
+        let uncompared = is_uncompared.then(|| "shop".to_owned());
+        let told = super::uncompared(&situation.saved, &situation.fresh());
+        assert_eq!(told, Vec::from_iter(uncompared), "{then:?} {now:?}");
+    }
 }

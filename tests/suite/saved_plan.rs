@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use controlplane::ControlPlane;
+use controlplane::{ControlPlane, Grant};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::rights::{grant_what_is_printed, user};
+use super::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
     Files, GROUP_KINDS, PART_OF, Program, Proxy, Run, Sent, Set, TOOLING, Verdict, Watch, cluster,
     config_map, custom_resource, definition, fresh, identities, kubectl_apply, named, namespace,
@@ -705,5 +705,35 @@ fn the_rights_of_apply_are_enough() {
         plan.save(program(), &[]).expect(1);
         plan.apply_by(program(), &[]).expect(0);
         set.assert_holds(wanted);
+    }
+}
+
+#[test]
+fn a_plan_needs_no_rights_on_namespaces() {
+    let [shop, other] = [namespace("shop"), namespace("other")];
+    let set = Set::secret(&shop, "web");
+    let rules = || {
+        let verbs = ["get", "list", "create", "patch", "delete"];
+        [
+            rule("", "configmaps", &verbs),
+            rule("", "secrets", &["get", "create", "patch"]),
+        ]
+    };
+    let user = user(&[&shop, &other].map(|place| Grant::in_namespace(place, rules())));
+    let [admin, least] = [
+        ControlPlane::shared().admin_kubeconfig(),
+        user.kubeconfig.as_path(),
+    ];
+    for (value, planner, doer) in [("1", admin, least), ("2", least, admin)] {
+        let objects = [config_map(&shop, "one", value), config_map(&other, "two", value)];
+        let plan = Plan::of(&set, &objects);
+        plan.save(Program::with_kubeconfig(planner), &[]).expect(1);
+        let run = plan.apply_by(Program::with_kubeconfig(doer), &[]).expect(0);
+        let warnings = run.warnings();
+        assert!(
+            warnings.iter().any(|warning| warning.contains(&other)),
+            "{warnings:?}"
+        );
+        set.assert_holds(&objects);
     }
 }
