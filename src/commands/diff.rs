@@ -61,10 +61,11 @@ pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error
     finish(run, &found, outcome)
 }
 
-/// As with kubectl, what the program finds alike is alike; a refusal is none of its business.
+/// As with kubectl, what the program finds alike is alike; what it cannot see is none of its
+/// business.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
-        Ok(ExternalVerdict::Alike) if found.refusals.is_empty() => Ok(Exit::Done),
+        Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
         Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
         Err(message) => Err(Error::Usage {
             message,

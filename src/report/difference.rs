@@ -85,6 +85,17 @@ impl Differences {
             && self.objects.iter().all(is_left)
     }
 
+    /// Whether a run would write, or fail at, what no text of a difference shows: what is refused
+    /// or fails, and objects of which nothing changes but who owns their fields.
+    pub fn exceed_what_is_shown(&self) -> bool {
+        let is_unseen = |object: &Comparison| match object.outcome.action {
+            Action::Unchanged | Action::Skipped => false,
+            Action::Failed => true,
+            _ => object.difference.is_empty(),
+        };
+        !self.refusals.is_empty() || !self.failures.is_empty() || self.objects.iter().any(is_unseen)
+    }
+
     /// What can be shown of objects and parent, by the names of their files.
     pub fn shown(&self) -> Vec<&Difference> {
         let objects = self.objects.iter().map(|object| &object.difference);

@@ -350,6 +350,30 @@ fn an_external_program_is_given_what_kubectl_gives() {
 }
 
 #[test]
+fn an_external_program_does_not_judge_what_it_cannot_see() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&object));
+    let run = |objects: &[Value]| {
+        let program = Program::new().env("KUBECTL_EXTERNAL_DIFF", "true");
+        diff_by(program, &set, objects, &[])
+    };
+    run(std::slice::from_ref(&object)).expect(0);
+    // What `apply` would fail at is shown as it is.
+    cluster().apply_as("rival", &config_map(&home, "one", "rival"));
+    let failing = run(&[config_map(&home, "one", "2")]).expect(1);
+    assert!(
+        failing.stderr.contains("belongs to \"rival\""),
+        "{}",
+        failing.stderr
+    );
+    // A manifest that takes over what another one set changes nothing but its owners.
+    let ownership = run(&[config_map(&home, "one", "rival")]);
+    assert_eq!((ownership.code, ownership.stdout.as_str()), (1, ""));
+}
+
+#[test]
 fn what_is_not_there_yet_is_foreseen_with_a_warning() {
     let home = namespace("home");
     let away = fresh("away");
