@@ -1,8 +1,8 @@
 //! Shows differences in the program that `KUBECTL_EXTERNAL_DIFF` names, as `kubectl diff`
 //! does: two directories with a file for each object.
 
-use std::fs;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -53,8 +53,13 @@ pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<Exter
     }
 }
 
+/// Only the user may look into it: manifests are nobody else's business.
 fn directory(prefix: &str) -> io::Result<TempDir> {
-    Builder::new().prefix(prefix).tempdir()
+    let mut builder = Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }
 
 fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
@@ -64,5 +69,9 @@ fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
     } else {
         file.to_owned()
     };
-    fs::write(directory.join(file), content)
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(directory.join(file))?.write_all(content.as_bytes())
 }

@@ -350,6 +350,17 @@ fn an_external_program_is_given_what_kubectl_gives() {
 }
 
 #[test]
+fn nobody_else_may_look_at_what_an_external_program_is_given() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let listing = Files::new().with_script("show", "stat -c %a \"$1\" \"$2\" \"$2\"/*; exit 1");
+    let program = Program::new().env("KUBECTL_EXTERNAL_DIFF", listing.path("show"));
+    let run = diff_by(program, &set, &[config_map(&home, "one", "1")], &[]).expect(1);
+    let modes: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(modes, ["700", "700", "600", "600"]);
+}
+
+#[test]
 fn an_external_program_does_not_judge_what_it_cannot_see() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
