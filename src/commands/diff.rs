@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::opening;
 use super::preparation::{self, Input, Prepared};
 use super::run::{Questions, Run};
@@ -106,7 +108,7 @@ async fn compare(
     check_rights(&prepared).await?;
     let mut foreseen = Vec::new();
     let ending = foresee(run, &prepared, &mut foreseen).await;
-    compare_parent(&prepared, run, found).await?;
+    let live_parent = compare_parent(&prepared, run, found).await?;
     let unanswered: Vec<(ObjectKey, String)> = foreseen
         .iter()
         .filter(|foreseen| foreseen.unanswered)
@@ -120,7 +122,7 @@ async fn compare(
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
-        let plan = saved::plan(&prepared, &options.apply, &foreseen, salt).await?;
+        let plan = saved::plan(&prepared, &options.apply, &foreseen, live_parent.as_ref(), salt).await?;
         to_save = Some((file, plan));
     }
     found.objects = comparisons(&prepared, foreseen);
@@ -232,7 +234,12 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
     comparisons
 }
 
-async fn compare_parent(prepared: &Prepared, run: &Run, found: &mut Differences) -> Result<(), Error> {
+/// Answers with the live parent, where it has a manifest.
+async fn compare_parent(
+    prepared: &Prepared,
+    run: &Run,
+    found: &mut Differences,
+) -> Result<Option<Value>, Error> {
     let Prepared {
         opened,
         situation,
@@ -250,6 +257,7 @@ async fn compare_parent(prepared: &Prepared, run: &Run, found: &mut Differences)
     found
         .failures
         .extend(error.map(|error| format!("the set's parent: {error}")));
+    let live = foreseen.as_ref().and_then(|foreseen| foreseen.live.clone());
     let manifest = desired.parent.as_ref().zip(foreseen);
     found.parent = Some(diff::parent(
         &opened.set,
@@ -258,7 +266,7 @@ async fn compare_parent(prepared: &Prepared, run: &Run, found: &mut Differences)
         &plan.record_after,
         manifest.map(|(object, foreseen)| (object, foreseen.live, foreseen.predicted)),
     ));
-    Ok(())
+    Ok(live)
 }
 
 fn record(prepared: &Prepared) -> RecordChange {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
 
 use super::opening::Cluster;
 use super::preparation::{self, Input, Prepared};
@@ -39,7 +40,7 @@ pub(super) fn salt() -> Result<Salt, Error> {
     })
 }
 
-/// The plan that was shown, as it is saved.
+/// The plan that was shown, as it is saved. `parent` is the live parent, where it has a manifest.
 ///
 /// # Errors
 ///
@@ -48,6 +49,7 @@ pub(super) async fn plan(
     prepared: &Prepared,
     options: &ApplyOptions,
     foreseen: &[Foreseen],
+    parent: Option<&Value>,
     salt: Salt,
 ) -> Result<SavedPlan, Error> {
     let Prepared {
@@ -87,7 +89,10 @@ pub(super) async fn plan(
         validation: options.writing.validation,
         manifests: prepared.manifests.clone(),
         namespaces: uids(&situation.namespaces),
-        parent: situation.parent.as_ref().map(SavedParent::new),
+        parent: situation.parent.as_ref().map(|found| {
+            let seen = parent.and_then(|parent| Seen::of_parent(parent, &salt));
+            SavedParent::new(found, seen)
+        }),
         record: prepared.plan.record_after.clone(),
         objects: objects.filter(|object| !is_gone(object)).collect(),
         salt,
@@ -166,6 +171,7 @@ pub(super) async fn approve(
         prepared => prepared?,
     };
     let seen = look(&prepared, saved).await?;
+    let parent_seen = look_at_parent(&prepared, &saved.salt).await?;
     let cluster = identify(&prepared.cluster).await?;
     let fresh = Fresh {
         cluster: &cluster,
@@ -173,6 +179,7 @@ pub(super) async fn approve(
         desired: &prepared.desired,
         plan: &prepared.plan,
         parent: prepared.situation.parent.as_ref(),
+        parent_seen: parent_seen.as_ref(),
         namespaces: &uids(&prepared.situation.namespaces),
         seen: &seen,
     };
@@ -191,7 +198,7 @@ pub(super) async fn approve(
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
     let written = saved.objects.iter().filter(is_written);
     let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    let approval = Approval::new(saved.salt.clone(), approved.collect());
+    let approval = Approval::new(saved.salt.clone(), approved.collect(), parent_seen);
     Ok((prepared, approval))
 }
 
@@ -220,6 +227,19 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
         .try_collect()
         .await?;
     Ok(seen.into_iter().flatten().collect())
+}
+
+/// Reads the rest of a parent whose own manifest is applied.
+async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
+    let (Some(manifest), Some(_)) = (&prepared.desired.parent, &prepared.situation.parent) else {
+        return Ok(None);
+    };
+    let object = observe::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
+    let object = object.map_err(|error| Error::Read {
+        what: format!("the set's parent {}", manifest.key),
+        error,
+    })?;
+    Ok(object.and_then(|object| Seen::of_parent(&object, salt)))
 }
 
 fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {

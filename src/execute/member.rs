@@ -223,7 +223,7 @@ impl Execution<'_> {
 }
 
 /// The object as it is sent to be written only over the one that was seen.
-fn locked(object: &DesiredObject, seen: &Seen) -> Object {
+pub(super) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
     let mut metadata = object.object.metadata();
     metadata.insert("uid".to_owned(), json!(seen.uid));
     metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
@@ -240,9 +240,9 @@ fn owns_client_side(reply: &Reply) -> bool {
 }
 
 /// How often an apply is sent that meets another writer.
-const ATTEMPTS: u32 = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
-fn is_passing_conflict(error: &ApiError) -> bool {
+pub(super) fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }
 

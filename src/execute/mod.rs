@@ -316,7 +316,8 @@ impl Execution<'_> {
         if let Some(Ending::Interrupted) = self.stopped(progress) {
             return Ok(Ending::Interrupted);
         }
-        if let Err(error) = self.parent_writing().apply_manifest(known, sink).await {
+        let parent = self.parent_writing();
+        if let Err(error) = parent.apply_manifest(known, self.approval, sink).await {
             progress.applied.failed += 1;
             sink(Event::Failure(error.to_string()));
         }

@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::establish::await_kind;
-use super::member::{APPLY_PATCH, written};
+use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
 use super::{Conflicts, DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::parent::{is_bookkeeping_key, labels};
@@ -22,6 +22,7 @@ use crate::event::Event;
 use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
 use crate::ownership::PARENT_FIELD_MANAGER;
 use crate::plan::{ParentPolicy, Refusal, Set};
+use crate::saved_plan::Approval;
 
 /// Everything that writing the parent of a set needs.
 #[derive(Clone, Copy)]
@@ -57,6 +58,9 @@ pub enum ParentWriteError {
     /// Nobody knows whether other runs have members where the record is to name none.
     #[error("whether other runs work on this set could not be found out, so its record stays wide: {0}")]
     Unwatched(ListError),
+    /// It is not what a saved plan was made for.
+    #[error("the set's parent was changed since the plan was approved of; its own manifest was not applied")]
+    Disapproved,
     /// Others kept changing it.
     #[error("the set's parent was changed by others again and again")]
     Contended,
@@ -99,19 +103,17 @@ impl ParentWriting<'_> {
     pub(super) async fn apply_manifest(
         &self,
         known: &mut Known,
+        approval: Option<&Approval>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let Some(object) = self.manifest else {
             return Ok(());
         };
-        let reply = self
-            .server
-            .send(self.parent_call(object.object.body(), &self.member_parameters()))
-            .await?;
+        let reply = self.send_manifest(object, approval).await?;
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
         }
-        // This write is not bound to a resourceVersion, so it may come after another run's.
+        // This write is not bound to what the record was, so it may come after another run's.
         let live = written(&reply)?.metadata;
         known.overtaken |= known.annotations.as_object().is_some_and(|recorded| {
             recorded
@@ -120,6 +122,32 @@ impl ParentWriting<'_> {
         });
         known.resource_version = live.resource_version;
         Ok(())
+    }
+
+    /// A parent that was approved of is written only as it was seen, but for its record, which
+    /// this run has written. One that was not there is this run's own by now.
+    async fn send_manifest(
+        &self,
+        object: &DesiredObject,
+        approval: Option<&Approval>,
+    ) -> Result<Reply, ParentWriteError> {
+        let parameters = self.member_parameters();
+        let Some(approval) = approval.filter(|approval| approval.parent().is_some()) else {
+            let call = self.parent_call(object.object.body(), &parameters);
+            return Ok(self.server.send(call).await?);
+        };
+        for _ in 0..ATTEMPTS {
+            let now = observe::object(self.server, self.resource, &self.set.parent).await?;
+            let Some(seen) = approval.renewed_parent(now.as_ref()) else {
+                return Err(ParentWriteError::Disapproved);
+            };
+            let call = self.parent_call(locked(object, &seen).body(), &parameters);
+            match self.server.send(call).await {
+                Err(error) if is_passing_conflict(&error) => {}
+                reply => return Ok(reply?),
+            }
+        }
+        Err(ParentWriteError::Contended)
     }
 
     pub(super) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {

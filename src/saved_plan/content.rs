@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::applyset::ID_LABEL;
+use crate::applyset::parent::is_bookkeeping_key;
 use crate::identity::ObjectKey;
 
 /// Fields of the metadata that any write changes.
@@ -38,6 +40,8 @@ pub struct Approval {
     salt: Salt,
     /// `None` for an object that must not be there.
     objects: BTreeMap<ObjectKey, Option<Seen>>,
+    /// The parent, where it has a manifest and was there.
+    parent: Option<Seen>,
 }
 
 impl Salt {
@@ -94,6 +98,23 @@ impl Seen {
         })
     }
 
+    /// A live parent whose own manifest is applied. The bookkeeping is no part of its content:
+    /// the run writes that, too, and it is compared by itself.
+    pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
+        let mut content = object.clone();
+        let metadata = content.get_mut("metadata")?.as_object_mut()?;
+        for field in ["labels", "annotations"] {
+            let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
+                continue;
+            };
+            pairs.retain(|key, _| key != ID_LABEL && !is_bookkeeping_key(key));
+            if pairs.is_empty() {
+                metadata.remove(field);
+            }
+        }
+        Self::of(&content, salt)
+    }
+
     /// A live object that stays as it is.
     pub fn left_alone(uid: &str) -> Self {
         Self {
@@ -105,9 +126,27 @@ impl Seen {
 }
 
 impl Approval {
-    /// Approves of these objects as they are now.
-    pub fn new(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>) -> Self {
-        Self { salt, objects }
+    /// Approves of these objects as they are now, and of the parent, where it has a manifest
+    /// and is there.
+    pub fn new(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
+        Self {
+            salt,
+            objects,
+            parent,
+        }
+    }
+
+    /// What was seen of the parent.
+    pub fn parent(&self) -> Option<&Seen> {
+        self.parent.as_ref()
+    }
+
+    /// The live parent as it is now, where that is what was approved of but for its
+    /// bookkeeping.
+    pub fn renewed_parent(&self, now: Option<&Value>) -> Option<Seen> {
+        let seen = self.parent()?;
+        let now = Seen::of_parent(now?, &self.salt)?;
+        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
     /// What was seen of an object; `None` where it was not there, or is not approved of.

@@ -135,6 +135,9 @@ pub struct SavedParent {
     pub uid: String,
     /// Its annotations that belong to the convention.
     pub bookkeeping: Pairs,
+    /// The rest of it, where its own manifest is applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
 }
 
 /// One object of the manifests or of the set.
@@ -230,8 +233,8 @@ impl SavedCluster {
 }
 
 impl SavedParent {
-    /// What is kept of a parent.
-    pub fn new(parent: &ParentObject) -> Self {
+    /// What is kept of a parent; `seen` is there where it has a manifest.
+    pub fn new(parent: &ParentObject, seen: Option<Seen>) -> Self {
         let bookkeeping = parent
             .annotations
             .iter()
@@ -241,6 +244,7 @@ impl SavedParent {
         Self {
             uid: parent.uid.clone(),
             bookkeeping,
+            seen,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, NamespaceUids, SavedCluster, SavedPlan, Seen, intents};
+use super::{Intent, NamespaceUids, SavedCluster, SavedParent, SavedPlan, Seen, intents};
 use crate::desired::Desired;
 use crate::identity::ObjectKey;
 use crate::observe::ParentObject;
@@ -22,6 +22,8 @@ pub struct Fresh<'a> {
     pub plan: &'a Plan,
     /// The parent.
     pub parent: Option<&'a ParentObject>,
+    /// The rest of the parent, where it has a manifest and is there.
+    pub parent_seen: Option<&'a Seen>,
     /// The namespaces.
     pub namespaces: &'a NamespaceUids,
     /// The objects that `looked_at` names, as far as they are there.
@@ -79,6 +81,8 @@ pub enum Moved {
         /// The annotations that differ.
         annotations: Vec<String>,
     },
+    /// The parent, which has a manifest, is another.
+    ParentChanged(ObjectKey),
     /// The parent would record something else in the end.
     Record(ObjectKey),
     /// The run is refused now.
@@ -129,6 +133,7 @@ impl fmt::Display for Moved {
                 "the record of the set's parent {parent} was changed meanwhile: {}",
                 annotations.join(", ")
             ),
+            Self::ParentChanged(parent) => write!(f, "the set's parent {parent} was changed meanwhile"),
             Self::Record(parent) => write!(f, "the set's parent {parent} would record other places"),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Unplannable(message) => f.write_str(message),
@@ -248,7 +253,9 @@ fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
 
 fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
     let parent = fresh.set.parent.clone();
-    let now = fresh.parent.map(super::SavedParent::new);
+    let now = fresh
+        .parent
+        .map(|parent| SavedParent::new(parent, fresh.parent_seen.cloned()));
     match (&saved.parent, now) {
         (None, None) => None,
         (None, Some(_)) => Some(Moved::ParentCreated(parent)),
@@ -256,9 +263,20 @@ fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
         (Some(then), Some(now)) if then.uid != now.uid => Some(Moved::ParentReplaced(parent)),
         (Some(then), Some(now)) => {
             let keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
-            let is_other = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
-            let annotations: Vec<String> = keys.iter().filter(is_other).map(|key| (*key).clone()).collect();
-            (!annotations.is_empty()).then_some(Moved::ParentRecord { parent, annotations })
+            let is_other_value = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
+            let annotations: Vec<String> = keys
+                .iter()
+                .filter(is_other_value)
+                .map(|key| (*key).clone())
+                .collect();
+            if !annotations.is_empty() {
+                return Some(Moved::ParentRecord { parent, annotations });
+            }
+            let is_same = match (&then.seen, &now.seen) {
+                (Some(then), Some(now)) => !is_other(then, now),
+                (then, now) => then.is_none() && now.is_none(),
+            };
+            (!is_same).then_some(Moved::ParentChanged(parent))
         }
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::applyset::parent::{annotations, labels};
 use crate::manifest::{self, Recursion};
 use crate::plan::{MemberStanding, Set, SkipReason};
 use crate::plan::{Refusal, fixtures};
@@ -185,6 +186,24 @@ fn what_others_do_to_an_object_counts_but_for_its_status() {
     }
 }
 
+#[test]
+fn the_record_is_no_part_of_a_parent_with_a_manifest() {
+    let salt = salt();
+    let seen = |metadata: Value, data: &str| {
+        let mut object = json!({"metadata": metadata, "data": {"key": data}});
+        object["metadata"]["uid"] = json!("u");
+        object["metadata"]["resourceVersion"] = json!("1");
+        Seen::of_parent(&object, &salt).expect("an object")
+    };
+    let bare = seen(json!({}), "1");
+    let recorded = json!({"labels": labels(&fixtures::set().id),
+        "annotations": annotations(&fixtures::set().tooling, &Record::default())});
+    assert_eq!(seen(recorded.clone(), "1"), bare);
+    assert_ne!(seen(recorded, "2"), bare);
+    assert_ne!(seen(json!({"labels": {"app": "web"}}), "1"), bare);
+    assert_ne!(seen(json!({"annotations": {"note": "x"}}), "1"), bare);
+}
+
 /// A set of three: one that is sent, one that is left alone, one that is pruned.
 struct Situation {
     saved: SavedPlan,
@@ -268,6 +287,7 @@ impl Situation {
             desired: &self.desired,
             plan: &self.plan,
             parent: self.parent.as_ref(),
+            parent_seen: None,
             namespaces: &self.namespaces,
             seen: &self.seen,
         }

@@ -490,6 +490,47 @@ fn what_changes_before_it_is_pruned_stays() {
     assert_eq!(set.unrecorded(), [""; 0]);
 }
 
+#[test]
+fn a_parent_with_a_manifest_is_protected_like_any_object() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let member = config_map(&home, "one", "1");
+    let manifests = |value: &str| [config_map(&home, "web", value), member.clone()];
+    set.apply(&manifests("1"));
+    let touch = || cluster().patch(&set.parent, &json!({"data": {"other": "1"}}));
+    let data = || set.live_parent().expect("a parent")["data"].clone();
+
+    let plan = Plan::saved(&set, &manifests("2"), &[]);
+    touch();
+    let told = message(&plan.apply().expect(3));
+    assert!(
+        told.contains("the set's parent configmap/web") && told.contains("was changed meanwhile"),
+        "{told}"
+    );
+    assert_eq!(data(), json!({"key": "1", "other": "1"}));
+
+    // What changes while the plan is carried out is not overwritten either.
+    let plan = Plan::saved(&set, &manifests("2"), &[]);
+    let parent = set.parent.clone();
+    let proxy = meddling(move || {
+        cluster().patch(&parent, &json!({"data": {"other": "2"}}));
+    });
+    plan.apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(data(), json!({"key": "1", "other": "2"}));
+
+    // Its record is the run's own.
+    let next = [
+        config_map(&home, "web", "3"),
+        member.clone(),
+        service(&home, "web", 80),
+    ];
+    let plan = Plan::saved(&set, &next, &[]);
+    plan.apply().expect(0);
+    assert_eq!(data(), json!({"key": "3", "other": "2"}));
+    set.assert_holds(&next[1..]);
+}
+
 fn login(namespace: &str, password: &str) -> Value {
     with(
         named("v1", "Secret", Some(namespace), "login"),
