@@ -100,7 +100,7 @@ pub(super) async fn to_show(
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut wanted = want(run, shared, options, input).await?;
-    let (situation, policy, mut plan) =
+    let (mut situation, policy, mut plan) =
         observe_and_plan(&mut wanted, options, &options.policy, Confirmation::Given).await?;
     let asked = ParentPolicy {
         take_over: options.take_over.confirmation(),
@@ -108,6 +108,8 @@ pub(super) async fn to_show(
     if let Err(refusals) = plan::judge(&wanted.opened.set, situation.parent.as_ref(), asked) {
         plan.refusals.splice(..0, refusals);
     }
+    // What may be looked at may not be written for that.
+    situation.parent_policy = asked;
     Ok(Prepared::new(run, wanted, options, situation, policy, plan))
 }
 

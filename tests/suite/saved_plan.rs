@@ -724,6 +724,33 @@ fn a_set_of_kubectl_is_taken_over_or_kept_as_the_plan_says() {
     diff_is_empty(&set, &last);
 }
 
+#[test]
+fn a_set_that_another_tool_takes_in_the_middle_is_left_to_it() {
+    // The record is written before the first member, or does not change.
+    for kind in ["Service", "ConfigMap"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        set.apply(&[config_map(&home, "one", "1")]);
+        let new = match kind {
+            "Service" => service(&home, "new", 80),
+            _ => config_map(&home, "new", "1"),
+        };
+        let plan = Plan::saved(&set, &[config_map(&home, "one", "1"), new], &[]);
+        let parent = set.parent.clone();
+        let proxy = meddling(move || {
+            let theirs = json!({"metadata": {"annotations": {TOOLING: "kubectl/v1.36.3"}}});
+            cluster().patch(&parent, &theirs);
+        });
+        let run = plan.apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[]);
+        assert_ne!(run.code, 0, "{kind}: {}", run.stdout);
+        assert_eq!(
+            set.annotation(TOOLING).as_deref(),
+            Some("kubectl/v1.36.3"),
+            "{kind}"
+        );
+    }
+}
+
 fn diff_is_empty(set: &Set, objects: &[Value]) {
     let plan = Plan::of(set, objects);
     plan.save(Program::new(), &[]).expect(0);
