@@ -12,12 +12,27 @@ use serde_json::{Map, Value, json};
 
 pub use leftovers::{merge_patch, without_leftovers};
 
+use crate::applyset::Tooling;
+
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 
 /// The field manager of the bookkeeping on our parents. kubectl's is `kubectl-applyset`,
 /// which is also the default manager of our members, so this one has a name of its own.
 pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
+
+/// The same on the parents of sets that stay another tool's. A parent that has lost its tooling
+/// annotation shows by it that the set is not ours.
+pub const FOREIGN_PARENT_FIELD_MANAGER: &str = "kubectl-applyset-foreign-parent";
+
+/// The field manager of the bookkeeping of a set that this tool manages.
+pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
+    if tooling.is_same_program(&Tooling::ours()) {
+        PARENT_FIELD_MANAGER
+    } else {
+        FOREIGN_PARENT_FIELD_MANAGER
+    }
+}
 
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.
 pub const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", CLIENT_SIDE_APPLY];

@@ -23,7 +23,7 @@ use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector, WholeParent};
-use crate::ownership::PARENT_FIELD_MANAGER;
+use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, Plan, Policy, Set, SkipReason, is_home_of, parent_fate,
 };
@@ -57,7 +57,12 @@ pub struct SetDeletion<'a> {
 /// The field managers whose contents of a parent are the set's own: that of the record,
 /// kubectl's for the same, and that of members, for a parent that came with them.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
-    let managers = [PARENT_FIELD_MANAGER, env!("CARGO_PKG_NAME"), field_manager];
+    let managers = [
+        PARENT_FIELD_MANAGER,
+        FOREIGN_PARENT_FIELD_MANAGER,
+        env!("CARGO_PKG_NAME"),
+        field_manager,
+    ];
     managers.map(str::to_owned).into()
 }
 

@@ -20,7 +20,7 @@ use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
 use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
-use crate::ownership::PARENT_FIELD_MANAGER;
+use crate::ownership::parent_field_manager;
 use crate::plan::{ParentPolicy, Refusal, Set};
 use crate::saved_plan::Approval;
 
@@ -164,7 +164,7 @@ impl ParentWriting<'_> {
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
-        let parameters = [("fieldManager", PARENT_FIELD_MANAGER), ("force", "true")];
+        let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         known(
             self.server
                 .send(self.parent_call(object.to_string(), &parameters))
@@ -193,7 +193,7 @@ impl ParentWriting<'_> {
                 path: format!(
                     "{}?{}",
                     self.resource.path(self.set.parent.namespace.as_deref(), None),
-                    query(&[("fieldManager", PARENT_FIELD_MANAGER)])
+                    query(&[("fieldManager", self.field_manager())])
                 ),
                 accept: METADATA.to_owned(),
                 content_type: Some("application/json"),
@@ -243,7 +243,7 @@ impl ParentWriting<'_> {
             .path(identity.namespace.as_deref(), Some(&identity.name));
         let call = Call {
             method: Method::PATCH,
-            path: format!("{path}?{}", query(&[("fieldManager", PARENT_FIELD_MANAGER)])),
+            path: format!("{path}?{}", query(&[("fieldManager", self.field_manager())])),
             accept: METADATA.to_owned(),
             content_type: Some(MERGE_PATCH),
             body: Bytes::from(patch.to_string()),
@@ -253,6 +253,11 @@ impl ParentWriting<'_> {
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(Forgotten::Overtaken),
             Err(error) => Err(error),
         }
+    }
+
+    /// That of the bookkeeping.
+    fn field_manager(&self) -> &'static str {
+        parent_field_manager(&self.set.tooling)
     }
 
     fn bare_parent(&self) -> Value {

@@ -161,6 +161,8 @@ pub struct ParentCandidate {
     pub labels: Pairs,
     /// Field managers that own any of its bookkeeping, whatever operation they used.
     pub writers: BTreeSet<String>,
+    /// Those of them that apply it from the server's side, as tools do that manage sets.
+    pub appliers: BTreeSet<String>,
 }
 
 impl ParentCandidate {
@@ -175,7 +177,8 @@ impl ParentCandidate {
         };
         Some(Self {
             labels: fields.labels.clone(),
-            writers: bookkeepers(metadata),
+            writers: bookkeepers(metadata, |_| true),
+            appliers: bookkeepers(metadata, |entry| entry["operation"] == "Apply"),
             resource: Arc::clone(resource),
             object: ParentObject::new(&identity, fields),
             identity,
@@ -189,8 +192,9 @@ impl ParentCandidate {
     }
 }
 
-/// Field managers that own the id label or an annotation of the convention.
-fn bookkeepers(metadata: &Value) -> BTreeSet<String> {
+/// Field managers that own the id label or an annotation of the convention, by entries that
+/// `counts` lets count.
+fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let owns = |entry: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
         entry
             .pointer(&format!("/fieldsV1/f:metadata/{field}"))
@@ -199,6 +203,7 @@ fn bookkeepers(metadata: &Value) -> BTreeSet<String> {
     };
     let entries = metadata["managedFields"].as_array().into_iter().flatten();
     entries
+        .filter(|entry| counts(entry))
         .filter(|entry| {
             owns(entry, "f:annotations", &is_bookkeeping_key)
                 || owns(entry, "f:labels", &|key| key == ID_LABEL)
@@ -254,6 +259,7 @@ mod tests {
 
     use super::*;
     use crate::applyset::{GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION};
+    use crate::plan::fixtures::resource;
 
     #[test]
     fn what_was_applied_and_is_in_no_set_is_told_from_the_rest() {
@@ -281,13 +287,18 @@ mod tests {
     #[test]
     fn who_keeps_the_books_is_read_from_field_ownership() {
         let owns = |manager: &str, field: &str, key: &str| json!({"manager": manager, "fieldsV1": {"f:metadata": {field: {(format!("f:{key}")): {}, ".": {}}}}});
-        let metadata = json!({"managedFields": [
+        let mut metadata = json!({"managedFields": [
             owns("a", "f:annotations", GROUP_KINDS_ANNOTATION),
             owns("b", "f:labels", ID_LABEL),
             owns("c", "f:annotations", "note"),
             owns("d", "f:labels", PART_OF_LABEL),
             {"manager": "e", "fieldsV1": {"f:data": {}}},
         ]});
-        assert_eq!(bookkeepers(&metadata), ["a", "b"].map(str::to_owned).into());
+        metadata["managedFields"][1]["operation"] = json!("Apply");
+        metadata["managedFields"][3]["operation"] = json!("Apply");
+        let resource = resource("Secret", Scope::Namespaced);
+        let parent = ParentCandidate::of(&json!({"metadata": metadata}), &resource).expect("an object");
+        assert_eq!(parent.writers, ["a", "b"].map(str::to_owned).into());
+        assert_eq!(parent.appliers, ["b".to_owned()].into());
     }
 }

@@ -21,8 +21,8 @@ use crate::applyset::{
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
 };
 use crate::discovery::{Discovery, Resource};
-use crate::observe::Presence;
-use crate::ownership::PARENT_FIELD_MANAGER;
+use crate::observe::{ParentCandidate, Presence};
+use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::Set;
 use crate::recorded::{self, Entry};
 
@@ -205,7 +205,7 @@ fn check_writable(set: &Examined, surroundings: Surroundings<'_>) -> Result<(), 
                 "the set is managed by {found}, and only its own tool writes it"
             ));
         }
-        None if parent.writers.contains(PARENT_FIELD_MANAGER) => {}
+        None if is_recorded_by_us_alone(parent) => {}
         None => return Err("nobody knows which tool manages the set".to_owned()),
     }
     let has_lost_its_id = faults
@@ -215,6 +215,18 @@ fn check_writable(set: &Examined, surroundings: Surroundings<'_>) -> Result<(), 
         return Err("no member carries the id of this parent, so it may be a copy of another one".to_owned());
     }
     Ok(())
+}
+
+/// Whether field ownership shows that the set is this program's: people edit records, and
+/// other tools apply them. One that was taken over keeps the traces of its former tool, and
+/// nobody knows which of the two came last.
+fn is_recorded_by_us_alone(parent: &ParentCandidate) -> bool {
+    parent.writers.contains(PARENT_FIELD_MANAGER)
+        && !parent.writers.contains(FOREIGN_PARENT_FIELD_MANAGER)
+        && parent
+            .appliers
+            .iter()
+            .all(|applier| applier == PARENT_FIELD_MANAGER)
 }
 
 fn is_later_format(fault: &ParentFault) -> bool {
@@ -394,6 +406,20 @@ mod tests {
             told(&ours, Extent::Whole),
             ["invalid-tooling+", "record-too-wide+"]
         );
+        ours.parent.appliers.insert(PARENT_FIELD_MANAGER.to_owned());
+        // Somebody has edited it.
+        ours.parent.writers.insert("kubectl-annotate".to_owned());
+        assert!(told(&ours, Extent::Whole).contains(&"invalid-tooling+".to_owned()));
+        let mut taken = ours.clone();
+        taken.parent.appliers.insert("kubectl-applyset".to_owned());
+        let mut foreign = ours;
+        foreign
+            .parent
+            .writers
+            .insert(FOREIGN_PARENT_FIELD_MANAGER.to_owned());
+        for set in [taken, foreign] {
+            assert_eq!(told(&set, Extent::Whole), ["invalid-tooling", "record-too-wide"]);
+        }
     }
 
     #[test]

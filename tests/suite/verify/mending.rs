@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Sound, WITHOUT_QUESTION, rules, told, verify};
 use crate::support::{
     GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster,
-    config_map, custom_resource, definition, fresh, namespace, secret, with,
+    config_map, custom_resource, definition, fresh, kubectl_apply, namespace, secret, with,
 };
 
 const GROUP_RESOURCES: &str = "applyset.kubernetes.io/contains-group-resources";
@@ -229,6 +229,30 @@ fn what_only_people_can_tell_is_found_and_left_alone() {
         if is_going {
             sound.spoil(&json!({"finalizers": null}));
         }
+    }
+}
+
+#[test]
+fn a_set_that_was_kept_for_kubectl_does_not_become_ours() {
+    for is_made_by_kubectl in [false, true] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = [config_map(&home, "one", "1")];
+        if is_made_by_kubectl {
+            let applyset = format!("--applyset={}", set.reference);
+            kubectl_apply(&objects, &["--prune", &applyset, "-n", &home]).expect(0);
+        }
+        let tooling = set.annotation(TOOLING).unwrap_or("kubectl/v1.36.3".to_owned());
+        set.apply_with(&objects, &["--tooling", &tooling]).expect(0);
+        cluster().patch(&set.parent, &json!({"metadata": annotations(&[(TOOLING, None)])}));
+        let before = set.live_parent();
+        let run = verify(&set, &WITHOUT_QUESTION).expect(1);
+        assert_eq!(
+            told(&run),
+            [format!("invalid-tooling Secret {home}/web")],
+            "{is_made_by_kubectl}"
+        );
+        assert_eq!(set.live_parent(), before);
     }
 }
 
