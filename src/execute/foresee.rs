@@ -95,20 +95,24 @@ impl Execution<'_> {
         if self.is_out_of_reach(manifest) {
             return Ok(Some(ForeseenParent::default()));
         }
-        let live = observe::object(self.server, &manifest.resource, &manifest.key).await?;
-        Ok(Some(match self.parent_writing().rehearse_manifest().await {
-            Ok(reply) => ForeseenParent {
-                live,
-                predicted: reply.as_ref().and_then(content),
-                error: None,
+        let mut live = observe::object(self.server, &manifest.resource, &manifest.key).await?;
+        let parent = self.parent_writing();
+        let rehearse = async || parent.rehearse_manifest(manifest).await;
+        Ok(Some(
+            match self.rehearse_on(&mut live, manifest, rehearse).await {
+                Ok(reply) => ForeseenParent {
+                    live,
+                    predicted: content(&reply),
+                    error: None,
+                },
+                Err(error) if is_unanswered(&error) => return Err(error),
+                Err(error) => ForeseenParent {
+                    predicted: live.clone(),
+                    live,
+                    error: Some(error.kind.to_string()),
+                },
             },
-            Err(error) if is_unanswered(&error) => return Err(error),
-            Err(error) => ForeseenParent {
-                predicted: live.clone(),
-                live,
-                error: Some(error.kind.to_string()),
-            },
-        }))
+        ))
     }
 
     async fn foresee_apply(&self, apply: &Apply) -> Foreseen {
@@ -155,7 +159,8 @@ impl Execution<'_> {
                 Err(error) => return unforeseen(subject, &error),
             },
         };
-        let reply = match self.rehearse_call(object, standing).await {
+        let rehearse = async || self.rehearse_call(object, standing).await;
+        let reply = match self.rehearse_on(&mut live, object, rehearse).await {
             Ok(reply) => reply,
             Err(error) => {
                 let mut foreseen = unforeseen(subject, &error);
@@ -167,14 +172,6 @@ impl Execution<'_> {
                 };
             }
         };
-        if reply.status == StatusCode::CREATED {
-            live = None;
-        } else if live.is_none() {
-            live = match observe::object(self.server, &object.resource, &object.key).await {
-                Ok(live) => live,
-                Err(error) => return unforeseen(subject, &error),
-            };
-        }
         let mut predicted = content(&reply);
         let moved = match (&live, &predicted) {
             (Some(live), Some(applied)) => self.without_leftovers(object, standing, live, applied).await,
@@ -200,6 +197,37 @@ impl Execution<'_> {
             live,
             predicted,
             ..told(subject, action)
+        }
+    }
+
+    /// Rehearses the apply of an object, and makes `live` the very object that it was rehearsed
+    /// on; `None` where it would be created.
+    ///
+    /// What others write between a read and a dry run would be told as a difference. A dry run
+    /// keeps the resourceVersion, which shows whether both are of one moment; where they never
+    /// are, an object that never rests is compared as well as can be.
+    async fn rehearse_on(
+        &self,
+        live: &mut Option<Value>,
+        object: &DesiredObject,
+        rehearse: impl AsyncFn() -> Result<Reply, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let reply = rehearse().await?;
+            if reply.status == StatusCode::CREATED {
+                *live = None;
+                return Ok(reply);
+            }
+            let predicted = content(&reply);
+            if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
+            *live = observe::object(self.server, &object.resource, &object.key).await?;
+            if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
         }
     }
 
@@ -322,6 +350,15 @@ fn is_unanswered(error: &ApiError) -> bool {
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")
     })
+}
+
+/// How often an object is read and rehearsed that others write at the same time.
+const ATTEMPTS: u32 = 5;
+
+fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
+    let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
+    let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
+    live.is_some() && live == predicted
 }
 
 fn content(reply: &Reply) -> Option<Value> {

@@ -42,7 +42,7 @@ pub use wave::News;
 use wave::each;
 
 use crate::apiserver::ApiServer;
-use crate::desired::Desired;
+use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
@@ -371,12 +371,11 @@ impl Execution<'_> {
         for wave in &self.plan.waves {
             self.apply_wave(wave, &mut progress, sink).await;
         }
-        let is_known = !self
-            .desired
-            .parent
-            .as_ref()
-            .is_some_and(|parent| self.is_out_of_reach(parent));
-        if is_known && let Err(error) = self.parent_writing().rehearse_manifest().await {
+        let is_asked =
+            |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
+        if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
+            && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
+        {
             progress.applied.failed += 1;
             sink(Event::Failure(format!("the set's parent: {}", error.kind)));
         }

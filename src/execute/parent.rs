@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::establish::await_kind;
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
-use super::{Conflicts, DryRun, Interrupt, Sink, Writing};
+use super::{Conflicts, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::parent::{is_bookkeeping_key, labels};
 use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
@@ -277,25 +277,19 @@ impl ParentWriting<'_> {
         if self.writing.conflicts == Conflicts::Forced {
             parameters.push(("force", "true"));
         }
-        if self.writing.dry_run == DryRun::Server {
-            parameters.push(("dryRun", "All"));
-        }
         parameters
     }
 
     /// Lets the server rehearse the parent's own manifest, and answers with what it would
-    /// make of the parent; `None` where there is no manifest, or nothing is to be sent.
-    pub(super) async fn rehearse_manifest(&self) -> Result<Option<Reply>, ApiError> {
-        match self.manifest {
-            Some(object) if self.writing.dry_run == DryRun::Server => {
-                let call = Call {
-                    accept: WHOLE_OBJECTS.to_owned(),
-                    ..self.parent_call(object.object.body(), &self.member_parameters())
-                };
-                self.server.send(call).await.map(Some)
-            }
-            Some(_) | None => Ok(None),
-        }
+    /// make of the parent.
+    pub(super) async fn rehearse_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
+        let mut parameters = self.member_parameters();
+        parameters.push(("dryRun", "All"));
+        let call = Call {
+            accept: WHOLE_OBJECTS.to_owned(),
+            ..self.parent_call(manifest.object.body(), &parameters)
+        };
+        self.server.send(call).await
     }
 
     fn parent_call(&self, object: impl Into<Bytes>, parameters: &[(&str, &str)]) -> Call {

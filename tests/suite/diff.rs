@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
-    Files, PART_OF, Program, Proxy, Run, Set, TOOLING, cluster, cluster_role, config_map, custom_resource,
-    definition, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
-    service, with,
+    Files, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
+    custom_resource, definition, fresh, identities, kubectl_apply, named, namespace, namespace_object,
+    objects_file, secret, service, with,
 };
 
 const WORDS: [&str; 6] = [
@@ -701,6 +701,28 @@ fn pruning_is_shown_without_the_right_to_delete_and_changes_take_the_right_to_pa
         message,
         format!("you may not patch configmaps/one in namespace {shop}")
     );
+}
+
+#[test]
+fn what_others_write_while_it_is_compared_is_no_difference() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let objects = [config_map(&home, "web", "1"), config_map(&home, "one", "1")];
+    set.apply(&objects);
+    let place = home.clone();
+    // Between the read of an object and its dry run, and of the parent and its own.
+    let proxy = Proxy::gated(move |rehearsals| {
+        let name = match rehearsals {
+            0 => "one",
+            1 => "web",
+            _ => return Verdict::Forward,
+        };
+        cluster().patch(&config_map(&place, name, "1"), &json!({"data": {"other": "1"}}));
+        Verdict::Forward
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = diff_by(program, &set, &objects, &["--no-skip", "-o", "json"]).expect(0);
+    assert_eq!(run.results("unchanged"), [format!("ConfigMap {home}/one")]);
 }
 
 #[test]
