@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -42,8 +42,13 @@ pub enum Unsealable {
 
 /// Writes the file of a plan in one step: there is the old file or the new one, whatever
 /// happens. Only its owner may read it.
+///
+/// # Errors
+///
+/// Where something stands there that is no file and would be lost, such as a device.
 pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     let sealed = seal(plan);
+    let path = target(path)?;
     let directory = path
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty());
@@ -51,8 +56,18 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
     file.write_all(sealed.as_bytes())?;
     file.as_file().sync_all()?;
-    file.persist(path)?;
+    file.persist(&path)?;
     Ok(())
+}
+
+/// The file that is replaced: that to which a symbolic link leads, so that the link stays.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Ok(target) if fs::metadata(&target)?.is_file() => Ok(target),
+        Ok(_) => Err(io::Error::other("it is there, and is no file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(path.to_owned()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads the file of a plan.

@@ -94,6 +94,30 @@ fn a_plan_that_was_touched_is_refused() {
     assert!(seal::unseal(&document.to_string()).is_ok());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_plan_replaces_files_alone() {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::os::unix::net::UnixListener;
+
+    let (directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let path = |name: &str| directory.path().join(name);
+    // A socket is to be had without being root, and is no file like a device.
+    let _listener = UnixListener::bind(path("socket")).expect("a socket");
+    symlink(path("plan"), path("link")).expect("a link");
+    for name in ["socket", "link", "."] {
+        assert!(write(&path(name), &plan).is_err(), "{name}");
+    }
+    let kind = fs::metadata(path("socket")).expect("still there").file_type();
+    assert!(kind.is_socket());
+
+    for name in ["plan", "plan", "link"] {
+        write(&path(name), &plan).expect(name);
+        assert_eq!(read(&path(name)).expect(name), plan);
+    }
+    assert!(path("link").is_symlink());
+}
+
 #[test]
 fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let (directory, plan) = saved(SECRET);
