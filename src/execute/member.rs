@@ -129,10 +129,12 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
+        let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         // What this apply has just created, nobody else owns.
-        if reply.status != StatusCode::CREATED && owns_client_side(&reply) {
+        if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
-            self.send_settled(object, standing, None).await?;
+            let lock = self.approval.and_then(|approval| approval.written(&written));
+            self.send_settled(object, standing, lock.as_ref()).await?;
         }
         Ok(reply)
     }
@@ -156,10 +158,10 @@ impl Execution<'_> {
                 reply => return reply,
             };
             if let Some(approval) = self.approval
-                && lock.is_some()
+                && let Some(seen) = &lock
             {
                 let now = observe::object(self.server, &object.resource, &object.key).await?;
-                lock = approval.renewed(&object.key, now.as_ref());
+                lock = approval.renewed(seen, now.as_ref());
                 if lock.is_none() {
                     return Err(error);
                 }
@@ -203,8 +205,9 @@ impl Execution<'_> {
             parameters.push(("dryRun", "All"));
         }
         let accept = match self.writing.dry_run {
-            DryRun::None => METADATA,
-            DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
+            // What was written under a plan is what the next write of the object is locked to.
+            DryRun::None if self.approval.is_none() => METADATA,
+            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object
             .resource
@@ -232,12 +235,6 @@ pub(super) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
 
 /// Told of an object that is not what a saved plan was made for.
 pub(super) const OVERTAKEN: &str = "it was changed since the plan was approved of; it is left as it is";
-
-/// Whether client-side apply still owns fields of the written object.
-fn owns_client_side(reply: &Reply) -> bool {
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    ownership::has_client_side_apply(&object["metadata"])
-}
 
 /// How often an apply is sent that meets another writer.
 pub(super) const ATTEMPTS: u32 = 5;

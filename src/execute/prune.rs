@@ -77,7 +77,10 @@ impl Deleting<'_> {
         let Some(object) = read_as(self.server, live, accept).await? else {
             return Ok(None);
         };
-        let is_other = |approval: &Approval| approval.renewed(&live.key, Some(&object)).is_none();
+        let is_other = |approval: &Approval| {
+            let seen = approval.seen(&live.key);
+            seen.is_none_or(|seen| approval.renewed(seen, Some(&object)).is_none())
+        };
         if self.approval.is_some_and(is_other) {
             return Ok(Some(Again::Other));
         }

@@ -154,11 +154,15 @@ impl Approval {
         self.objects.get(key)?.as_ref()
     }
 
-    /// The live object as it is now, where that is what was approved of; only its
+    /// The live object as it is now, where that is what was `seen` of it; only its
     /// resourceVersion may be another one.
-    pub fn renewed(&self, key: &ObjectKey, now: Option<&Value>) -> Option<Seen> {
-        let seen = self.seen(key)?;
+    pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
         let now = Seen::of(now?, &self.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
+    }
+
+    /// What the run has made of an object, by the answer to its write.
+    pub fn written(&self, object: &Value) -> Option<Seen> {
+        Seen::of(object, &self.salt)
     }
 }

@@ -464,6 +464,34 @@ fn what_changes_while_the_plan_is_carried_out_is_not_overwritten() {
 }
 
 #[test]
+fn what_changes_while_it_is_taken_from_client_side_apply_is_not_overwritten() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let first = with(config_map(&home, "one", "1"), &json!({"data": {"old": "1"}}));
+    kubectl_apply(&[first], &[]).expect(0);
+    let plan = Plan::saved(&set, &[config_map(&home, "one", "2")], &["--force-conflicts"]);
+    let place = home.clone();
+    // The parent is made, the object is applied, its fields are taken, and it is applied again.
+    let proxy = Proxy::gated(move |writes| {
+        if writes == 3 {
+            cluster().patch(&config_map(&place, "one", "2"), &json!({"data": {"key": "3"}}));
+        }
+        Verdict::Forward
+    });
+    let run = plan
+        .apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(run.results("failed"), [format!("ConfigMap {home}/one")]);
+    let one = cluster().live(&config_map(&home, "one", "1")).expect("an object");
+    assert_eq!(one["data"]["key"], "3");
+    assert_eq!(set.unrecorded(), [""; 0]);
+    Plan::saved(&set, &[config_map(&home, "one", "4")], &["--force-conflicts"])
+        .apply()
+        .expect(0);
+    set.assert_holds(&[config_map(&home, "one", "4")]);
+}
+
+#[test]
 fn what_changes_before_it_is_pruned_stays() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
