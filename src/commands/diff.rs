@@ -102,7 +102,8 @@ async fn compare(
 ) -> Result<Exit, Error> {
     let salt = options.out.as_ref().map(|_| saved::salt()).transpose()?;
     let input = salt.clone().map_or(Input::Sources, Input::Kept);
-    let prepared = preparation::to_show(run, shared, &options.apply, input).await?;
+    let connection = preparation::connect(run, shared).await?;
+    let prepared = preparation::to_show(run, connection, &options.apply, input).await?;
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
     check_rights(&prepared).await?;

@@ -7,6 +7,7 @@ use super::opening::{self, Cluster, OpenedSet};
 use super::run::Run;
 use super::situation::{self, Rules, Situation};
 use crate::cli::Shared;
+use crate::connection::Connection;
 use crate::desired::{self, Desired, Target};
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt, Writing};
@@ -59,7 +60,8 @@ pub(super) async fn to_write(
     shared: &Shared,
     options: &ApplyOptions,
 ) -> Result<Prepared, Error> {
-    let mut wanted = want(run, shared, options, Input::Sources).await?;
+    let connection = connect(run, shared).await?;
+    let mut wanted = want(run, connection, options, Input::Sources).await?;
     let mut policy = options.policy.clone();
     let mut take_over = options.take_over.confirmation();
     let (situation, policy, plan) = loop {
@@ -95,11 +97,11 @@ pub(super) async fn to_write(
 /// Where nobody can know what a run would do, such as a record that cannot be trusted.
 pub(super) async fn to_show(
     run: &mut Run,
-    shared: &Shared,
+    connection: Connection,
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
-    let mut wanted = want(run, shared, options, input).await?;
+    let mut wanted = want(run, connection, options, input).await?;
     let (mut situation, policy, mut plan) =
         observe_and_plan(&mut wanted, options, &options.policy, Confirmation::Given).await?;
     let asked = ParentPolicy {
@@ -113,9 +115,19 @@ pub(super) async fn to_show(
     Ok(Prepared::new(run, wanted, options, situation, policy, plan))
 }
 
-async fn want(run: &mut Run, shared: &Shared, options: &ApplyOptions, input: Input) -> Result<Wanted, Error> {
-    let mut connection = opening::connect(shared).await?;
+/// Sets up the connection of a run.
+pub(super) async fn connect(run: &mut Run, shared: &Shared) -> Result<Connection, Error> {
+    let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
+    Ok(connection)
+}
+
+async fn want(
+    run: &mut Run,
+    mut connection: Connection,
+    options: &ApplyOptions,
+    input: Input,
+) -> Result<Wanted, Error> {
     let mut kept = Vec::new();
     let (cluster, manifests) = match input {
         Input::Sources => {

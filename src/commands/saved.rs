@@ -163,9 +163,10 @@ pub(super) async fn approve(
         manifests,
         namespace: saved.set.namespace.clone(),
     };
-    let prepared = match preparation::to_show(run, shared, options, input).await {
+    let connection = preparation::connect(run, shared).await?;
+    let prepared = match preparation::to_show(run, connection, options, input).await {
         // The manifests were right when the plan was made, so it is the cluster that is not.
-        Err(error) if error.exit() == Exit::Usage && !matches!(error, Error::Connection(_)) => {
+        Err(error) if error.exit() == Exit::Usage => {
             return Err(Error::Overtaken(vec![Moved::Unplannable(error.to_string())]));
         }
         prepared => prepared?,

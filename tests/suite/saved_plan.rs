@@ -714,6 +714,8 @@ fn a_file_that_is_no_plan_is_refused() {
     plan.apply_by(Program::new(), &["-n", &home]).expect(2);
     plan.apply_by(Program::new(), &["web"]).expect(2);
     plan.apply_by(Program::new(), &["--prune=false"]).expect(2);
+    plan.apply_by(Program::new(), &["--request-timeout=abc"])
+        .expect(2);
     Program::new()
         .args(["apply", "--plan", "/no/such/plan"])
         .run()
