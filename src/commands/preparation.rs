@@ -161,8 +161,8 @@ async fn want(
     })
 }
 
-/// Values of Secrets are not kept, but read from their files again; standard input cannot be,
-/// and addresses may hold passwords.
+/// Values of Secrets are not kept, but read from their files again; standard input and pipes
+/// cannot be, and addresses may hold passwords.
 fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
     match manifests.iter().find(|manifest| saved_plan::is_lost(manifest)) {
         None => Ok(()),
@@ -171,7 +171,7 @@ fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
                 "{}: a saved plan does not hold the values of secret/{}, and they cannot be read there again",
                 manifest.position, manifest.name
             ),
-            hint: "write the manifests into files, and give these to -f: apply --plan reads the Secrets there again"
+            hint: "write the manifests into files with plain names, and give these to -f: apply --plan reads the Secrets there again"
                 .to_owned(),
         }),
     }

@@ -12,7 +12,7 @@ mod seal;
 mod secrets;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -200,11 +200,13 @@ impl SavedManifest {
 impl SavedSource {
     fn of(source: &Source) -> Self {
         match source {
-            Source::Path(path) => Self::File(path.clone()),
+            Source::Path(path) if can_be_read_again(path) => Self::File(path.clone()),
             Source::Kustomization { directory, .. } if !directory.contains("://") => {
                 Self::Kustomization(directory.clone())
             }
-            Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Self::Elsewhere,
+            Source::Path(_) | Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => {
+                Self::Elsewhere
+            }
         }
     }
 
@@ -247,6 +249,13 @@ impl SavedParent {
             seen,
         }
     }
+}
+
+/// Whether a later run finds the same under this path: a pipe, as shells make of `<(…)`, is read
+/// once, and a name that is no UTF-8 cannot be written down in JSON.
+fn can_be_read_again(path: &Path) -> bool {
+    let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
+    path.to_str().is_some() && !is_something_else
 }
 
 /// What a plan does to each object, with the UID of those that it does not write.

@@ -1,4 +1,6 @@
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -94,7 +96,6 @@ fn a_plan_that_was_touched_is_refused() {
     assert!(seal::unseal(&document.to_string()).is_ok());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_plan_replaces_files_alone() {
     use std::os::unix::fs::{FileTypeExt as _, symlink};
@@ -165,6 +166,12 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         (Source::kustomization("https://user:hush@example.com/a"), true),
         (Source::kustomization("overlays/test"), false),
         (Source::from_argument("a.yaml"), false),
+        // What is no file, as a pipe is none.
+        (Source::from_argument("/dev/null"), true),
+        (
+            Source::Path(OsString::from_vec(b"\xff.yaml".to_vec()).into()),
+            true,
+        ),
     ];
     for (source, lost) in table {
         let manifest = secret_from(source);

@@ -676,6 +676,34 @@ fn secrets_on_standard_input_cannot_be_saved() {
 }
 
 #[test]
+fn secrets_in_a_pipe_cannot_be_saved() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let files = Files::new()
+        .with("login.yaml", &objects_file(&[login(&home, "in-the-text")]))
+        .with("map.yaml", &objects_file(&[config_map(&home, "one", "1")]));
+    let file = files.path("plan.json");
+    let save = |name: &str| {
+        let script = r#"exec "$0" diff web -n "$1" --out "$2" -f <(cat "$3")"#;
+        let mut command = std::process::Command::new("bash");
+        command
+            .env("KUBECONFIG", ControlPlane::shared().admin_kubeconfig())
+            .args(["-c", script, env!("CARGO_BIN_EXE_kubectl-applyset"), &home])
+            .args([&file, &files.path(name)]);
+        command.output().expect("bash runs").status.code()
+    };
+    assert_eq!(save("login.yaml"), Some(2));
+    assert!(!file.exists());
+    assert_eq!(save("map.yaml"), Some(1));
+    Program::new()
+        .args(["apply", "--plan"])
+        .args([&file])
+        .run()
+        .expect(0);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
+}
+
+#[test]
 fn a_plan_that_could_not_be_carried_out_is_not_saved() {
     let home = namespace("home");
     let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
