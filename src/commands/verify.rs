@@ -3,14 +3,16 @@
 
 mod look;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use look::Looked;
 
 use super::opening::{self, Cluster};
+use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
-use crate::execute::{DryRun, Interrupt, Mended, ParentWriting, Writing};
+use crate::execute::{DryRun, Interrupt, Mended, ParentWriteError, ParentWriting, Writing};
 use crate::options::{self, Fix, VerifyOptions};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::report::{self, Colors, Cost, Style, VerifyDocument};
@@ -78,26 +80,43 @@ impl Verifying<'_> {
             return Ok(());
         }
         confirm(self.options.fix, &self.looked.mends, self.style.colors).await?;
-        let offered = std::mem::take(&mut self.looked.findings);
-        for round in 0..ROUNDS {
-            let is_shown = round == 0 && self.options.fix == Fix::Asked;
+        let mut offered = std::mem::take(&mut self.looked.findings);
+        let mut agreed = self.looked.mends.clone();
+        let mut mended = Attempts::default();
+        for round in 1..=ROUNDS {
+            mended.overtaken.clear();
             for mend in std::mem::take(&mut self.looked.mends) {
-                for change in mend.changes.iter().filter(|_| !is_shown) {
+                // Whoever was asked has seen it.
+                for change in mend.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
                     report::note(&format!("{}: {change}", mend.set.parent), self.style);
                 }
-                let written = write(cluster, &mend, self.shared).await;
-                self.failures.extend(written.err());
+                mended.write(cluster, &mend, self.shared).await;
             }
             self.looked = look::look(cluster, self.options, self.shared, self.style).await?;
-            if self.looked.mends.is_empty() || !self.failures.is_empty() {
+            if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
                 break;
             }
+            let is_agreed = |mend: &Mend| agreed.iter().any(|other| is_same(mend, other));
+            if !self.looked.mends.iter().all(is_agreed) {
+                let answer = confirm(self.options.fix, &self.looked.mends, self.style.colors).await;
+                if answer.is_err() {
+                    break;
+                }
+                agreed.extend_from_slice(&self.looked.mends);
+            }
+            let is_known = |finding: &Finding| offered.iter().any(|other| other.is_same(finding));
+            let found = self.looked.findings.iter();
+            let new: Vec<Finding> = found.filter(|finding| !is_known(finding)).cloned().collect();
+            offered.extend(new);
         }
+        self.failures = mended.failures_with(&self.looked.mends);
         let left = &mut self.looked.findings;
         let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
+        // What is gone by itself, nobody has mended.
+        let is_ours = |finding: &Finding| finding.set.as_ref().is_some_and(|id| mended.written.contains(id));
         let mended: Vec<Finding> = offered
             .into_iter()
-            .filter(|finding| finding.mending == Mending::Offered && !is_left(finding))
+            .filter(|finding| finding.mending == Mending::Offered && is_ours(finding) && !is_left(finding))
             .map(|finding| Finding {
                 mending: Mending::Done,
                 ..finding
@@ -127,6 +146,44 @@ impl Verifying<'_> {
     }
 }
 
+/// What became of the parents that were to be written.
+#[derive(Default)]
+struct Attempts {
+    /// The ids of the sets whose parents were written.
+    written: BTreeSet<String>,
+    /// Those that somebody else had changed since they were looked at, in this round.
+    overtaken: Vec<ParentIdentity>,
+    failures: Vec<String>,
+}
+
+impl Attempts {
+    /// Writes one parent; what goes wrong with it stops no other.
+    async fn write(&mut self, cluster: &Cluster, mend: &Mend, shared: &Shared) {
+        match write(cluster, mend, shared).await {
+            Ok(Mended::Written) => {
+                self.written.insert(mend.set.id.to_string());
+            }
+            // The next round looks at what became of it.
+            Ok(Mended::Overtaken) => self.overtaken.push(mend.set.parent.clone()),
+            Err(error) => self.failures.push(format!("{}: {error}", mend.set.parent)),
+        }
+    }
+
+    /// What failed in the end, where this is `left` to be mended.
+    fn failures_with(&self, left: &[Mend]) -> Vec<String> {
+        let is_left = |parent: &&ParentIdentity| left.iter().any(|mend| mend.set.parent == **parent);
+        let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
+            format!("{parent}: somebody else has changed it meanwhile, so it was left as it is; run again")
+        });
+        self.failures.iter().cloned().chain(overtaken).collect()
+    }
+}
+
+/// Whether both write the same on the same parent, whatever else it was when it was looked at.
+fn is_same(one: &Mend, other: &Mend) -> bool {
+    one.set.id == other.set.id && one.changes == other.changes
+}
+
 /// Shows what would be written, and asks where there is somebody to ask.
 async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> {
     let refusals: Vec<Refusal> = mends
@@ -152,8 +209,7 @@ async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> 
     }
 }
 
-/// Writes one parent; the error is in words, since it stops no other.
-async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<(), String> {
+async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<Mended, ParentWriteError> {
     let writing = Writing::without_manifests(
         mend.set.tooling.name.clone(),
         DryRun::None,
@@ -170,12 +226,5 @@ async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<(), St
         writing: &writing,
         interrupt: &Interrupt::default(),
     };
-    match parent.mend(mend).await {
-        Ok(Mended::Written) => Ok(()),
-        Ok(Mended::Overtaken) => Err(format!(
-            "{}: somebody else has changed it meanwhile, so it was left as it is; run again",
-            mend.set.parent
-        )),
-        Err(error) => Err(format!("{}: {error}", mend.set.parent)),
-    }
+    parent.mend(mend).await
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Sound, WITHOUT_QUESTION, rules, told, verify};
 use crate::support::{
-    GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster,
-    config_map, custom_resource, definition, fresh, kubectl_apply, namespace, secret, with,
+    GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict,
+    cluster, config_map, custom_resource, definition, fresh, kubectl_apply, namespace, secret, with,
 };
 
 const GROUP_RESOURCES: &str = "applyset.kubernetes.io/contains-group-resources";
@@ -330,36 +330,70 @@ fn nothing_is_written_without_a_yes() {
     run.expect(2);
 }
 
-#[test]
-fn a_parent_that_changed_since_it_was_looked_at_is_not_written() {
-    let sound = Sound::new();
-    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap,Secret,Service"))]));
-    let parent = sound.set.parent.clone();
-    let proxy = Proxy::gated(move |carried_out| {
-        if carried_out == 0 {
-            let patch = json!({"metadata": {"annotations": {GROUP_KINDS: "ConfigMap,Pod,Secret,Service"}}});
+/// A proxy that has the parent changed just before each of the first writes.
+fn meddling(parent: &Value, times: usize, metadata: Value) -> Proxy {
+    let parent = parent.clone();
+    Proxy::gated(move |carried_out| {
+        if carried_out < times {
+            let mut patch = json!({"metadata": metadata});
+            patch["metadata"]["annotations"]["note"] = json!(carried_out.to_string());
             std::thread::scope(|scope| {
                 scope.spawn(|| cluster().patch(&parent, &patch));
             });
         }
         Verdict::Forward
-    });
-    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(1);
-    assert_eq!(
-        sound.set.annotation(GROUP_KINDS).as_deref(),
-        Some("ConfigMap,Pod,Secret,Service")
+    })
+}
+
+/// What is told of a set through a proxy. Other tests may hide a part of the cluster from one
+/// look, which is no matter for what is to be widened.
+fn told_of_the_set(run: &Run) -> Vec<String> {
+    let mut told = told(run);
+    told.retain(|told| !told.starts_with("incomplete-look"));
+    told
+}
+
+#[test]
+fn a_parent_that_changed_since_it_was_looked_at_is_looked_at_again() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
+    let proxy = meddling(&sound.set.parent, 1, json!({}));
+    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(0);
+    let told = told_of_the_set(&run);
+    assert!(
+        !told.is_empty() && told.iter().all(|told| told.ends_with('*')),
+        "{told:?}"
     );
+    sound.assert_sound();
+}
+
+#[test]
+fn a_parent_that_others_keep_changing_is_not_written() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
+    let proxy = meddling(&sound.set.parent, usize::MAX, json!({}));
+    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(1);
+    assert_eq!(sound.set.annotation(GROUP_KINDS).as_deref(), Some("ConfigMap"));
     let warnings = run.warnings();
     assert!(
         warnings.iter().any(|warning| warning.contains("run again")),
         "{warnings:?}"
     );
-    assert!(
-        told(&run).iter().all(|told| told.ends_with('+')),
-        "{:?}",
-        told(&run)
-    );
+    let told = told_of_the_set(&run);
+    assert!(told.iter().all(|told| told.ends_with('+')), "{told:?}");
     verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    sound.assert_sound();
+}
+
+#[test]
+fn what_somebody_else_has_mended_is_not_told_as_mended() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
+    let mended = annotations(&[(GROUP_KINDS, Some("ConfigMap,Service"))]);
+    let proxy = meddling(&sound.set.parent, 1, mended);
+    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(0);
+    assert_eq!(run.document()["summary"]["fixed"], 0);
+    assert_eq!(told_of_the_set(&run), [""; 0]);
     sound.assert_sound();
 }
 
