@@ -157,8 +157,10 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     let unused = names_beyond(recorded, &accounted(set));
     (!unused.is_empty()).then(|| {
         let message = format!("the record names places without members: {unused}");
-        Finding::new(Rule::RecordTooWide, &set.identity, message)
-            .hint("a run was interrupted or failed; the next apply that succeeds narrows it")
+        Finding::new(Rule::RecordTooWide, &set.identity, message).hint(
+            "a run was interrupted or failed, or the last members there were deleted since, as Jobs \
+                 delete themselves; the next apply that succeeds narrows it",
+        )
     })
 }
 
@@ -197,7 +199,7 @@ fn unread(set: &FoundSet) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{examined, told, with_members};
+    use super::super::fixtures::{examined, told, verdict, with_members};
     use super::super::{Examined, Extent};
     use super::*;
     use crate::plan::fixtures::{live, resource};
@@ -284,6 +286,11 @@ mod tests {
         assert_eq!(told(&set, Extent::Whole), ["record-too-wide+"]);
         // Elsewhere in the cluster something is hidden.
         assert_eq!(told(&set, Extent::Part), ["record-too-wide"]);
+        let [wide] = &verdict(&set, Extent::Part).findings[..] else {
+            panic!("no finding");
+        };
+        // A sound set may look so, too.
+        assert!(wide.hint.contains("were deleted since"), "{}", wide.hint);
         set.found.unread.push(Place {
             resource: resource("Secret", Scope::Namespaced),
             namespace: Some("away".to_owned()),
