@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::applyset::parent::is_bookkeeping_key;
 use crate::applyset::record::is_dns_subdomain;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
-use crate::discovery::{Discovery, FailedVersion, Lookup, Resource, Scope};
+use crate::discovery::{Discovery, FailedVersion, Lookup, Origin, Resource, Scope};
 use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::manifest::{Manifest, Position};
 use crate::object::Object;
@@ -32,6 +32,21 @@ pub struct DesiredObject {
     pub object: Object,
     /// Where it was written.
     pub position: Position,
+}
+
+impl DesiredObject {
+    /// The resource through which the object can be read now: that of its manifest, or where
+    /// a definition among the manifests is going to add this version, the one among `served`
+    /// of the same kind. `None` where nothing of the kind can be there.
+    pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
+        let is_of_kind = |resource: &&Arc<Resource>| {
+            resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind
+        };
+        match self.resource.origin {
+            Origin::Served => Some(&self.resource),
+            Origin::Promised => served.iter().find(is_of_kind),
+        }
+    }
 }
 
 /// All objects that the manifests ask for.

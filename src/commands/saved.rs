@@ -245,11 +245,15 @@ async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>
 
 fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     let members = prepared.situation.observed.members.iter();
+    let members = members.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
+    let served = &prepared.situation.places.resources;
     let wanted = prepared.desired.members.iter();
-    members
-        .map(|live| (live.key.clone(), Arc::clone(&live.resource)))
-        .chain(wanted.map(|object| (object.key.clone(), Arc::clone(&object.resource))))
-        .collect()
+    // As the plan was made, each in the version of its manifest where that is served.
+    let wanted = wanted.filter_map(|object| {
+        let resource = object.readable_through(served)?;
+        Some((object.key.clone(), Arc::clone(resource)))
+    });
+    members.chain(wanted).collect()
 }
 
 /// The resource of an object that the present plan does not know.

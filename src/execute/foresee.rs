@@ -141,15 +141,7 @@ impl Execution<'_> {
         standing: &MemberStanding,
     ) -> Foreseen {
         if self.is_out_of_reach(object) {
-            return Foreseen {
-                warnings: vec![format!(
-                    "{} could not be validated by the server, because its {} does not exist yet",
-                    object.key,
-                    if is_promised(object) { "kind" } else { "namespace" }
-                )],
-                predicted: Some(object.object.value()),
-                ..told(subject, Action::Created)
-            };
+            return self.foresee_unrehearsed(object, subject).await;
         }
         // Most objects that are no members are not there.
         let mut live = match standing {
@@ -196,6 +188,41 @@ impl Execution<'_> {
                 .collect(),
             live,
             predicted,
+            ..told(subject, action)
+        }
+    }
+
+    /// Foresees what the server cannot rehearse. An object may be there in another version than
+    /// that of its manifest; then the manifest is laid over it as well as can be.
+    async fn foresee_unrehearsed(&self, object: &DesiredObject, mut subject: Subject) -> Foreseen {
+        let mut live = None;
+        if let Some(resource) = self.readable_through(object) {
+            live = match observe::object(self.server, resource, &object.key).await {
+                Ok(live) => live,
+                Err(error) => return unforeseen(subject, &error),
+            };
+        }
+        let missing = match (is_promised(object), self.readable_through(object)) {
+            (true, Some(_)) => "version",
+            (true, None) => "kind",
+            (false, _) => "namespace",
+        };
+        let manifest = object.object.value();
+        let (action, predicted) = match &live {
+            None => (Action::Created, manifest),
+            Some(live) => {
+                let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+                subject.uid = uid.map(str::to_owned);
+                (Action::Configured, laid_over(live, &manifest))
+            }
+        };
+        Foreseen {
+            warnings: vec![format!(
+                "{} could not be validated by the server, because its {missing} does not exist yet",
+                object.key
+            )],
+            live,
+            predicted: Some(predicted),
             ..told(subject, action)
         }
     }
@@ -359,6 +386,19 @@ fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
     let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
     let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
     live.is_some() && live == predicted
+}
+
+/// The object with all fields of the manifest in it; lists are the manifest's.
+fn laid_over(live: &Value, manifest: &Value) -> Value {
+    let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
+        return manifest.clone();
+    };
+    let mut fields = below.clone();
+    for (name, value) in above {
+        let laid = below.get(name).map(|live| laid_over(live, value));
+        fields.insert(name.clone(), laid.unwrap_or_else(|| value.clone()));
+    }
+    Value::Object(fields)
 }
 
 fn content(reply: &Reply) -> Option<Value> {

@@ -1,10 +1,13 @@
 //! Dry runs of single members: what a run would do to each, found out without writing.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 
 use super::Execution;
 use super::member::{MemberReply, failed, told, written};
 use crate::desired::DesiredObject;
+use crate::discovery::Resource;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::METADATA;
 use crate::plan::{MemberStanding, is_promised};
@@ -34,12 +37,10 @@ impl Execution<'_> {
         if matches!(standing, MemberStanding::Member { .. }) {
             return told(ObjectOutcome::new(subject, Action::Configured));
         }
-        if self.is_out_of_reach(object) {
+        let Some(resource) = self.readable_through(object) else {
             return told(ObjectOutcome::new(subject, Action::Created));
-        }
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        };
+        let path = resource.path(object.key.namespace.as_deref(), Some(&object.key.name));
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
@@ -52,10 +53,22 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether the server cannot know this object before other members are written: its kind
-    /// or its namespace comes with them.
+    /// Whether the server cannot rehearse this object before other members are written: its
+    /// kind, its version or its namespace comes with them.
     pub(super) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
-        let is_missing = |namespace: &String| !self.namespaces.contains_key(namespace);
-        is_promised(object) || object.key.namespace.as_ref().is_some_and(is_missing)
+        is_promised(object) || self.lacks_namespace_of(object)
+    }
+
+    /// The resource through which the object can be read now; `None` where it cannot be there.
+    pub(super) fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
+        if self.lacks_namespace_of(object) {
+            return None;
+        }
+        object.readable_through(&self.places.resources)
+    }
+
+    fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
+        let namespace = object.key.namespace.as_ref();
+        namespace.is_some_and(|namespace| !self.namespaces.contains_key(namespace))
     }
 }

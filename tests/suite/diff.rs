@@ -439,6 +439,37 @@ fn a_namespace_that_is_there_and_joins_the_manifests_hides_nothing() {
 }
 
 #[test]
+fn what_is_there_in_another_version_is_not_told_to_be_created() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let first = [
+        definition(&group, "Namespaced"),
+        custom_resource(&group, Some(&home), "one"),
+    ];
+    set.apply(&first);
+    let [mut definition, mut object] = first;
+    let mut version = definition["spec"]["versions"][0].clone();
+    version["name"] = json!("v2");
+    version["storage"] = json!(false);
+    let versions = definition["spec"]["versions"].as_array_mut().expect("versions");
+    versions.push(version);
+    object["apiVersion"] = json!(format!("{group}/v2"));
+    object["spec"]["size"] = json!(2);
+    let next = [definition, object];
+    let run = assert_foreseen(&set, &[&home], &next, &[]);
+    assert_eq!(run.results("configured"), identities(&next));
+    let changes = result(&run, "one")["changes"].clone();
+    let size = json!({"field": "/spec/size", "before": 1, "after": 2});
+    assert!(changes.as_array().expect("changes").contains(&size), "{changes}");
+    assert!(
+        run.warnings()
+            .iter()
+            .any(|warning| warning.contains("its version"))
+    );
+}
+
+#[test]
 fn the_namespace_of_the_set_may_come_with_it() {
     let home = fresh("home");
     let set = Set::secret(&home, "web");
