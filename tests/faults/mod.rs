@@ -123,6 +123,9 @@ fn run(trials: &[Trial]) -> Table {
                     let Some((number, trial)) = next.lock().expect("no panic").next() else {
                         return;
                     };
+                    if number > 0 && number.is_multiple_of(250) {
+                        table::print(&format!("{number} of {} trials begun", trials.len()));
+                    }
                     let outcome = trial::attempt(trial.scenario, &trial.target, trial.disturbance, number);
                     let mut table = table.lock().expect("no panic");
                     table.add(trial.scenario.name, &trial.target, trial.disturbance, outcome);
