@@ -155,36 +155,33 @@ impl Moving<'_> {
     }
 
     /// Makes the old parent record what is left in its set, unless somebody else has
-    /// written it since it was read.
+    /// written its record since it was read.
     async fn narrow(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
-        let overtaken = |sink: &mut Sink<'_>| sink(Event::Warning(OVERTAKEN.to_owned()));
-        let is_as_read = |parent: &ParentObject| parent.reading == self.former.reading;
-        let Some(current) = self.from.read().await?.filter(is_as_read) else {
-            overtaken(sink);
-            return Ok(());
-        };
-        let left = self.left().await?;
-        let target = annotations(&self.from.set.tooling, &left);
-        if is_up_to_date(&current, &target) {
-            return Ok(());
-        }
-        match self.from.write_record(&current.resource_version, &target).await? {
-            // A member that another run has put there between the look and this write would
-            // be lost without a second look.
-            Written::Done(mut known) if !left.covers(&self.left().await?) => {
-                overtaken(sink);
-                self.from.stay_wide(&mut known, self.recorded, sink).await
+        for _ in 0..ATTEMPTS {
+            let Some(current) = self.from.read().await? else { break };
+            let left = self.left().await?;
+            let target = annotations(&self.from.set.tooling, &left);
+            // Also where the write before got through, and its answer was lost.
+            if is_up_to_date(&current, &target) {
+                return Ok(());
             }
-            Written::Done(_) => Ok(()),
-            Written::Overtaken => {
-                // The write may have got through, and its answer been lost.
-                let found = self.from.read().await?;
-                if !found.is_some_and(|found| is_up_to_date(&found, &target)) {
-                    overtaken(sink);
+            if current.reading != self.former.reading {
+                break;
+            }
+            match self.from.write_record(&current.resource_version, &target).await? {
+                // A member that another run has put there between the look and this write would
+                // be lost without a second look.
+                Written::Done(mut known) if !left.covers(&self.left().await?) => {
+                    sink(Event::Warning(OVERTAKEN.to_owned()));
+                    return self.from.stay_wide(&mut known, self.recorded, sink).await;
                 }
-                Ok(())
+                Written::Done(_) => return Ok(()),
+                // Something about the parent has changed that need not be its record.
+                Written::Overtaken => {}
             }
         }
+        sink(Event::Warning(OVERTAKEN.to_owned()));
+        Ok(())
     }
 
     /// The places of what the old set still holds.
