@@ -158,7 +158,9 @@ impl Moving<'_> {
     /// written its record since it was read.
     async fn narrow(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
         for _ in 0..ATTEMPTS {
-            let Some(current) = self.from.read().await? else { break };
+            let Some(current) = self.from.read().await? else {
+                break;
+            };
             let left = self.left().await?;
             let target = annotations(&self.from.set.tooling, &left);
             // Also where the write before got through, and its answer was lost.

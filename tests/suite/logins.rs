@@ -11,7 +11,10 @@ use kubectl_applyset::apiserver::Call;
 use kubectl_applyset::connection::{Connection, ConnectionOptions};
 use serde_json::{Value, json};
 
-use crate::support::{Files, Program, Run, Set, Tunnel, config_map, namespace, objects_file, runtime, with};
+use crate::support::{
+    Files, Program, Run, Set, Tunnel, cluster, config_map, named, namespace, objects_file, path_of, runtime,
+    with,
+};
 
 const EXEC: &str = "client.authentication.k8s.io/v1";
 const PLANTED: &str = "SUPERSECRET";
@@ -309,6 +312,57 @@ fn the_proxy_of_the_environment_is_used_with_its_exceptions() {
     list(program().env("NO_PROXY", "default.svc"), 4);
     list(Program::new().env("HTTPS_PROXY", tunnel.url("")), 0);
     assert_eq!(tunnel.heads().len(), count, "neither went through the proxy");
+}
+
+/// Names are looked up by the proxy, as kubectl has it.
+#[test]
+fn a_socks_proxy_is_asked_for_the_server_by_name() {
+    let tunnel = Tunnel::new();
+    let cluster = json!({"server": "https://kubernetes.default.svc", "proxy-url": tunnel.socks_url()});
+    let files = Files::new().with("config", &kubeconfig(&cluster, &json!({"token": admin_token()})));
+    list(Program::with_kubeconfig(&files.path("config")), 0);
+    let heads = tunnel.heads();
+    assert!(!heads.is_empty());
+    assert!(
+        heads
+            .iter()
+            .all(|head| head == "socks kubernetes.default.svc:443"),
+        "{heads:?}"
+    );
+}
+
+/// A token that has not expired is used without asking anybody for a new one.
+#[test]
+fn a_token_of_openid_connect_is_used_while_it_is_valid() {
+    let home = namespace("home");
+    let account = named("v1", "ServiceAccount", Some(&home), "robot");
+    cluster().create(&account);
+    let administrator = connect(&ConnectionOptions {
+        kubeconfig: Some(ControlPlane::shared().admin_kubeconfig().to_owned()),
+        ..ConnectionOptions::default()
+    });
+    let call = Call {
+        method: Method::POST,
+        path: format!("{}/token", path_of(&account)),
+        accept: "application/json".to_owned(),
+        content_type: Some("application/json"),
+        body: Bytes::from(
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}).to_string(),
+        ),
+    };
+    let reply = runtime().block_on(administrator.server.send(call));
+    let reply = reply.unwrap_or_else(|error| panic!("{error}"));
+    let request: Value = serde_json::from_slice(&reply.body).expect("JSON");
+    let provider = json!({"name": "oidc", "config": {
+        "idp-issuer-url": "https://issuer.invalid",
+        "client-id": "kubectl",
+        "id-token": request["status"]["token"],
+    }});
+    let files = files(&json!({"auth-provider": provider}));
+    assert_eq!(
+        name(&options(&files)),
+        format!("system:serviceaccount:{home}:robot")
+    );
 }
 
 #[test]
