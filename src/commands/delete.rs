@@ -88,8 +88,9 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
             return Ok(delete_and_wait(run, &prepared, &deletion, patience).await);
         }
         let mut sink = |event| run.reporter.event(event);
-        Ok(match deletion.delete_members(&mut sink).await {
-            Ending::Done => deletion.finish(&mut sink).await,
+        let members = deletion.delete_members(&mut sink).await;
+        Ok(match members.ending {
+            Ending::Done => deletion.finish(&members.left, &mut sink).await,
             stopped => stopped,
         })
     };
@@ -110,9 +111,9 @@ async fn delete_and_wait(
         done.note(&event);
         reporter.event(event);
     };
-    let ending = deletion.delete_members(&mut sink).await;
-    if ending != Ending::Done {
-        return ending;
+    let deleted = deletion.delete_members(&mut sink).await;
+    if deleted.ending != Ending::Done {
+        return deleted.ending;
     }
     let waiting = Waiting {
         server: deletion.server,
@@ -132,7 +133,7 @@ async fn delete_and_wait(
         reporter.event(event);
     };
     // Even where something is left, the parent records exactly that from here on.
-    let ending = deletion.finish(&mut sink).await;
+    let ending = deletion.finish(&deleted.left, &mut sink).await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return waiting::ending(outcome, ending);
     }

@@ -13,9 +13,9 @@ use http::StatusCode;
 use super::again::{is_gone, is_of};
 use super::pace::Pace;
 use super::parent::{Forgotten, Written};
-use super::prune::{Deleting, deletion};
+use super::prune::{Deleting, LeftInPlace, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
-use super::wave::{News, each};
+use super::wave::News;
 use super::{DryRun, Interrupt, ParentWriteError, ParentWriting, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Reading, annotations};
@@ -54,6 +54,15 @@ pub struct SetDeletion<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+/// What came of deleting the members.
+#[derive(Debug)]
+pub struct MembersDeleted {
+    /// Whether the run may go on with the parent.
+    pub ending: Ending,
+    /// Members that are there to stay.
+    pub left: LeftInPlace,
+}
+
 /// The field managers whose contents of a parent are the set's own: that of the record,
 /// kubectl's for the same, and that of members, for a parent that came with them.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
@@ -78,7 +87,7 @@ impl SetDeletion<'_> {
     /// # Panics
     ///
     /// Where the plan has refusals: carrying it out would be worse.
-    pub async fn delete_members(&self, sink: &mut Sink<'_>) -> Ending {
+    pub async fn delete_members(&self, sink: &mut Sink<'_>) -> MembersDeleted {
         assert!(
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
@@ -92,12 +101,11 @@ impl SetDeletion<'_> {
         }
         let mut done = 0;
         let mut failed = 0;
+        let mut left = LeftInPlace::default();
         let mut pace = Pace::new(self.writing.concurrency);
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !is_home_of(self.set, live));
-            let members = members.map(|live| (&live.key, live));
-            let write = async |live| self.deleting().delete(live).await;
-            let told = |news: News<ObjectOutcome>| {
+            let mut told = |news: News<ObjectOutcome>| {
                 sink(match news {
                     News::Slowest(slowest) => Event::Slowest(slowest),
                     News::Answer(outcome) => {
@@ -107,27 +115,30 @@ impl SetDeletion<'_> {
                     }
                 });
             };
-            each(self.server, self.interrupt, members, write, &mut pace, told).await;
+            self.deleting()
+                .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut told)
+                .await;
         }
-        if self.interrupt.is_requested() {
+        let ending = if self.interrupt.is_requested() {
             self.tell_left(self.plan.deletions() - done, sink);
-            return Ending::Interrupted;
-        }
-        if failed > 0 {
+            Ending::Interrupted
+        } else if failed > 0 {
             let failures = counted(failed, "object");
             sink(Event::Warning(format!(
                 "the set's parent stays, because {failures} could not be deleted; the same command goes on from here"
             )));
-            return Ending::Incomplete;
-        }
-        Ending::Done
+            Ending::Incomplete
+        } else {
+            Ending::Done
+        };
+        MembersDeleted { ending, left }
     }
 
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
-    /// it record what is.
-    pub async fn finish(&self, sink: &mut Sink<'_>) -> Ending {
+    /// it record what is. `left` are the members that were not deleted.
+    pub async fn finish(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         if self.writing.dry_run != DryRun::None {
-            return self.rehearse_parent(sink).await;
+            return self.rehearse_parent(left, sink).await;
         }
         if self.interrupt.is_requested() {
             self.tell_left(self.homes().count(), sink);
@@ -135,7 +146,7 @@ impl SetDeletion<'_> {
         }
         let parent = match self.parent {
             None => self.tell_unrecorded(sink),
-            Some(known) => match self.release_parent(known, sink).await {
+            Some(known) => match self.release_parent(known, left, sink).await {
                 Ok(parent) => parent,
                 Err(error) => {
                     sink(Event::Failure(error.to_string()));
@@ -144,7 +155,7 @@ impl SetDeletion<'_> {
             },
         };
         match parent {
-            Parent::Gone => self.delete_homes(sink).await,
+            Parent::Gone => self.delete_homes(left, sink).await,
             Parent::Stays => {
                 for live in self.homes() {
                     sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
@@ -195,7 +206,12 @@ impl SetDeletion<'_> {
     }
 
     /// Sees to the parent, reading and judging it again as long as others write it.
-    async fn release_parent(&self, known: &WholeParent, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+    async fn release_parent(
+        &self,
+        known: &WholeParent,
+        not_deleted: &LeftInPlace,
+        sink: &mut Sink<'_>,
+    ) -> Result<Parent, ReleaseError> {
         for _ in 0..ATTEMPTS {
             let read = observe::whole_parent(self.server, self.parent_resource, &self.set.parent).await?;
             let Some(parent) = read else {
@@ -215,12 +231,16 @@ impl SetDeletion<'_> {
             }
             let managers = parent_managers(&self.writing.field_manager);
             let released = match parent_fate(self.set, &parent.live, &parent.content_writers, &managers) {
-                ParentFate::Goes => self.delete_parent(&parent, sink).await?,
                 // What it lives in is a member, and stays with it.
                 ParentFate::Stays(_) if self.homes().next().is_some() => {
                     let homes: Vec<Live> = self.homes().cloned().collect();
                     return self.keep(&parent, &homes, sink).await;
                 }
+                ParentFate::Goes if self.homes().any(|home| not_deleted.held_by(home).is_some()) => {
+                    let homes: Vec<Live> = self.homes().cloned().collect();
+                    return self.keep(&parent, &homes, sink).await;
+                }
+                ParentFate::Goes => self.delete_parent(&parent, sink).await?,
                 ParentFate::Stays(why) => self.forget(&parent, &why.to_string(), sink).await?,
             };
             if let Some(released) = released {
@@ -358,14 +378,17 @@ impl SetDeletion<'_> {
         Ok(found)
     }
 
-    async fn delete_homes(&self, sink: &mut Sink<'_>) -> Ending {
+    async fn delete_homes(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         for live in self.homes() {
             if self.interrupt.is_requested() {
                 self.tell_left(1, sink);
                 return Ending::Interrupted;
             }
-            let outcome = self.deleting().delete(live).await;
+            let outcome = match left.outcome(live) {
+                Some(held) => held,
+                None => self.deleting().delete(live).await,
+            };
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -387,9 +410,9 @@ impl SetDeletion<'_> {
         Parent::Gone
     }
 
-    async fn rehearse_parent(&self, sink: &mut Sink<'_>) -> Ending {
+    async fn rehearse_parent(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
-            return self.delete_homes(sink).await;
+            return self.delete_homes(left, sink).await;
         };
         if !self.plan.skips.is_empty() {
             let count = counted(self.plan.skips.len(), "object");
@@ -404,7 +427,7 @@ impl SetDeletion<'_> {
         match parent_fate(self.set, &parent.live, &parent.content_writers, &managers) {
             ParentFate::Goes => {
                 sink(told(&parent.live, Action::Deleted, String::new()));
-                self.delete_homes(sink).await
+                self.delete_homes(left, sink).await
             }
             ParentFate::Stays(why) => {
                 sink(told(&parent.live, Action::Skipped, why.to_string()));

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use deletion::{SetDeletion, parent_managers};
+pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
@@ -37,6 +37,7 @@ pub use mend::Mended;
 use pace::Pace;
 use parent::Known;
 pub use parent::{ParentWriteError, ParentWriting};
+pub use prune::LeftInPlace;
 use prune::Deleting;
 pub use wave::News;
 use wave::each;
@@ -433,13 +434,12 @@ impl Execution<'_> {
             approval: self.approval,
         };
         let Progress { applied, pace, .. } = progress;
+        let mut left = LeftInPlace::default();
         for wave in &self.plan.prunes {
             // Two groups can serve one object: what was just applied under one name is not
             // deleted under the other.
             let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
-            let unwanted = unwanted.map(|live| (&live.key, live));
-            let write = async |live| deleting.delete(live).await;
-            let told = |news: News<ObjectOutcome>| {
+            let mut told = |news: News<ObjectOutcome>| {
                 sink(match news {
                     News::Slowest(slowest) => Event::Slowest(slowest),
                     News::Answer(outcome) => {
@@ -449,7 +449,9 @@ impl Execution<'_> {
                     }
                 });
             };
-            each(self.server, self.interrupt, unwanted, write, pace, told).await;
+            deleting
+                .delete_wave(unwanted, &mut left, self.interrupt, pace, &mut told)
+                .await;
         }
         pruned
     }

@@ -1,17 +1,21 @@
-//! Deletes one member that is not wanted any more, and only the very object that was
-//! judged: UID and resourceVersion are preconditions.
+//! Deletes members that are not wanted any more, and only the very objects that were
+//! judged: UID and resourceVersion are preconditions. What holds an object that this run
+//! has left in place is left, too.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::DryRun;
 use super::again::{is_gone, is_of, read_as};
 use super::member::OVERTAKEN;
+use super::pace::Pace;
+use super::wave::{News, each};
+use super::{DryRun, Interrupt};
 use crate::apiserver::{ApiError, ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
+use crate::identity::ObjectKey;
 use crate::observe::{Live, METADATA, WHOLE_OBJECTS};
-use crate::plan::{Judgement, Policy, Set, judge_candidate};
+use crate::plan::{Judgement, Policy, Set, SkipReason, is_held_by, judge_candidate};
 use crate::saved_plan::Approval;
 
 /// How often an object that keeps changing is judged again.
@@ -31,7 +35,63 @@ pub(super) struct Deleting<'a> {
     pub(super) approval: Option<&'a Approval>,
 }
 
+/// Objects that were to be deleted and are there to stay: another set's or marked to be
+/// kept since they were read, or not to be deleted by this user.
+#[derive(Debug, Default)]
+pub struct LeftInPlace(Vec<ObjectKey>);
+
+impl LeftInPlace {
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+        if matches!(outcome.action, Action::Skipped | Action::Failed) {
+            self.0.push(outcome.subject.key());
+        }
+    }
+
+    /// One of them that would be lost with this namespace or definition of a kind.
+    pub(super) fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
+        self.0.iter().find(|key| is_held_by(key, live))
+    }
+
+    /// What is told of such a namespace or definition, which is not deleted.
+    pub(super) fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
+        let reason = SkipReason::HoldsKept {
+            kept: self.held_by(live)?.clone(),
+        };
+        let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+        Some(ObjectOutcome::because(
+            subject,
+            Action::Skipped,
+            reason.to_string(),
+        ))
+    }
+}
+
 impl Deleting<'_> {
+    /// Deletes the objects of one wave, but for what holds any that an earlier wave has
+    /// `left` in place; those of this wave are added to them.
+    pub(super) async fn delete_wave<'l>(
+        &self,
+        wave: impl Iterator<Item = &'l Live>,
+        left: &mut LeftInPlace,
+        interrupt: &Interrupt,
+        pace: &mut Pace,
+        told: &mut dyn FnMut(News<ObjectOutcome>),
+    ) {
+        let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
+        for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
+            told(News::Answer(outcome));
+        }
+        let wave = wave.into_iter().map(|live| (&live.key, live));
+        let write = async |live| self.delete(live).await;
+        let noted = |news| {
+            if let News::Answer(outcome) = &news {
+                left.note(outcome);
+            }
+            told(news);
+        };
+        each(self.server, interrupt, wave, write, pace, noted).await;
+    }
+
     /// Deletes the object as it was read; one that changed since is judged again.
     pub(super) async fn delete(&self, live: &Live) -> ObjectOutcome {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));

@@ -59,9 +59,9 @@ pub(super) fn keep_holders(prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live
         .collect();
     let (holders, prunes): (Vec<Live>, Vec<Live>) = prunes
         .into_iter()
-        .partition(|live| kept.iter().any(|key| is_inside(key, live)));
+        .partition(|live| kept.iter().any(|key| is_held_by(key, live)));
     for live in holders {
-        if let Some(kept) = kept.iter().find(|key| is_inside(key, &live)) {
+        if let Some(kept) = kept.iter().find(|key| is_held_by(key, &live)) {
             let reason = SkipReason::HoldsKept { kept: kept.clone() };
             skips.push(Skip { live, reason });
         }
@@ -69,7 +69,8 @@ pub(super) fn keep_holders(prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live
     (prunes, skips)
 }
 
-fn is_inside(key: &ObjectKey, live: &Live) -> bool {
+/// Whether deleting `live`, a namespace or the definition of a kind, deletes the object `key`.
+pub fn is_held_by(key: &ObjectKey, live: &Live) -> bool {
     match container(&live.key) {
         Some(Container::Namespace) => key.namespace.as_ref() == Some(&live.key.name),
         Some(Container::CustomResourceDefinition) => live.defines.as_ref() == Some(&key.group_kind),
@@ -154,7 +155,7 @@ fn wanted_inside(live: &Live, desired: &Desired) -> Vec<ObjectKey> {
         .iter()
         .chain(&desired.parent)
         .map(|member| &member.key);
-    keys.filter(|key| is_inside(key, live)).cloned().collect()
+    keys.filter(|key| is_held_by(key, live)).cloned().collect()
 }
 
 #[cfg(test)]

@@ -346,6 +346,66 @@ fn the_namespace_of_the_parent_stays_with_what_is_kept() {
     set.assert_holds(&[own, marked]);
 }
 
+#[track_caller]
+fn assert_there_to_stay(object: &Value) {
+    let live = cluster().live(object).expect("the object");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{object}");
+}
+
+/// A proxy that changes an object before the first write.
+fn changing(object: &Value, patch: Value) -> Proxy {
+    let object = object.clone();
+    Proxy::gated(move |writes| {
+        if writes == 0 {
+            cluster().patch(&object, &patch);
+        }
+        Verdict::Forward
+    })
+}
+
+#[test]
+fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
+    let home = namespace("home");
+    let other = config_map(&home, "other", "1");
+    let keep = json!({"metadata": {"annotations": {KEEP: "keep"}}});
+    let leave = json!({"metadata": {"labels": {PART_OF: Set::secret(&home, "another").id}}});
+    for (patch, is_prune) in [(&keep, true), (&keep, false), (&leave, false)] {
+        let set = Set::secret(&home, &fresh("web"));
+        let away = fresh("away");
+        let holder = namespace_object(&away);
+        let inside = config_map(&away, "inside", "1");
+        set.apply(&[holder.clone(), inside.clone(), other.clone()]);
+        let proxy = changing(&inside, patch.clone());
+
+        let run = if is_prune {
+            set.apply_through(&proxy, std::slice::from_ref(&other), &[])
+        } else {
+            set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        };
+
+        run.expect(0);
+        assert_there_to_stay(&inside);
+        assert_there_to_stay(&holder);
+        assert_eq!(set.unrecorded(), Vec::<String>::new());
+        cluster().patch(&inside, &json!({"metadata": {"annotations": null, "labels": null}}));
+        cluster().delete(&inside);
+        set.delete(&[]).expect(0);
+    }
+}
+
+#[test]
+fn the_namespace_of_the_parent_stays_with_what_becomes_another_sets_meanwhile() {
+    let (set, own, objects) = in_its_own_namespace();
+    set.apply(&objects);
+    let another = Set::secret(&set.namespace, "another");
+    let proxy = changing(&objects[1], json!({"metadata": {"labels": {PART_OF: another.id}}}));
+    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+    assert_there_to_stay(&own);
+    assert_there_to_stay(&objects[1]);
+    set.assert_holds(std::slice::from_ref(&own));
+}
+
 #[test]
 fn a_run_that_was_killed_anywhere_is_made_good_by_the_next() {
     for writes in 0.. {
