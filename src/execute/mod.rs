@@ -21,6 +21,7 @@ mod record;
 mod refused;
 mod rehearse;
 mod relabel;
+mod release;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,8 +38,8 @@ pub use mend::Mended;
 use pace::Pace;
 use parent::Known;
 pub use parent::{ParentWriteError, ParentWriting};
-pub use prune::LeftInPlace;
 use prune::Deleting;
+pub use prune::LeftInPlace;
 pub use wave::News;
 use wave::each;
 

@@ -25,6 +25,7 @@ mod neighbour;
 mod one_run;
 mod output;
 mod overlap;
+mod overtaken_deletion;
 mod parents;
 mod places;
 mod protection;

@@ -1,0 +1,112 @@
+//! `delete` while another run works on the same set: whatever that run puts into the set
+//! stays recorded, wherever it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
+    definition, fresh, identities, namespace, secret, service, with,
+};
+
+/// Does something once before this write.
+fn before_write(write: usize, act: impl Fn() + Send + Sync + 'static) -> Proxy {
+    let is_done = AtomicBool::new(false);
+    Proxy::gated(move |writes| {
+        if writes == write && !is_done.swap(true, Ordering::SeqCst) {
+            act();
+        }
+        Verdict::Forward
+    })
+}
+
+/// Deletes the set, and applies these objects before one of its writes.
+fn delete_while_applying(set: &Arc<Set>, write: usize, objects: &[Value]) -> crate::support::Run {
+    let (other, wanted) = (Arc::clone(set), objects.to_vec());
+    let proxy = before_write(write, move || {
+        other.apply(&wanted);
+    });
+    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+}
+
+#[test]
+fn members_of_kinds_and_in_namespaces_that_were_not_recorded_before() {
+    for write in 0..2 {
+        let group = format!("{}.example.com", fresh("g"));
+        let (kind, object) = (definition(&group, "Cluster"), custom_resource(&group, None, "new"));
+        let [a, b] = [namespace("a"), namespace("b")];
+        let one = config_map(&a, "one", "1");
+        let new_place = service(&b, "new", 80);
+        for added in [vec![new_place], vec![kind, object]] {
+            let set = Arc::new(Set::secret(&a, &fresh("web")));
+            set.apply(std::slice::from_ref(&one));
+            let wanted = if write == 0 {
+                [std::slice::from_ref(&one), &added].concat()
+            } else {
+                added.clone()
+            };
+
+            let run = delete_while_applying(&set, write, &wanted).expect(0);
+
+            assert_eq!(set.members(), identities(&added), "{}", run.stderr);
+            assert_eq!(set.unrecorded(), Vec::<String>::new(), "{}", run.stderr);
+            set.delete(&[]).expect(0);
+            assert_eq!(set.live_parent(), None);
+        }
+    }
+}
+
+#[test]
+fn a_record_that_another_run_has_widened_is_not_narrowed() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Arc::new(Set::secret(&a, "web"));
+    let kept = with(
+        config_map(&a, "kept", "1"),
+        &json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}),
+    );
+    let going = secret(&a, "going");
+    set.apply(&[kept.clone(), going.clone()]);
+    let added = service(&b, "new", 80);
+    delete_while_applying(&set, 0, &[kept.clone(), going, added.clone()]).expect(0);
+    assert_eq!(set.members(), identities([&kept, &added]));
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+/// Fails all lists once the parent is deleted.
+struct BlindAfterwards(AtomicBool);
+
+impl Watch for BlindAfterwards {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.method == Method::DELETE && sent.path.contains("/secrets/") {
+            self.0.store(true, Ordering::SeqCst);
+        } else if sent.method == Method::GET && self.0.load(Ordering::SeqCst) {
+            return Verdict::Break(Fault::InternalError);
+        }
+        Verdict::Forward
+    }
+}
+
+#[test]
+fn a_parent_that_is_deleted_is_not_told_to_stay() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let proxy = Proxy::watched(Arc::new(BlindAfterwards(AtomicBool::new(false))));
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(set.live_parent(), None);
+    assert!(
+        run.results("deleted").contains(&identities([&set.parent])[0]),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.errors().iter().all(|error| !error.contains("stays")),
+        "{}",
+        run.stderr
+    );
+}
