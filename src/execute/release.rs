@@ -224,12 +224,22 @@ impl<'a> Releasing<'a> {
         why: &str,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
-        let writing = self.parent_writing(OF_THIS_TOOLING);
+        // It was this set's a moment ago, whatever it is without a record.
+        let writing = self.parent_writing(ParentPolicy {
+            take_over: Confirmation::Given,
+        });
         if writing.forget(&parent.object).await? == Forgotten::Overtaken {
             return Ok(None);
         }
         let reason = format!("{why}; only the record of the set was taken off it");
         sink(told(&parent.live, Action::Skipped, reason));
+        // The same second look as after a delete.
+        let newcomers = self.newcomers("without the record now").await?;
+        if !newcomers.is_empty() {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            let current = writing.read().await?;
+            writing.cover(current, &self.record(&newcomers), sink).await?;
+        }
         Ok(Some(Parent::Stays))
     }
 

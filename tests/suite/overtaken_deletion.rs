@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
+    Fault, PART_OF, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
     definition, fresh, identities, namespace, secret, service, with,
 };
 
@@ -36,7 +36,10 @@ fn delete_while_applying(set: &Arc<Set>, write: usize, objects: &[Value]) -> cra
 fn members_of_kinds_and_in_namespaces_that_were_not_recorded_before() {
     for write in 0..2 {
         let group = format!("{}.example.com", fresh("g"));
-        let (kind, object) = (definition(&group, "Cluster"), custom_resource(&group, None, "new"));
+        let (kind, object) = (
+            definition(&group, "Cluster"),
+            custom_resource(&group, None, "new"),
+        );
         let [a, b] = [namespace("a"), namespace("b")];
         let one = config_map(&a, "one", "1");
         let new_place = service(&b, "new", 80);
@@ -53,7 +56,7 @@ fn members_of_kinds_and_in_namespaces_that_were_not_recorded_before() {
 
             assert_eq!(set.members(), identities(&added), "{}", run.stderr);
             assert_eq!(set.unrecorded(), Vec::<String>::new(), "{}", run.stderr);
-            set.delete(&[]).expect(0);
+            set.delete(&["--wait"]).expect(0);
             assert_eq!(set.live_parent(), None);
         }
     }
@@ -72,6 +75,27 @@ fn a_record_that_another_run_has_widened_is_not_narrowed() {
     let added = service(&b, "new", 80);
     delete_while_applying(&set, 0, &[kept.clone(), going, added.clone()]).expect(0);
     assert_eq!(set.members(), identities([&kept, &added]));
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
+fn a_parent_that_only_loses_its_record_gets_it_back() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    cluster().create(&secret(&home, "web"));
+    set.apply_with(&[config_map(&home, "one", "1")], &["--take-over", "--yes"])
+        .expect(0);
+    let newcomer = with(
+        config_map(&home, "new", "1"),
+        &json!({"metadata": {"labels": {PART_OF: set.id}}}),
+    );
+    let applied = newcomer.clone();
+    let proxy = before_write(1, move || {
+        cluster().apply_as("kubectl-applyset", &applied);
+    });
+    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+    assert_eq!(set.members(), identities([&newcomer]));
     assert_eq!(set.unrecorded(), Vec::<String>::new());
 }
 
