@@ -1,6 +1,8 @@
 //! `adopt`: takes live objects into a set without another change to them, found by their
 //! manifests, by a label selector, or in another tool's inventory.
 
+mod former_tool;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,15 +16,14 @@ use crate::applyset::Record;
 use crate::cli::{Adopt, Shared};
 use crate::connection::Connection;
 use crate::desired::{self, VERBS_OF_MEMBERS};
-use crate::discovery::{KindLookup, Origin, Resource, Scope};
+use crate::discovery::{KindLookup, Origin, Resource};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::Adopting;
 use crate::identity::{GroupKind, ObjectKey};
-use crate::inventory::{self, Inventory};
 use crate::manifest::Manifest;
 use crate::observe::{self, Live, Places, Selector};
-use crate::options::{self, AdoptOptions, Choice, InventoryReference, Namespaces};
+use crate::options::{self, AdoptOptions, Choice, Namespaces};
 use crate::ownership;
 use crate::plan::{self, Candidate, History, Left, MembershipPlan, Way};
 use crate::report::SetDocument;
@@ -73,7 +74,7 @@ struct Prepared {
     read: SetRead,
     plan: MembershipPlan,
     record: Record,
-    /// What people have to do elsewhere.
+    /// What people have to do elsewhere once all is done.
     advice: Vec<String>,
 }
 
@@ -83,7 +84,8 @@ struct Found {
     candidates: Vec<Candidate>,
     missing: Vec<Left>,
     warnings: Vec<String>,
-    advice: Vec<String>,
+    /// What people have to do elsewhere, once these objects are in the set.
+    advice: Option<String>,
 }
 
 async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Ending, Error> {
@@ -105,7 +107,10 @@ async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
     let ending = Run::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
-    run.warn(&prepared.advice);
+    // Until all is done, the tool's own record is the only one of what is left.
+    if ending == Ending::Done {
+        run.warn(&prepared.advice);
+    }
     Ok(ending)
 }
 
@@ -155,12 +160,20 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         ));
     }
     membership::check_rights(&cluster, rights, membership).await?;
+    let is_left = plan.left.iter().any(|left| left.uid.is_some()) || !found.warnings.is_empty();
+    let advice = found.advice.map(|advice| {
+        if is_left {
+            format!("{advice}; see to what was left out first, which nothing tells of any more then")
+        } else {
+            advice
+        }
+    });
     Ok(Prepared {
         cluster,
         read,
         plan,
         record,
-        advice: found.advice,
+        advice: advice.into_iter().collect(),
     })
 }
 
@@ -200,7 +213,7 @@ async fn find(
                 Namespaces::Own => Some(cluster.namespace.clone()),
                 Namespaces::All => None,
             };
-            let way = |metadata: &Value| {
+            let way = |_: &ObjectKey, metadata: &Value| {
                 Way::Selected(if ownership::was_applied(metadata) {
                     History::Applied
                 } else {
@@ -209,7 +222,7 @@ async fn find(
             };
             find_labelled(cluster, resources, namespace, selector, way, concurrency).await
         }
-        Choice::Inventory(reference) => find_in_inventory(cluster, reference, concurrency).await,
+        Choice::Inventory(reference) => former_tool::find(cluster, reference, concurrency).await,
     }
 }
 
@@ -245,7 +258,7 @@ async fn find_labelled(
     resources: Vec<Arc<Resource>>,
     namespace: Option<String>,
     labels: &str,
-    way: impl Fn(&Value) -> Way,
+    way: impl Fn(&ObjectKey, &Value) -> Way,
     concurrency: usize,
 ) -> Result<Found, Error> {
     let selector = Selector {
@@ -254,7 +267,7 @@ async fn find_labelled(
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
         let live = Live::of(object, resource)?;
-        let way = way(&object["metadata"]);
+        let way = way(&live.key, &object["metadata"]);
         Some(Candidate { live, way })
     };
     let server = &cluster.server;
@@ -334,142 +347,6 @@ fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, 
 
 fn missing_verb(resource: &Resource) -> Option<&'static str> {
     VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
-}
-
-async fn find_in_inventory(
-    cluster: &Cluster,
-    reference: &InventoryReference,
-    concurrency: usize,
-) -> Result<Found, Error> {
-    let InventoryReference { tool, name, .. } = reference;
-    let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
-    let (kind, inventory) = read_inventory(cluster, reference, namespace).await?;
-    let mut found = match inventory {
-        Inventory::Objects(keys) => {
-            let mut wanted = Vec::new();
-            let mut warnings = Vec::new();
-            for key in keys {
-                match served(cluster, &key.group_kind)? {
-                    Some(resource) if missing_verb(&resource).is_none() => {
-                        wanted.push((placed(key, &resource, namespace), resource));
-                    }
-                    Some(_) => warnings.push(format!("{key} cannot be a member of a set, and is left out")),
-                    None => warnings.push(format!("{key} is left out: the server has no such kind")),
-                }
-            }
-            let way = |key: &ObjectKey, metadata: &Value| {
-                Way::Tracked(tool.tracked_elsewhere(namespace, name, key, metadata))
-            };
-            Found {
-                warnings,
-                ..find_named(cluster, wanted, way, concurrency).await?
-            }
-        }
-        Inventory::Labelled { selector, kinds } => {
-            let resources = match kinds {
-                Some(kinds) => {
-                    let mut resources = Vec::new();
-                    for kind in &kinds {
-                        resources.extend(served(cluster, kind)?);
-                    }
-                    resources
-                }
-                None => cluster.discovery.listable().cloned().map(Arc::new).collect(),
-            };
-            let resources = resources
-                .into_iter()
-                .filter(|resource| missing_verb(resource).is_none());
-            let tracked = |_: &Value| Way::Tracked(None);
-            find_labelled(
-                cluster,
-                resources.collect(),
-                None,
-                &selector,
-                tracked,
-                concurrency,
-            )
-            .await?
-        }
-    };
-    found.advice.push(tool.advice(&kind, namespace, name));
-    Ok(found)
-}
-
-/// Inventories may leave out the namespace that the tool fills in.
-fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
-    ObjectKey {
-        namespace: match resource.scope {
-            Scope::Cluster => None,
-            Scope::Namespaced => Some(key.namespace.unwrap_or_else(|| namespace.to_owned())),
-        },
-        ..key
-    }
-}
-
-/// Reads the inventory from the first of its places where there is something, and tells what
-/// kind of object that is.
-async fn read_inventory(
-    cluster: &Cluster,
-    reference: &InventoryReference,
-    namespace: &str,
-) -> Result<(GroupKind, Inventory), Error> {
-    let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &dyn std::fmt::Display| Error::Usage {
-        message: format!("the inventory {name} in namespace {namespace} cannot be adopted: {reason}"),
-        hint: "-n says in which namespace to look, or --from TOOL/NAMESPACE/NAME where the set is elsewhere"
-            .to_owned(),
-    };
-    for place in tool.places(name) {
-        let kind = place.group_kind().clone();
-        let Some(resource) = served(cluster, &kind)? else {
-            continue;
-        };
-        let found = look(cluster, &place, &resource, namespace).await?;
-        if !found.is_empty() {
-            let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
-            return Ok((kind, inventory));
-        }
-    }
-    let kinds = tool.places(name);
-    let kinds: BTreeSet<String> = kinds.iter().map(|place| place.group_kind().to_string()).collect();
-    let kinds: Vec<String> = kinds.into_iter().collect();
-    Err(unusable(&format!("there is no {} of it", kinds.join(" and no "))))
-}
-
-async fn look(
-    cluster: &Cluster,
-    place: &inventory::Place,
-    resource: &Arc<Resource>,
-    namespace: &str,
-) -> Result<Vec<Value>, Error> {
-    match place {
-        inventory::Place::Object(group_kind, name) => {
-            let key = ObjectKey {
-                group_kind: group_kind.clone(),
-                namespace: Some(namespace.to_owned()),
-                name: name.clone(),
-            };
-            let read = observe::object(&cluster.server, resource, &key).await;
-            let read = read.map_err(|error| Error::Read {
-                what: key.to_string(),
-                error,
-            })?;
-            Ok(read.into_iter().collect())
-        }
-        inventory::Place::Labelled(_, labels) => {
-            let places = Places {
-                resources: vec![Arc::clone(resource)],
-                namespaces: BTreeSet::from([namespace.to_owned()]),
-            };
-            let selector = Selector {
-                labels: labels.clone(),
-                accept: observe::WHOLE_OBJECTS,
-            };
-            let whole = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-            let listed = observe::members(&cluster.server, &places, &selector, 1, whole).await;
-            listed.map_err(|(place, error)| Error::List { place, error })
-        }
-    }
 }
 
 fn nothing_found(choice: &Choice) -> Error {

@@ -22,8 +22,22 @@ struct Resource {
     hook: bool,
 }
 
+/// The address and the name by which Argo CD knows the cluster that it runs in, and with it the
+/// application (`pkg/apis/application/v1alpha1/application_defaults.go`).
+const OWN_ADDRESS: &str = "https://kubernetes.default.svc";
+const OWN_NAME: &str = "in-cluster";
+
 /// Reads the objects of an application; hooks are made anew by each sync and are none.
 pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    let destination = |field: &str| {
+        let text = application.pointer(&format!("/spec/destination/{field}"));
+        text.and_then(Value::as_str).filter(|text| !text.is_empty())
+    };
+    let server = destination("server").filter(|server| server.trim_end_matches('/') != OWN_ADDRESS);
+    let name = destination("name").filter(|name| *name != OWN_NAME);
+    if let Some(elsewhere) = server.or(name) {
+        return Err(Unusable::InAnotherCluster(elsewhere.to_owned()));
+    }
     let resources = application.pointer("/status/resources");
     let resources = resources
         .ok_or_else(|| Unusable::new("it has no resources in its status; has it been synced?"))
@@ -54,12 +68,12 @@ pub(super) fn tracked_elsewhere(
     let found = parts.next().unwrap_or_default();
     let qualified = format!("{namespace}_{application}");
     if found != application && found != qualified {
-        return Some(format!("part of Argo CD's application {found}"));
+        return Some(format!("it is part of Argo CD's application {found}"));
     }
     let kind = format!("{}/{}", key.group_kind.group, key.group_kind.kind);
     let is_name = |text: &str| text.rsplit('/').next() == Some(key.name.as_str());
     let is_itself = parts.next() == Some(kind.as_str()) && parts.next().is_some_and(is_name);
-    (!is_itself).then(|| format!("{id}, which is another object"))
+    (!is_itself).then(|| format!("Argo CD tracks it as {id}, which is another object"))
 }
 
 #[cfg(test)]
@@ -83,6 +97,30 @@ mod tests {
         assert_eq!(names, ["deployment.apps/web in namespace shop", "namespace/shop"]);
         for application in [json!({}), json!({"status": {"resources": [{}]}})] {
             assert!(read(&application).is_err(), "{application}");
+        }
+    }
+
+    #[test]
+    fn only_the_cluster_of_the_application_is_this_one() {
+        let table = [
+            (json!({}), true),
+            (json!({"namespace": "shop"}), true),
+            (json!({"server": "https://kubernetes.default.svc"}), true),
+            (json!({"server": "https://kubernetes.default.svc/"}), true),
+            (json!({"name": "in-cluster"}), true),
+            (json!({"name": "in-cluster", "server": ""}), true),
+            (json!({"server": "https://prod.example.com"}), false),
+            (json!({"name": "prod"}), false),
+        ];
+        for (destination, is_here) in table {
+            let application = json!({"spec": {"destination": destination}, "status": {"resources": []}});
+            match read(&application) {
+                Ok(_) => assert!(is_here, "{destination}"),
+                Err(error) => {
+                    assert!(!is_here, "{destination}");
+                    assert!(matches!(error, Unusable::InAnotherCluster(_)), "{error}");
+                }
+            }
         }
     }
 

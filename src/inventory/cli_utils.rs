@@ -1,6 +1,6 @@
-//! The inventories of cli-utils: kpt's `ResourceGroup` and `ConfigMap`, and the status of
-//! Flux' Kustomizations and `HelmRelease`s, which name objects in the same way
-//! (cli-utils, `pkg/object/objmetadata.go`).
+//! The inventories of cli-utils, which are kpt's: a `ResourceGroup`, or a `ConfigMap` whose
+//! keys name objects in a form that others use, too (cli-utils, `pkg/object/objmetadata.go`,
+//! and `pkg/inventory/policy.go` for whose an object is).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,6 +10,9 @@ use crate::identity::{GroupKind, ObjectKey};
 
 /// Label by which cli-utils knows an inventory.
 const INVENTORY_LABEL: &str = "cli-utils.sigs.k8s.io/inventory-id";
+
+/// Annotation by which an object says whose it is.
+const OWNER: &str = "config.k8s.io/owning-inventory";
 
 #[derive(Deserialize)]
 struct Resource {
@@ -41,16 +44,14 @@ pub(super) fn read_inventory(object: &Value) -> Result<Vec<ObjectKey>, Unusable>
         .collect()
 }
 
-/// Reads `status.inventory.entries` of Flux.
-pub(super) fn read_status(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
-    let entries = object.pointer("/status/inventory/entries");
-    let entries = entries
-        .and_then(Value::as_array)
-        .ok_or_else(|| Unusable::new("it has no inventory in its status; has it been reconciled?"))?;
-    entries
-        .iter()
-        .map(|entry| parse(entry["id"].as_str().unwrap_or_default()))
-        .collect()
+/// kpt deletes only what has the id of the inventory that it works on.
+pub(super) fn tracked_elsewhere(inventory: &Value, metadata: &Value) -> Option<String> {
+    let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str()?;
+    match metadata["annotations"][OWNER].as_str() {
+        Some(owner) if owner == id => None,
+        Some(owner) => Some(format!("it belongs to another inventory: its {OWNER} is {owner}")),
+        None => Some(format!("it belongs to no inventory: it has no {OWNER}")),
+    }
 }
 
 fn key(resource: Resource) -> ObjectKey {
@@ -62,7 +63,7 @@ fn key(resource: Resource) -> ObjectKey {
 }
 
 /// `namespace_name_group_kind`, where a colon of the name is written as `__`.
-fn parse(entry: &str) -> Result<ObjectKey, Unusable> {
+pub(super) fn parse(entry: &str) -> Result<ObjectKey, Unusable> {
     let invalid = || Unusable::new(format!("its entry {entry:?} names no object"));
     let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
     let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
@@ -148,19 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_flux_is_read() {
-        let object = json!({"status": {"inventory": {"entries": [
-            {"id": "shop_web_apps_Deployment", "v": "v1"}, {"id": "_shop__Namespace", "v": "v1"},
-        ]}}});
-        assert_eq!(
-            names(read_status(&object)),
-            ["deployment.apps/web in namespace shop", "namespace/shop"]
-        );
-        for status in [
-            json!({}),
-            json!({"status": {"inventory": {"entries": [{"id": "x"}]}}}),
-        ] {
-            assert!(read_status(&status).is_err(), "{status}");
-        }
+    fn objects_belong_to_the_inventory_whose_id_they_have() {
+        let inventory = json!({"metadata": {"labels": {INVENTORY_LABEL: "x"}}});
+        let object = |owner: &str| json!({"annotations": {OWNER: owner}});
+        assert_eq!(tracked_elsewhere(&inventory, &object("x")), None);
+        assert!(tracked_elsewhere(&inventory, &object("y")).is_some());
+        assert!(tracked_elsewhere(&inventory, &json!({})).is_some());
+        // Without an id nothing can be told.
+        assert_eq!(tracked_elsewhere(&json!({}), &object("y")), None);
     }
 }

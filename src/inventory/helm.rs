@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use super::{Place, Unusable};
+use super::{LeftOut, Place, Unusable};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::{self, Recursion, Source};
 
@@ -19,20 +19,66 @@ const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
 pub(super) fn place(release: &str) -> Place {
-    Place::Labelled(
-        GroupKind::new("", "Secret"),
-        format!("owner=helm,name={release},status=deployed"),
-    )
+    Place::Labelled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
 }
 
 /// Reads the newest of the deployed revisions; hooks are not among its objects.
 pub(super) fn read(secrets: &[Value]) -> Result<Vec<ObjectKey>, Unusable> {
-    let version = |secret: &&Value| -> u64 {
-        let version = secret["metadata"]["labels"]["version"].as_str();
-        version.and_then(|version| version.parse().ok()).unwrap_or(0)
+    let Some(deployed) = newest_deployed(secrets) else {
+        let newest = secrets.iter().max_by_key(|secret| version(secret));
+        let state = newest.map_or_else(String::new, |secret| format!("; {}", revision(secret)));
+        return Err(Unusable::new(format!("it has no deployed revision{state}")));
     };
-    let newest = secrets.iter().max_by_key(version);
-    let data = newest.and_then(|secret| secret["data"]["release"].as_str());
+    objects(deployed)
+}
+
+/// Objects of revisions that are newer than the deployed one, as after an upgrade that failed,
+/// and not in it.
+pub(super) fn newer(secrets: &[Value]) -> Vec<LeftOut> {
+    let deployed = newest_deployed(secrets);
+    let known = deployed
+        .and_then(|secret| objects(secret).ok())
+        .unwrap_or_default();
+    let mut newer: Vec<&Value> = secrets
+        .iter()
+        .filter(|secret| version(secret) > deployed.map_or(0, version))
+        .collect();
+    newer.sort_by_key(|secret| version(secret));
+    let left_out = newer.into_iter().filter_map(|secret| {
+        let place = revision(secret);
+        let Ok(mut objects) = objects(secret) else {
+            return Some(LeftOut {
+                place: format!("{place}, and cannot be read"),
+                objects: Vec::new(),
+            });
+        };
+        objects.retain(|key| !known.contains(key));
+        (!objects.is_empty()).then_some(LeftOut { place, objects })
+    });
+    left_out.collect()
+}
+
+fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
+    let deployed = secrets
+        .iter()
+        .filter(|secret| label(secret, "status") == "deployed");
+    deployed.max_by_key(|secret| version(secret))
+}
+
+fn label<'s>(secret: &'s Value, key: &str) -> &'s str {
+    secret["metadata"]["labels"][key].as_str().unwrap_or_default()
+}
+
+fn version(secret: &Value) -> u64 {
+    label(secret, "version").parse().unwrap_or(0)
+}
+
+fn revision(secret: &Value) -> String {
+    format!("revision {} is {}", version(secret), label(secret, "status"))
+}
+
+fn objects(secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    let data = secret["data"]["release"].as_str();
     let data = data.ok_or_else(|| Unusable::new("its Secret holds no release"))?;
     let release = decode(data).ok_or_else(|| Unusable::new("its Secret cannot be decoded"))?;
     let text = release["manifest"].as_str().unwrap_or_default();
@@ -67,7 +113,8 @@ pub(super) fn tracked_elsewhere(namespace: &str, release: &str, metadata: &Value
     let annotation = |key: &str| metadata["annotations"][key].as_str();
     let found = annotation(RELEASE_NAME)?;
     let found_in = annotation(RELEASE_NAMESPACE).unwrap_or(namespace);
-    ((found, found_in) != (release, namespace)).then(|| format!("part of Helm's release {found_in}/{found}"))
+    ((found, found_in) != (release, namespace))
+        .then(|| format!("it is part of Helm's release {found_in}/{found}"))
 }
 
 #[cfg(test)]
@@ -87,8 +134,12 @@ mod tests {
     }
 
     fn secret(version: &str, release: &[u8]) -> Value {
+        in_state("deployed", version, release)
+    }
+
+    fn in_state(status: &str, version: &str, release: &[u8]) -> Value {
         json!({
-            "metadata": {"labels": {"version": version}},
+            "metadata": {"labels": {"version": version, "status": status}},
             "data": {"release": STANDARD.encode(STANDARD.encode(release))},
         })
     }
@@ -116,6 +167,32 @@ mod tests {
                 "configmap/one in namespace shop",
                 "deployment.apps/web in namespace other"
             ]
+        );
+    }
+
+    #[test]
+    fn what_only_newer_revisions_have_is_left_out() {
+        let more = format!("{MANIFEST}---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: new\n");
+        let secrets = [
+            in_state("superseded", "8", &packed(&release("kind: [}"))),
+            secret("9", &packed(&release(MANIFEST))),
+            in_state("failed", "10", &packed(&release(&more))),
+            in_state("pending-upgrade", "11", &packed(&release(MANIFEST))),
+        ];
+        assert_eq!(read(&secrets).expect("a release").len(), 2);
+        let left_out = newer(&secrets);
+        assert_eq!(left_out.len(), 1);
+        assert_eq!(left_out[0].place, "revision 10 is failed");
+        assert_eq!(names(&left_out[0].objects), ["secret/new in namespace shop"]);
+        assert_eq!(newer(&secrets[..2]), []);
+    }
+
+    #[test]
+    fn a_release_that_was_never_deployed_is_told_by_its_state() {
+        let error = read(&[in_state("failed", "1", &packed(&release(MANIFEST)))]).expect_err("no inventory");
+        assert_eq!(
+            error.to_string(),
+            "it has no deployed revision; revision 1 is failed"
         );
     }
 

@@ -1,14 +1,18 @@
 //! kapp's apps: a `ConfigMap` that tells by which label, and of which kinds, the objects of
-//! the app are found (kapp, `pkg/kapp/app/recorded_app.go` and `meta.go`).
+//! the app are found (kapp, `pkg/kapp/app/recorded_app.go` and `meta.go`), and the annotation
+//! that tells what kapp applied from copies (`pkg/kapp/resources/identity_annotation.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Inventory, Place, Unusable};
-use crate::identity::GroupKind;
+use crate::identity::{GroupKind, ObjectKey};
 
 /// What the name of an app's `ConfigMap` ends in since kapp 0.47.
 const SUFFIX: &str = ".apps.k14s.io";
+
+/// `v1;NAMESPACE/GROUP/KIND/NAME;APIVERSION` of the object that kapp has applied.
+const IDENTITY: &str = "kapp.k14s.io/identity";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,6 +57,27 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
     })
 }
 
+/// What has the app's label and no identity of its own is a copy that some controller made,
+/// and kapp leaves it to that controller.
+pub(super) fn tracked_elsewhere(key: &ObjectKey, metadata: &Value) -> Option<String> {
+    let identity = metadata["annotations"][IDENTITY].as_str().unwrap_or_default();
+    let parts: Vec<&str> = identity.split(';').collect();
+    let own = format!(
+        "{}/{}/{}/{}",
+        key.namespace.as_deref().unwrap_or_default(),
+        key.group_kind.group,
+        key.group_kind.kind,
+        key.name
+    );
+    match parts[..] {
+        ["v1", found, _] if found == own => None,
+        ["v1", found, _] => Some(format!(
+            "kapp did not apply it: its {IDENTITY} is that of {found}"
+        )),
+        _ => Some(format!("kapp did not apply it: it has no {IDENTITY}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -83,6 +108,32 @@ mod tests {
             read(&app(spec)),
             Ok(Inventory::Labelled { kinds: None, .. })
         ));
+    }
+
+    #[test]
+    fn objects_without_an_identity_of_their_own_are_copies() {
+        let key = |namespace: Option<&str>| ObjectKey {
+            group_kind: GroupKind::new("apps", "Deployment"),
+            namespace: namespace.map(str::to_owned),
+            name: "web".to_owned(),
+        };
+        for (namespace, identity, is_own) in [
+            (Some("shop"), "v1;shop/apps/Deployment/web;apps/v1", true),
+            (Some("shop"), "v1;shop/apps/Deployment/web;apps/v1beta1", true),
+            (None, "v1;/apps/Deployment/web;apps/v1", true),
+            (Some("shop"), "v1;other/apps/Deployment/web;apps/v1", false),
+            (Some("shop"), "v1;shop//Service/web;v1", false),
+            (Some("shop"), "v2;shop/apps/Deployment/web;apps/v1", false),
+            (Some("shop"), "shop/apps/Deployment/web", false),
+        ] {
+            let metadata = json!({"annotations": {IDENTITY: identity}});
+            assert_eq!(
+                tracked_elsewhere(&key(namespace), &metadata).is_none(),
+                is_own,
+                "{identity}"
+            );
+        }
+        assert!(tracked_elsewhere(&key(None), &json!({})).is_some());
     }
 
     #[test]

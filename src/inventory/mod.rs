@@ -6,6 +6,7 @@
 
 mod argocd;
 mod cli_utils;
+mod flux;
 mod helm;
 mod kapp;
 
@@ -60,14 +61,62 @@ pub enum Inventory {
     },
 }
 
+/// What a tool has noted down outside of its inventory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where, such as `revision 2, which is failed`.
+    pub place: String,
+    /// The objects.
+    pub objects: Vec<ObjectKey>,
+}
+
+/// An inventory as it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What the tool calls it.
+    pub name: String,
+    /// The namespace that it was found in.
+    pub namespace: String,
+    /// The kind of the objects that hold it.
+    pub kind: GroupKind,
+    /// These objects: one, or all that a label selector matches.
+    pub objects: Vec<Value>,
+}
+
+impl Found {
+    fn object(&self) -> Result<&Value, Unusable> {
+        self.objects
+            .first()
+            .ok_or_else(|| Unusable::new("it does not exist"))
+    }
+}
+
 /// Why an inventory cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unusable(String);
+pub enum Unusable {
+    /// It does not say what is in it.
+    #[error("{0}")]
+    Unreadable(String),
+    /// What it names is not in the cluster that it was found in.
+    #[error("its objects are in the cluster of {0}, and not in this one")]
+    InAnotherCluster(String),
+}
 
 impl Unusable {
     fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        Self::Unreadable(reason.into())
+    }
+
+    /// What to type next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => {
+                "-n says in which namespace to look, or --from TOOL/NAMESPACE/NAME where the set is elsewhere"
+            }
+            Self::InAnotherCluster(_) => {
+                "adopt them where they are: name that cluster with --context, and give their manifests to -f"
+            }
+        }
     }
 }
 
@@ -99,57 +148,60 @@ impl Tool {
         }
     }
 
-    /// Reads the inventory from what was found in one place: one object, or all that a
-    /// label selector matches.
-    pub fn read(self, found: &[Value]) -> Result<Inventory, Unusable> {
-        let Some(object) = found.first() else {
-            return Err(Unusable::new("it does not exist"));
-        };
+    /// Reads the inventory.
+    pub fn read(self, found: &Found) -> Result<Inventory, Unusable> {
+        let object = found.object()?;
         match self {
-            Self::Helm => helm::read(found).map(Inventory::Objects),
+            Self::Helm => helm::read(&found.objects).map(Inventory::Objects),
             Self::Kapp => kapp::read(object),
             Self::Kpt => cli_utils::read_inventory(object).map(Inventory::Objects),
-            Self::Flux => cli_utils::read_status(object).map(Inventory::Objects),
+            Self::Flux => flux::read(object).map(Inventory::Objects),
             Self::ArgoCd => argocd::read(object).map(Inventory::Objects),
         }
     }
 
-    /// What else the live object `key` with this metadata is tracked as by the tool, where it
-    /// is not tracked as part of the inventory `name` in `namespace`.
-    pub fn tracked_elsewhere(
-        self,
-        namespace: &str,
-        name: &str,
-        key: &ObjectKey,
-        metadata: &Value,
-    ) -> Option<String> {
+    /// What the tool has noted down besides, and is not in the inventory that was read.
+    pub fn left_out(self, found: &Found) -> Vec<LeftOut> {
         match self {
-            Self::ArgoCd => argocd::tracked_elsewhere(namespace, name, key, metadata),
-            Self::Helm => helm::tracked_elsewhere(namespace, name, metadata),
-            Self::Kapp | Self::Kpt | Self::Flux => None,
+            Self::Helm => helm::newer(&found.objects),
+            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
+        }
+    }
+
+    /// Why the tool does not take the live object `key` with this metadata for its own,
+    /// although its inventory has it; `None` for one of its own.
+    pub fn tracked_elsewhere(self, found: &Found, key: &ObjectKey, metadata: &Value) -> Option<String> {
+        match self {
+            Self::ArgoCd => argocd::tracked_elsewhere(&found.namespace, &found.name, key, metadata),
+            Self::Helm => helm::tracked_elsewhere(&found.namespace, &found.name, metadata),
+            Self::Kapp => kapp::tracked_elsewhere(key, metadata),
+            Self::Kpt => cli_utils::tracked_elsewhere(found.object().ok()?, metadata),
+            Self::Flux => flux::tracked_elsewhere(found, metadata),
         }
     }
 
     /// What people have to do with the tool, so that it neither writes nor deletes the objects
-    /// any more. `kind` is that of the object that the inventory was found in.
-    pub fn advice(self, kind: &GroupKind, namespace: &str, name: &str) -> String {
+    /// any more. Only what was read is named: nothing else may be the tool's.
+    pub fn advice(self, found: &Found) -> String {
+        let Found { name, namespace, .. } = found;
+        let kind = resource(&found.kind);
         match self {
             Self::Helm => format!(
                 "Helm still has the release, and `helm uninstall` would delete its objects; `kubectl delete secret -n {namespace} -l owner=helm,name={name}` makes Helm forget it and keeps them"
             ),
-            Self::Kapp => format!(
-                "kapp still has the app, and `kapp delete` would delete its objects; `kubectl delete configmap -n {namespace} {name} {name}.apps.k14s.io --ignore-not-found` makes kapp forget it and keeps them"
-            ),
-            Self::Kpt => format!(
-                "the inventory is still there, and `kpt live destroy` would delete its objects; `kubectl delete {} -n {namespace} {name}` forgets it and keeps them",
-                resource(kind)
-            ),
-            Self::Flux => {
-                let kind = resource(kind);
+            Self::Kapp => {
+                let object = found.object().map(|object| &object["metadata"]["name"]);
+                let object = object.ok().and_then(Value::as_str).unwrap_or(name);
                 format!(
-                    "Flux goes on applying these objects: suspend it with `kubectl patch {kind} -n {namespace} {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'`; once it is suspended, `kubectl delete {kind} -n {namespace} {name}` keeps them"
+                    "kapp still has the app, and `kapp delete` would delete its objects; `kubectl delete {kind} -n {namespace} {object}` makes kapp forget it and keeps them"
                 )
             }
+            Self::Kpt => format!(
+                "the inventory is still there, and `kpt live destroy` would delete its objects; `kubectl delete {kind} -n {namespace} {name}` forgets it and keeps them"
+            ),
+            Self::Flux => format!(
+                "Flux goes on applying these objects: suspend it with `kubectl patch {kind} -n {namespace} {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'`; once it is suspended, `kubectl delete {kind} -n {namespace} {name}` keeps them"
+            ),
             Self::ArgoCd => format!(
                 "Argo CD goes on syncing these objects: stop it with `argocd app set {name} --sync-policy none`; `argocd app delete {name} --cascade=false` deletes the application and keeps them"
             ),
@@ -166,6 +218,15 @@ fn resource(kind: &GroupKind) -> String {
 mod tests {
     use super::*;
 
+    fn found(kind: &GroupKind, objects: Vec<Value>) -> Found {
+        Found {
+            name: "web".to_owned(),
+            namespace: "shop".to_owned(),
+            kind: kind.clone(),
+            objects,
+        }
+    }
+
     #[test]
     fn every_tool_has_a_name_a_place_and_an_advice() {
         for (name, tool) in [
@@ -177,10 +238,23 @@ mod tests {
         ] {
             assert_eq!(Tool::named(name), Some(tool));
             let places = tool.places("web");
-            let advice = tool.advice(places[0].group_kind(), "shop", "web");
+            let nothing = found(places[0].group_kind(), Vec::new());
+            let advice = tool.advice(&nothing);
             assert!(advice.contains("web") && advice.contains('`'), "{advice}");
-            assert!(tool.read(&[]).is_err());
+            assert!(tool.read(&nothing).is_err());
         }
         assert_eq!(Tool::named("tar"), None);
+    }
+
+    #[test]
+    fn advice_names_only_the_object_that_was_read() {
+        for name in ["web", "web.apps.k14s.io"] {
+            let object = serde_json::json!({"metadata": {"name": name}});
+            let advice = Tool::Kapp.advice(&found(&GroupKind::new("", "ConfigMap"), vec![object]));
+            assert!(
+                advice.contains(&format!("`kubectl delete configmap -n shop {name}`")),
+                "{advice}"
+            );
+        }
     }
 }

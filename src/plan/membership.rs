@@ -44,7 +44,7 @@ pub enum LeaveReason {
     CopiedLabel,
     /// It is not in the set that it is to leave.
     NotAMember,
-    /// The tool that it is taken from says that it belongs to something else there.
+    /// The tool that it is taken from does not take it for its own, for this reason.
     TrackedElsewhere(String),
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for LeaveReason {
             ),
             Self::CopiedLabel => f.write_str("its part-of label was written by no applier"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
-            Self::TrackedElsewhere(other) => write!(f, "it is tracked as {other}"),
+            Self::TrackedElsewhere(reason) => f.write_str(reason),
         }
     }
 }
@@ -72,8 +72,8 @@ pub enum Way {
     Named,
     /// A label selector matches it.
     Selected(History),
-    /// A former tool has it among its own, and the object says that it is `tracked` as
-    /// something else there.
+    /// It is in the inventory of a former tool; why that does not take it for its own all the
+    /// same, `None` where it does.
     Tracked(Option<String>),
 }
 

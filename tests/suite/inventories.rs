@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Set, cluster, cluster_role, config_map, fresh, identities, named, namespace, namespace_object,
-    objects_file, secret, service, with,
+    Fault, Program, Proxy, Set, Verdict, cluster, cluster_role, config_map, fresh, identities, named,
+    namespace, namespace_object, objects_file, secret, service, with,
 };
 
 /// Defines a kind whose objects may hold anything, as the tool's own definition does.
@@ -152,33 +152,117 @@ fn a_release_of_helm() {
 }
 
 #[test]
+fn a_release_of_helm_whose_last_upgrade_failed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "new", "1")];
+    created(&objects);
+    let deployed = release(&home, "web", 1, "deployed", &objects[..1]);
+    cluster().create(&deployed);
+    cluster().create(&release(&home, "web", 2, "failed", &objects));
+
+    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(0);
+
+    set.assert_holds(&objects[..1]);
+    let warnings = run.warnings();
+    assert!(
+        warnings.iter().any(|warning| warning.contains("configmap/new")),
+        "{warnings:?}"
+    );
+    cluster().delete(&deployed);
+    let run = Set::secret(&home, "other")
+        .invoke("adopt", &["--from", "helm/web"])
+        .expect(2);
+    assert!(run.stderr.contains("failed"), "{}", run.stderr);
+}
+
+#[test]
+fn nobody_is_told_to_forget_a_release_before_all_of_it_is_in_the_set() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    created(&objects);
+    cluster().create(&release(&home, "web", 1, "deployed", &objects));
+    // The parent is made, and the label of one object cannot be written.
+    let proxy = Proxy::gated(|writes| {
+        if writes == 2 {
+            Verdict::Break(Fault::Unauthorized)
+        } else {
+            Verdict::Forward
+        }
+    });
+    let adopt = |program| set.invoke_by(program, "adopt", &["--from", "helm/web"]);
+    let run = adopt(Program::with_kubeconfig(&proxy.kubeconfig())).expect(1);
+    let is_advice = |warning: &&String| warning.contains("kubectl delete secret");
+    assert_eq!(run.warnings().iter().filter(is_advice).count(), 0);
+    let run = adopt(Program::new()).expect(0);
+    assert_eq!(run.warnings().iter().filter(is_advice).count(), 1);
+}
+
+#[test]
 fn an_app_of_kapp() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
     let value = fresh("1657185600");
-    let by_kapp = |object: Value| {
+    let labelled = |object: Value| {
         with(
             object,
             &json!({"metadata": {"labels": {"kapp.k14s.io/app": value}}}),
         )
     };
+    // What kapp writes on everything that it applies: `v1;NAMESPACE/GROUP/KIND/NAME;VERSION`.
+    let by_kapp = |object: Value, group: &str| {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let identity = format!(
+            "v1;{}/{group}/{}/{};{}",
+            text("/metadata/namespace"),
+            text("/kind"),
+            text("/metadata/name"),
+            text("/apiVersion"),
+        );
+        let annotations = json!({"metadata": {"annotations": {"kapp.k14s.io/identity": identity}}});
+        labelled(with(object, &annotations))
+    };
+    let role = cluster_role(&fresh("role"));
     let objects = [
-        by_kapp(config_map(&home, "one", "1")),
-        by_kapp(secret(&away, "two")),
+        by_kapp(config_map(&home, "one", "1"), ""),
+        by_kapp(secret(&away, "two"), ""),
+        by_kapp(role, "rbac.authorization.k8s.io"),
     ];
     created(&objects);
     // Of a kind that the app does not use, so kapp would not delete it either.
-    cluster().create(&by_kapp(service(&away, "web", 80)));
+    cluster().create(&by_kapp(service(&away, "web", 80), ""));
+    // Copies that a controller made: with the labels alone, and with all of the metadata.
+    let copies = [
+        labelled(config_map(&home, "copy", "1")),
+        with(objects[0].clone(), &json!({"metadata": {"name": "clone"}})),
+    ];
+    created(&copies);
+    // Somebody's, and of the name that the app's record had in old versions.
+    let bystander = cluster().create(&config_map(&home, "web", "1"));
     let spec = json!({
         "labelKey": "kapp.k14s.io/app", "labelValue": value,
         "lastChange": {"successful": true, "namespaces": [home, away]},
-        "usedGKs": [{"Group": "", "Kind": "ConfigMap"}, {"Group": "", "Kind": "Secret"}],
+        "usedGKs": [
+            {"Group": "", "Kind": "ConfigMap"}, {"Group": "", "Kind": "Secret"},
+            {"Group": "rbac.authorization.k8s.io", "Kind": "ClusterRole"},
+        ],
     });
     let record = cluster().create(&with(
         named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
         &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
     ));
-    assert_adopted(&set, "kapp/web", &record, &objects, "kapp delete");
+    let advice = format!("`kubectl delete configmap -n {home} web.apps.k14s.io`");
+    assert_adopted(&set, "kapp/web", &record, &objects, &advice);
+    assert_eq!(cluster().live(&config_map(&home, "web", "1")), Some(bystander));
+    for copy in &copies {
+        assert!(cluster().live(copy).is_some());
+    }
 }
 
 #[test]
@@ -186,12 +270,24 @@ fn an_inventory_of_kpt() {
     define("kpt.dev", "v1alpha1", "ResourceGroup", "resourcegroups");
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
+    let owned = |object: Value, id: &str| {
+        with(
+            object,
+            &json!({"metadata": {"annotations": {"config.k8s.io/owning-inventory": id}}}),
+        )
+    };
     let objects = [
-        config_map(&home, "one", "1"),
-        service(&away, "web", 80),
-        cluster_role(&fresh("kpt:role")),
+        owned(config_map(&home, "one", "1"), "x"),
+        owned(service(&away, "web", 80), "x"),
+        owned(cluster_role(&fresh("kpt:role")), "x"),
     ];
     created(&objects);
+    // What another inventory has taken over since, and what somebody has made anew.
+    let lost = [
+        owned(config_map(&home, "taken", "1"), "z"),
+        config_map(&home, "anew", "1"),
+    ];
+    created(&lost);
     let entry = |group: &str, object: &Value| json!({"group": group, "kind": object["kind"], "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"].as_str().unwrap_or_default()});
     let record = cluster().create(&with(
         named("kpt.dev/v1alpha1", "ResourceGroup", Some(&home), "inventory-1"),
@@ -199,6 +295,7 @@ fn an_inventory_of_kpt() {
             "metadata": {"labels": {"cli-utils.sigs.k8s.io/inventory-id": "x"}},
             "spec": {"resources": [
                 entry("", &objects[0]), entry("", &objects[1]),
+                entry("", &lost[0]), entry("", &lost[1]),
                 entry("rbac.authorization.k8s.io", &objects[2]),
                 {"group": "gone.example.com", "kind": "Widget", "name": "x", "namespace": home},
             ]},
@@ -212,7 +309,11 @@ fn an_inventory_of_kpt() {
         "resourcegroup.kpt.dev",
     );
 
-    let other = [config_map(&home, "three", "1")];
+    for object in &lost {
+        assert!(cluster().live(object).is_some());
+    }
+
+    let other = [owned(config_map(&home, "three", "1"), "y")];
     created(&other);
     let record = cluster().create(&with(
         named("v1", "ConfigMap", Some(&home), "inventory-2"),
@@ -237,12 +338,25 @@ fn a_kustomization_of_flux() {
     let brought = namespace_object(&namespace("brought"));
     let name = brought["metadata"]["name"].as_str().expect("a name");
     let set = Set::secret(&home, "web");
+    let owned_by = |object: Value, owner: &str| {
+        let labels = json!({
+            "kustomize.toolkit.fluxcd.io/name": owner,
+            "kustomize.toolkit.fluxcd.io/namespace": system,
+        });
+        with(object, &json!({"metadata": {"labels": labels}}))
+    };
     let objects = [
-        brought.clone(),
-        config_map(name, "one", "1"),
-        service(&home, "web", 80),
+        owned_by(brought.clone(), "apps"),
+        owned_by(config_map(name, "one", "1"), "apps"),
+        owned_by(service(&home, "web", 80), "apps"),
     ];
+    cluster().patch(&objects[0], &objects[0]);
     created(&objects[1..]);
+    let lost = [
+        owned_by(config_map(&home, "taken", "1"), "others"),
+        config_map(&home, "anew", "1"),
+    ];
+    created(&lost);
     let record = cluster().create(&with(
         named(
             "kustomize.toolkit.fluxcd.io/v1",
@@ -256,12 +370,28 @@ fn a_kustomization_of_flux() {
                 {"id": format!("_{name}__Namespace"), "v": "v1"},
                 {"id": format!("{name}_one__ConfigMap"), "v": "v1"},
                 {"id": format!("{home}_web__Service"), "v": "v1"},
+                {"id": format!("{home}_taken__ConfigMap"), "v": "v1"},
+                {"id": format!("{home}_anew__ConfigMap"), "v": "v1"},
             ]}},
         }),
     ));
     set.invoke("adopt", &["--from", "flux/apps"]).expect(2);
     let from = format!("flux/{system}/apps");
     assert_adopted(&set, &from, &record, &objects, "suspend");
+    for object in &lost {
+        assert!(cluster().live(object).is_some());
+    }
+    let remote = json!({"spec": {"kubeConfig": {"secretRef": {"name": "prod"}}}});
+    cluster().patch(&record, &remote);
+    assert_refused(&Set::secret(&home, "remote"), &from);
+}
+
+/// Asserts that nothing of the inventory is taken, since its objects are in another cluster.
+#[track_caller]
+fn assert_refused(set: &Set, from: &str) {
+    let run = set.invoke("adopt", &["--from", from]).expect(2);
+    assert!(run.stderr.contains("cluster"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
 }
 
 #[test]
@@ -291,7 +421,7 @@ fn an_application_of_argo_cd() {
     let resource = |kind: &str, name: &str| json!({"version": "v1", "kind": kind, "namespace": home, "name": name, "status": "Synced"});
     let record = cluster().create(&with(
         named("argoproj.io/v1alpha1", "Application", Some(&argocd), "shop"),
-        &json!({"status": {"resources": [
+        &json!({"spec": {"destination": {"server": "https://kubernetes.default.svc"}}, "status": {"resources": [
             resource("ConfigMap", "one"), resource("Service", "web"), resource("ConfigMap", "theirs"),
             with(resource("ConfigMap", "hook"), &json!({"hook": true})),
         ]}}),
@@ -299,4 +429,11 @@ fn an_application_of_argo_cd() {
     let from = format!("argocd/{argocd}/shop");
     assert_adopted(&set, &from, &record, &objects, "--cascade=false");
     assert!(cluster().live(&theirs).is_some());
+    for destination in [
+        json!({"server": "https://10.1.2.3:6443"}),
+        json!({"server": null, "name": "prod"}),
+    ] {
+        cluster().patch(&record, &json!({"spec": {"destination": destination}}));
+        assert_refused(&Set::secret(&home, "remote"), &from);
+    }
 }
