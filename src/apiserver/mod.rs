@@ -102,6 +102,16 @@ impl ApiError {
     pub fn is(&self, code: StatusCode) -> bool {
         self.status().is_some_and(|status| status.code == code.as_u16())
     }
+
+    /// Whether the object that was asked for is not there. A 404 that names no object is said
+    /// of the path: the server does not serve this version, or the kind, and the object may
+    /// well be there in another.
+    pub fn is_missing_object(&self) -> bool {
+        self.is(StatusCode::NOT_FOUND)
+            && self
+                .status()
+                .is_some_and(|status| !status.details.name.is_empty())
+    }
 }
 
 impl ApiServer {

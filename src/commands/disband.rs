@@ -67,7 +67,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     let membership = &options.membership;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let cluster = opening::discover(connection).await?;
+    let mut cluster = opening::discover(connection).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {
         TakeOver::No => Confirmation::Missing,
         TakeOver::Asked | TakeOver::Confirmed => Confirmation::Given,
@@ -91,6 +91,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
             break (read, parent, plan);
         }
         run.confirm(questions(&read, &parent, &plan)).await?;
+        opening::discover_again(&mut cluster).await?;
         confirmation = Confirmation::Given;
     };
     run.warn(&read.warnings());

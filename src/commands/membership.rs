@@ -150,7 +150,7 @@ impl SetRead {
             accept: observe::METADATA_LIST,
         };
         let places = &self.survey.places;
-        let found = observe::remaining(&cluster.server, places, &selector, concurrency).await;
+        let found = observe::members(&cluster.server, places, &selector, concurrency, Live::of).await;
         let mut found = found.map_err(|failure| unlisted(failure, labels))?;
         found.retain(|live| {
             let namespace = live.key.namespace.as_ref();

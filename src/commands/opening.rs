@@ -90,6 +90,13 @@ pub(super) async fn discover(connection: Connection) -> Result<Cluster, Error> {
     })
 }
 
+/// The same after a time in which the server may have learnt new kinds, such as that of a
+/// person's answer: a recorded kind that is not known would be taken for gone.
+pub(super) async fn discover_again(cluster: &mut Cluster) -> Result<(), Error> {
+    cluster.discovery = discovery::fetch(&cluster.server).await?;
+    Ok(())
+}
+
 /// Reads the manifests while the server tells what it serves, and adds what the manifests
 /// will make it serve. Wrong manifests are told first, whatever the server says.
 pub(super) async fn discover_with(

@@ -46,6 +46,16 @@ impl DiscoveryError {
             | Self::Unusable(error) => error,
         }
     }
+
+    /// The same by value.
+    pub fn into_request(self) -> ApiError {
+        match self {
+            Self::Unauthenticated(error)
+            | Self::Forbidden(error)
+            | Self::Unreachable(error)
+            | Self::Unusable(error) => error,
+        }
+    }
 }
 
 impl From<ApiError> for DiscoveryError {

@@ -1,7 +1,7 @@
 //! A second look at an object that changed between the read that a decision was made on and
 //! the write of that decision, and at what an answer says of it.
 
-use http::{Method, StatusCode};
+use http::Method;
 use serde_json::Value;
 
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, Reply};
@@ -25,7 +25,7 @@ pub(super) async fn read_as(
         .path(live.key.namespace.as_deref(), Some(&live.key.name));
     let reply = match server.get(&path, accept).await {
         Ok(reply) => reply,
-        Err(error) if is_gone(&error) => return Ok(None),
+        Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -44,14 +44,4 @@ pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
     is_success || answer["metadata"]["uid"] == live.uid
-}
-
-/// Whether the object is not there. A 404 that names no object is said of the path: the
-/// server does not serve the version any more that the object was read in, and the object
-/// may well be there.
-pub(super) fn is_gone(error: &ApiError) -> bool {
-    error.is(StatusCode::NOT_FOUND)
-        && error
-            .status()
-            .is_some_and(|status| !status.details.name.is_empty())
 }

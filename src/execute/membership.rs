@@ -303,7 +303,8 @@ async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live
         labels: format!("{PART_OF_LABEL}={}", parent.set.id),
         accept: observe::METADATA_LIST,
     };
-    let found = observe::remaining(parent.server, places, &selector, parent.writing.concurrency).await;
+    let concurrency = parent.writing.concurrency;
+    let found = observe::members(parent.server, places, &selector, concurrency, Live::of).await;
     let mut found = found.map_err(|(_, error)| error)?;
     found.retain(|live| {
         live.key != parent.set.parent

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::again::{is_gone, is_of, read_as};
+use super::again::{is_of, read_as};
 use super::member::OVERTAKEN;
 use super::pace::Pace;
 use super::wave::{News, each};
@@ -83,7 +83,7 @@ impl Deleting<'_> {
         }
         let wave = wave.into_iter().map(|live| (&live.key, live));
         let write = async |live| self.delete(live).await;
-        let noted = |news| {
+        let noted = |news: News<ObjectOutcome>| {
             if let News::Answer(outcome) = &news {
                 left.note(outcome);
             }
@@ -106,7 +106,7 @@ impl Deleting<'_> {
         for _ in 0..JUDGEMENTS {
             match self.server.send(deletion(&current, self.dry_run)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
-                Err(error) if is_gone(&error) => return gone(),
+                Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if !error.is(StatusCode::CONFLICT) => return failed(error.kind.to_string()),
                 // It changed meanwhile, or the answer says nothing of it.
                 Ok(_) | Err(_) => {}

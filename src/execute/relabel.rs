@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::again::{is_gone, read_again};
+use super::again::read_again;
 use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
@@ -77,7 +77,7 @@ impl Relabelling<'_> {
         for _ in 0..JUDGEMENTS {
             match self.server.send(self.call(&current)).await {
                 Ok(_) => return done(),
-                Err(error) if is_gone(&error) => return gone(),
+                Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return failed(error.kind.to_string()),
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::again::{is_gone, is_of};
+use super::again::is_of;
 use super::deletion::{Parent, SetDeletion, parent_managers};
 use super::parent::{Forgotten, Written};
 use super::prune::{LeftInPlace, deletion};
@@ -21,7 +21,7 @@ use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::Desired;
-use crate::discovery::{self, DiscoveryError};
+use crate::discovery::{self, DiscoveryError, Resource};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, ParentObject, Place, Places, Presence, Selector, WholeParent};
@@ -141,8 +141,7 @@ impl<'a> Releasing<'a> {
         }
         let SetDeletion { server, set, .. } = *self.deletion;
         let discovery = discovery::fetch(server).await?;
-        let standing =
-            judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
+        let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
         let Places {
             resources,
             namespaces,
@@ -153,10 +152,8 @@ impl<'a> Releasing<'a> {
             .iter()
             .map(|resource| resource.group_kind())
             .collect();
-        let is_new = |resource: &Arc<_>| !known.contains(&resource.group_kind());
-        self.places
-            .resources
-            .extend(resources.into_iter().filter(is_new));
+        let is_new = |resource: &Arc<Resource>| !known.contains(&resource.group_kind());
+        self.places.resources.extend(resources.into_iter().filter(is_new));
         self.places.namespaces.extend(namespaces);
         self.surveyed = parent.reading.clone();
         Ok(())
@@ -198,7 +195,7 @@ impl<'a> Releasing<'a> {
             match self.deletion.server.send(call).await {
                 Ok(reply) if is_of(&reply, &parent.live) => String::new(),
                 Ok(_) => return Ok(None),
-                Err(error) if is_gone(&error) => GONE_ALREADY.to_owned(),
+                Err(error) if error.is_missing_object() => GONE_ALREADY.to_owned(),
                 Err(error) if error.is(StatusCode::CONFLICT) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
@@ -348,7 +345,7 @@ impl<'a> Releasing<'a> {
             labels: format!("{PART_OF_LABEL}={}", set.id),
             accept: observe::WHOLE_OBJECTS,
         };
-        let found = observe::remaining(server, &self.places, &selector, writing.concurrency).await;
+        let found = observe::members(server, &self.places, &selector, writing.concurrency, Live::of).await;
         let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
         let is_home = |live: &Live| self.deletion.homes().any(|home| home.uid == live.uid);
         found.retain(|live| live.key != set.parent && !is_home(live));

@@ -75,7 +75,6 @@ pub async fn contents(
                     let is_inside = |object: &&Live| object.key.namespace.as_ref() == Some(&live.key.name);
                     held.objects.extend(objects.iter().filter(is_inside).cloned());
                 }
-                Err((_, error)) if error.is_not_served() => {}
                 Err(_) => held.unknown.push(resource.plural.clone()),
             }
         }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use http::StatusCode;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::list::{ListError, Selector, list};
+use super::list::{ListError, Selector};
 use super::members::{Place, Places, Reach};
 use super::parent::{Fields, METADATA, ParentObject};
+use super::served::{is_absent, list_as_served};
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
 use crate::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -131,7 +131,7 @@ async fn each<T>(
     all
 }
 
-/// Lists one place. A kind whose definition was deleted since discovery has no objects.
+/// Lists one place.
 async fn read<T>(
     server: &ApiServer,
     place: &Place,
@@ -139,13 +139,7 @@ async fn read<T>(
     reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
     let Place { resource, namespace } = place;
-    let listed = list(server, resource, namespace.as_deref(), selector, |item| {
-        reduce(item, resource)
-    });
-    match listed.await {
-        Err(error) if error.is_not_served() => Ok(Vec::new()),
-        listed => listed,
-    }
+    list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
 }
 
 /// An object that is the parent of a set, or claims to be, or may have been.
@@ -221,7 +215,7 @@ pub async fn parent_candidate(
     let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
     let reply = match server.get(&path, METADATA).await {
         Ok(reply) => reply,
-        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
         Err(error) => return Err(error),
     };
     let unreadable = |reason: String| ApiError {

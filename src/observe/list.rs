@@ -57,9 +57,9 @@ pub enum ListError {
 }
 
 impl ListError {
-    /// Whether the server serves the resource no more: its definition was deleted since
-    /// discovery, and all its objects with it.
-    pub fn is_not_served(&self) -> bool {
+    /// Whether the server does not know the path: it serves the kind in another version by
+    /// now, or no more. What is there then is told by `served`.
+    pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }
 

@@ -12,7 +12,8 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::Live;
-use super::list::{ListError, Selector, list};
+use super::list::{ListError, Selector};
+use super::served::list_as_served;
 use crate::apiserver::ApiServer;
 use crate::discovery::{Resource, Scope};
 
@@ -114,47 +115,14 @@ async fn read<T>(
 ) -> Result<Vec<T>, (Place, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            let reduced = list(
-                server,
-                &place.resource,
-                place.namespace.as_deref(),
-                selector,
-                |item| reduce(item, &place.resource),
-            )
-            .await;
+            let namespace = place.namespace.as_deref();
+            let reduced = list_as_served(server, &place.resource, namespace, selector, reduce).await;
             reduced.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);
     let mut found = Vec::new();
     while let Some(reply) = replies.next().await {
         found.extend(reply?);
-    }
-    Ok(found)
-}
-
-/// Lists all places, `concurrency` at a time. A kind that is not served any more has no
-/// objects: its definition may have been deleted since discovery.
-pub async fn remaining(
-    server: &ApiServer,
-    places: &Places,
-    selector: &Selector,
-    concurrency: usize,
-) -> Result<Vec<Live>, (Place, ListError)> {
-    let mut lists = stream::iter(&places.resources)
-        .map(|resource| {
-            let of_resource = Places {
-                resources: vec![Arc::clone(resource)],
-                namespaces: places.namespaces.clone(),
-            };
-            async move { members(server, &of_resource, selector, concurrency, Live::of).await }
-        })
-        .buffer_unordered(concurrency);
-    let mut found = Vec::new();
-    while let Some(listed) = lists.next().await {
-        match listed {
-            Err((_, error)) if error.is_not_served() => {}
-            listed => found.extend(listed?),
-        }
     }
     Ok(found)
 }
@@ -178,7 +146,7 @@ pub async fn throughout<T>(
 
 /// Lists each of `resources` over all namespaces of the cluster. What cannot be listed is
 /// named in the second part of the answer, by its plural.
-pub async fn everywhere(
+pub(super) async fn everywhere(
     server: &ApiServer,
     resources: &[Arc<Resource>],
     selector: &Selector,
@@ -186,11 +154,8 @@ pub async fn everywhere(
 ) -> (Vec<Live>, Vec<String>) {
     let mut lists = stream::iter(resources)
         .map(|resource| async move {
-            let listed = list(server, resource, None, selector, |item| Live::of(item, resource)).await;
-            match listed {
-                Err(error) if error.is_not_served() => Ok(Vec::new()),
-                listed => listed.map_err(|_| resource.plural.clone()),
-            }
+            let listed = list_as_served(server, resource, None, selector, Live::of).await;
+            listed.map_err(|_| resource.plural.clone())
         })
         .buffer_unordered(concurrency);
     let mut found = Vec::new();

@@ -14,6 +14,7 @@ mod namespaces;
 mod objects;
 mod parent;
 mod rights;
+mod served;
 mod watch;
 
 pub use contents::{Contents, contents};
@@ -21,7 +22,7 @@ pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set,
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence, Tracking};
-pub use members::{Place, Places, Reach, everywhere, members, remaining, throughout};
+pub use members::{Place, Places, Reach, members, throughout};
 pub use namespaces::{NamespaceState, namespace_names, namespaces};
 pub use objects::{object, objects};
 pub(crate) use parent::METADATA;

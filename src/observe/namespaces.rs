@@ -143,7 +143,7 @@ mod tests {
         let service = tower::service_fn(|request: Request<Body>| async move {
             let (code, body) = match request.uri().path().strip_prefix(HOME) {
                 Some("a") => (200, json!({"metadata": {"name": "a", "uid": "of-a"}})),
-                Some("gone") => (404, json!({"message": "not found"})),
+                Some("gone") => (404, json!({"message": "not found", "details": {"name": "gone"}})),
                 _ => (403, json!({"message": "forbidden"})),
             };
             let body = Body::from(body.to_string().into_bytes());

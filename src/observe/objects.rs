@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use http::StatusCode;
 use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
 use super::parent::METADATA;
+use super::served::is_absent;
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::discovery::{Origin, Resource};
 use crate::identity::ObjectKey;
@@ -50,7 +50,7 @@ async fn read(
     let path = resource.path(key.namespace.as_deref(), Some(&key.name));
     let reply = match server.get(&path, accept).await {
         Ok(reply) => reply,
-        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
         Err(error) => return Err(error),
     };
     let object = serde_json::from_slice(&reply.body).map_err(|error| ApiError {

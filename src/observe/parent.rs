@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use super::served::is_absent;
 use super::{Live, NamespaceState, Place, Presence};
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
@@ -60,10 +61,11 @@ pub async fn parent(
     identity: &ParentIdentity,
 ) -> Result<Option<ParentObject>, ApiError> {
     let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
-    let Some(fields) = metadata(server, &path).await? else {
-        return Ok(None);
-    };
-    Ok(Some(ParentObject::new(identity, fields)))
+    match metadata(server, &path).await {
+        Ok(fields) => Ok(fields.map(|fields| ParentObject::new(identity, fields))),
+        Err(error) if is_absent(server, resource, &error).await? => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The parent with everything that tells whether it is anything besides.
@@ -87,7 +89,7 @@ pub async fn whole_parent(
     let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
     let reply = match server.get(&path, METADATA).await {
         Ok(reply) => reply,
-        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
         Err(error) => return Err(error),
     };
     let unreadable = |text: String| ApiError {
@@ -115,7 +117,7 @@ pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Optio
     }
 }
 
-fn definition_path(resource: &Resource) -> String {
+pub(super) fn definition_path(resource: &Resource) -> String {
     format!(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
         resource.plural, resource.group
@@ -243,7 +245,7 @@ pub async fn definition_labels(
 pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fields>, ApiError> {
     let reply = match server.get(path, METADATA).await {
         Ok(reply) => reply,
-        Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(None),
+        Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
     match serde_json::from_slice::<Metadata>(&reply.body) {

@@ -41,5 +41,6 @@ mod sources;
 mod validation;
 mod vanished;
 mod verify;
+mod versions_gone;
 mod waiting;
 mod wrong_input;

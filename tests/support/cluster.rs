@@ -109,6 +109,12 @@ impl Cluster {
         }
     }
 
+    /// Whether there is anything at this path, be it out of order for a moment.
+    pub(crate) fn knows(&self, path: &str) -> bool {
+        let (status, _) = runtime().block_on(self.send(Method::GET, path, "application/json", None));
+        status != StatusCode::NOT_FOUND
+    }
+
     /// The live object that this manifest is of.
     pub(crate) fn live(&self, object: &Value) -> Option<Value> {
         self.get(&super::path_of(object))

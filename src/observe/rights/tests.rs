@@ -29,10 +29,13 @@ struct User {
 impl User {
     fn answer(&self, path: &str, body: &Value) -> (u16, Value) {
         if path.starts_with("/api/") {
-            let code = if self.existing.contains(&path) { 200 } else { 404 };
+            if self.existing.contains(&path) {
+                let metadata = json!({"name": "x", "uid": "u", "resourceVersion": "1"});
+                return (200, json!({"metadata": metadata}));
+            }
             return (
-                code,
-                json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": "1"}}),
+                404,
+                json!({"kind": "Status", "code": 404, "details": {"name": "x"}}),
             );
         }
         if self.failure != 0 {

@@ -1,0 +1,111 @@
+//! A kind whose preferred version stops being served while a run goes on: its objects are
+//! there all the same, and are not taken for gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition, eventually,
+    fresh, identities, namespace,
+};
+
+/// Defines a kind that is served as `v2`, which is preferred, and as `v1`.
+fn defined(group: &str) -> Value {
+    let mut object = definition(group, "Cluster");
+    let versions = object["spec"]["versions"].as_array_mut().expect("versions");
+    let mut newer = versions[0].clone();
+    newer["name"] = json!("v2");
+    newer["storage"] = json!(false);
+    versions.insert(0, newer);
+    // Returns when the first version is served.
+    cluster().define(&object);
+    object
+}
+
+/// Stops serving `v2` when a path of it is read for the first time.
+struct Retiring {
+    definition: Value,
+    group: String,
+    /// What the path that is waited for ends in, without its query.
+    end: &'static str,
+    is_done: AtomicBool,
+}
+
+impl Retiring {
+    fn at(definition: &Value, group: &str, end: &'static str) -> Proxy {
+        Proxy::watched(Arc::new(Self {
+            definition: definition.clone(),
+            group: group.to_owned(),
+            end,
+            is_done: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Watch for Retiring {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        let root = format!("/apis/{}/v2/", self.group);
+        let path = sent.path.split('?').next().unwrap_or_default();
+        let is_it = sent.method == Method::GET && path.starts_with(&root) && path.ends_with(self.end);
+        if is_it && !self.is_done.swap(true, Ordering::SeqCst) {
+            let mut versions = self.definition["spec"]["versions"].clone();
+            versions[0]["served"] = json!(false);
+            cluster().patch(&self.definition, &json!({"spec": {"versions": versions}}));
+            eventually("the newer version is not served any more", || {
+                (!cluster().knows(&format!("{root}widgets"))).then_some(())
+            });
+        }
+        Verdict::Forward
+    }
+}
+
+#[test]
+fn its_objects_are_released_and_deleted_all_the_same() {
+    for command in ["disband", "delete"] {
+        let home = namespace("home");
+        let group = format!("{}.example.com", fresh("g"));
+        let definition = defined(&group);
+        let set = Set::secret(&home, "web");
+        let objects = [
+            custom_resource(&group, None, "one"),
+            config_map(&home, "two", "1"),
+        ];
+        set.apply(&objects);
+        let proxy = Retiring::at(&definition, &group, "widgets");
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+        let run = set.invoke_by(program, command, &["--yes"]).expect(0);
+
+        let done = if command == "delete" {
+            "deleted"
+        } else {
+            "released"
+        };
+        for object in identities(&objects) {
+            assert!(run.results(done).contains(&object), "{}", run.stderr);
+        }
+        assert_eq!(cluster().members(&set.id), []);
+        cluster().delete(&definition);
+    }
+}
+
+#[test]
+fn a_parent_of_that_kind_is_not_taken_for_missing() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let definition = defined(&group);
+    let set = Set::custom(&group, None, &home);
+    cluster().create(&custom_resource(&group, None, "web"));
+    set.apply(&[config_map(&home, "one", "1")]);
+    let proxy = Retiring::at(&definition, &group, "web");
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    set.invoke_by(program, "delete", &["--yes", "--ignore-not-found"])
+        .expect(4);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    assert_eq!(set.members().len(), 1);
+    set.delete(&[]).expect(0);
+    cluster().delete(&definition);
+}
