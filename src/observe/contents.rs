@@ -41,10 +41,18 @@ pub async fn contents(
         containers.iter().partition(|live| live.defines.is_some());
     for live in definitions {
         let held = contents.entry(live.key.clone()).or_default();
-        let lookup = live.defines.as_ref().map(|kind| discovery.preferred(kind));
-        if let Some(KindLookup::Found(resource)) = lookup {
-            let resource = Arc::new(resource.clone());
-            (held.objects, held.unknown) = everywhere(server, &[resource], &EVERYTHING, concurrency).await;
+        let Some(kind) = &live.defines else { continue };
+        match discovery.preferred(kind) {
+            KindLookup::Found(resource) => {
+                let resource = Arc::new(resource.clone());
+                (held.objects, held.unknown) =
+                    everywhere(server, &[resource], &EVERYTHING, concurrency).await;
+            }
+            KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
+            // Its definition is there, and so may be its objects.
+            KindLookup::Absent => held
+                .unknown
+                .push(format!("{kind}, which the server does not serve")),
         }
     }
     let names: BTreeSet<String> = namespaces.iter().map(|live| live.key.name.clone()).collect();

@@ -222,6 +222,26 @@ fn a_definition_with_custom_resources_of_the_manifests_is_refused_whatever_is_al
 }
 
 #[test]
+fn a_kind_that_is_defined_and_served_in_no_version() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let definition = definition(&group, "Cluster");
+    cluster().define(&definition);
+    set.apply(&[definition.clone(), kept.clone()]);
+    cluster().create(&custom_resource(&group, None, "stranger"));
+    let mut versions = definition["spec"]["versions"].clone();
+    versions[0]["served"] = json!(false);
+    cluster().patch(&definition, &json!({"spec": {"versions": versions}}));
+    eventually("discovery does not know the kind any more", || {
+        let groups = cluster().get("/apis").expect("groups").to_string();
+        (!groups.contains(&group)).then_some(())
+    });
+    assert_refused(&set, &[kept], &[], &[definition], &[&["Widget", &group]]);
+}
+
+#[test]
 fn a_namespace_that_holds_the_parent_of_another_set() {
     let home = namespace("home");
     let away = fresh("away");
