@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::apiserver::{ApiError, ApiErrorKind};
+use crate::applyset::ApplySetId;
 use crate::connection::ConnectionError;
 use crate::desired::{DesiredError, Misfit};
 use crate::discovery::DiscoveryError;
@@ -100,6 +101,14 @@ pub enum Error {
     /// The user may not do what the run is about to do; nothing was written.
     #[error("{}", missing_rights(.0))]
     MissingRights(Vec<Right>),
+    /// There is no parent, and whether members are left without one could not be seen.
+    #[error("{parent} is not the parent of a set, and whether objects of its set are left somewhere could not be seen, because these could not be listed everywhere: {}", .hidden.join(", "))]
+    NobodyKnows {
+        /// The parent that the set would have.
+        parent: ObjectKey,
+        /// Resources that could not be listed in all namespaces, by their plural.
+        hidden: Vec<String>,
+    },
     /// What a run would do to some objects could not be found out.
     #[error("{}", .0.iter().map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}")).collect::<Vec<_>>().join("\n"))]
     Unforeseen(Vec<(ObjectKey, String)>),
@@ -171,6 +180,7 @@ impl Error {
             | Self::Read { .. }
             | Self::List { .. }
             | Self::MissingRights(_)
+            | Self::NobodyKnows { .. }
             | Self::Unforeseen(_) => Exit::Cluster,
         }
     }
@@ -198,6 +208,10 @@ impl Error {
             Self::MissingRights(_) => vec![
                 "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
             ],
+            Self::NobodyKnows { parent, .. } => vec![format!(
+                "somebody who may list everything can run the same command, or see with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
+                ApplySetId::of(parent)
+            )],
             Self::List { .. } | Self::ParentWrite(_) | Self::Unforeseen(_) => vec!["run the same command again".to_owned()],
         };
         let mut seen = BTreeSet::new();

@@ -151,7 +151,7 @@ async fn delete_and_wait(
 async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Option<Prepared>, Error> {
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let cluster = opening::discover(connection).await?;
+    let mut cluster = opening::discover(connection).await?;
     let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let mut policy = options.policy.clone();
@@ -303,15 +303,21 @@ async fn read(
         ..policy.clone()
     };
     let nothing = Desired::default();
-    let mut survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
-    let mut warnings: Vec<String> = survey.vanished.iter().map(situation::vanished).collect();
     let concurrency = options.writing.concurrency;
-    if standing == Standing::New {
-        let hidden = situation::widen_to_everything(cluster, opened, &mut survey, concurrency).await;
-        if !hidden.is_empty() {
-            let hidden = hidden.join(", ");
-            warnings.push(format!("nothing records this set's members, and there may be more among what could not be listed: {hidden}"));
+    let (survey, hidden) = match standing {
+        Standing::New => {
+            let (survey, widened) = situation::survey_unrecorded(cluster, opened, concurrency).await?;
+            (survey, widened.hidden)
         }
+        Standing::Recorded(_) => {
+            let survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
+            (survey, Vec::new())
+        }
+    };
+    let mut warnings: Vec<String> = survey.vanished.iter().map(situation::vanished).collect();
+    if !hidden.is_empty() {
+        let hidden = hidden.join(", ");
+        warnings.push(format!("nothing records this set's members, and there may be more among what could not be listed everywhere: {hidden}"));
     }
     let rules = Rules {
         policy: &policy,
@@ -322,7 +328,12 @@ async fn read(
     let (members, comparisons) =
         situation::read_members(server, opened, &nothing, &survey.places, rules).await?;
     if parent.is_none() && members.is_empty() {
-        return Ok(None);
+        return if hidden.is_empty() {
+            Ok(None)
+        } else {
+            let parent = opened.set.parent.clone();
+            Err(Error::NobodyKnows { parent, hidden })
+        };
     }
     let mut observed = Observed {
         recorded: survey.recorded,

@@ -352,3 +352,36 @@ fn subjects_are_told_from_each_other() {
     assert_eq!(subject(&["--as", "jane"]), user);
     assert_eq!(subject(&["--subject", "User:jane", "--as", "joe"]), user);
 }
+
+#[test]
+fn who_may_not_list_everywhere_deletes_what_lost_its_parent_in_the_namespace() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    set.apply(&objects);
+    cluster().delete(&set.parent);
+    let verbs = ["get", "list", "patch", "delete"];
+    let rules = [rule("", "configmaps", &verbs), rule("", "secrets", &["get"])];
+    let user = user(&[Grant::in_namespace(home.as_str(), rules)]);
+    let delete = || {
+        let program = Program::with_kubeconfig(&user.kubeconfig);
+        set.delete_with(program, &["--ignore-not-found"])
+    };
+
+    let run = delete().expect(0);
+
+    assert_eq!(run.results("deleted"), identities(&objects[..1]));
+    assert!(
+        run.warnings()
+            .iter()
+            .any(|warning| warning.contains("configmaps")),
+        "{}",
+        run.stderr
+    );
+    // What is left is where this user may not look: nobody may say that there is nothing.
+    let run = delete().expect(4);
+    assert!(run.stderr.contains("configmaps"), "{}", run.stderr);
+    assert!(cluster().live(&objects[1]).is_some());
+    set.delete(&[]).expect(0);
+    set.delete(&["--ignore-not-found"]).expect(0);
+}
