@@ -123,7 +123,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     run.set = SetDocument::from(&opened.set);
     let read = membership::read_target(run, &cluster, &membership.set, membership, Operation::Adopt).await?;
     let found = find(&cluster, &read, manifests, options).await?;
-    run.warn(&read.warnings());
+    run.warn(&read.warnings);
     run.warn(&found.warnings);
     let set = &read.opened.set;
     let ids: BTreeSet<&str> = found

@@ -80,21 +80,20 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     let (read, parent, plan) = loop {
         let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&opened.set);
+        let concurrency = membership.writing.concurrency;
         let (read, parent) =
-            membership::read_existing(&cluster, opened, taking_over, Operation::Disband).await?;
+            membership::read_existing(&cluster, opened, taking_over, Operation::Disband, concurrency).await?;
         run.set.tooling = membership::tooling_of(&parent).map(Tooling::to_string);
-        let members = read
-            .members(&cluster, None, membership.writing.concurrency)
-            .await?;
+        let members = read.members(&cluster, None, concurrency).await?;
         let plan = plan::plan_release(&read.opened.set, members, &membership.appliers);
         if confirmation == Confirmation::Given {
             break (read, parent, plan);
         }
         run.confirm(questions(&read, &parent, &plan)).await?;
-        opening::discover_again(&mut cluster).await?;
         confirmation = Confirmation::Given;
+        opening::discover_again(&mut cluster).await?;
     };
-    run.warn(&read.warnings());
+    run.warn(&read.warnings);
     let mut rights = rights::to_relabel(&plan.changes);
     rights.insert(rights::on_parent(&read.opened.set, &read.opened.resource));
     membership::check_rights(&cluster, rights, membership).await?;

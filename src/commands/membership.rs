@@ -17,7 +17,7 @@ use crate::execute::{DryRun, Interrupt, ParentWriting};
 use crate::manifest::Source;
 use crate::observe::{self, ListError, Live, ParentObject, Place, Selector};
 use crate::options::{MembershipOptions, SetReference, TakeOver};
-use crate::plan::{self, Confirmation, ParentPolicy, Refusal, Survey};
+use crate::plan::{self, Confirmation, ParentPolicy, Refusal, Standing, Survey};
 use crate::rights::{Needed, Right};
 
 /// A set as it was read, and may be written.
@@ -26,6 +26,8 @@ pub(super) struct SetRead {
     pub(super) parent: Option<ParentObject>,
     pub(super) survey: Survey,
     pub(super) parent_policy: ParentPolicy,
+    /// What people should know of the record.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What a take-over is of, as far as a command knows any.
@@ -48,12 +50,13 @@ pub(super) fn questions(options: &MembershipOptions, sources: &[Source]) -> Ques
 
 /// Finds out where members of the set with this parent may be. Refused where the parent may
 /// not be written by this command.
-fn judge(
+async fn judge(
     cluster: &Cluster,
     mut opened: OpenedSet,
     parent: Option<ParentObject>,
     taking_over: TakingOver,
     operation: Operation,
+    concurrency: usize,
 ) -> Result<SetRead, Error> {
     opened.set.parent_uid = parent.as_ref().map(|parent| parent.uid.clone());
     let is_plain = parent
@@ -67,12 +70,26 @@ fn judge(
     let parent_policy = ParentPolicy { take_over };
     let standing = plan::judge(&opened.set, parent.as_ref(), parent_policy)
         .map_err(|refusals| refused(refusals, operation))?;
-    let survey = plan::survey(&opened.set, &standing, &Desired::default(), &cluster.discovery)?;
+    let (survey, warnings) = match standing {
+        // Once it has a record, nobody looks anywhere else.
+        Standing::New => {
+            situation::check_custom_parent(&opened, parent.as_ref(), &Desired::default())?;
+            let (survey, widened) = situation::survey_unrecorded(cluster, &opened, concurrency).await?;
+            let warning = situation::unrecorded_found(&opened, parent.as_ref(), &widened);
+            (survey, warning.into_iter().collect())
+        }
+        Standing::Recorded(_) => {
+            let survey = plan::survey(&opened.set, &standing, &Desired::default(), &cluster.discovery)?;
+            let warnings = survey.vanished.iter().map(situation::vanished).collect();
+            (survey, warnings)
+        }
+    };
     Ok(SetRead {
         opened,
         parent,
         survey,
         parent_policy,
+        warnings,
     })
 }
 
@@ -82,11 +99,13 @@ pub(super) async fn read_existing(
     opened: OpenedSet,
     taking_over: TakingOver,
     operation: Operation,
+    concurrency: usize,
 ) -> Result<(SetRead, ParentObject), Error> {
     let parent = opening::read_parent(&cluster.server, &opened).await?;
     match parent {
         Some(parent) if parent.reading != Reading::NoBookkeeping => {
-            let read = judge(cluster, opened, Some(parent.clone()), taking_over, operation)?;
+            let read = Some(parent.clone());
+            let read = judge(cluster, opened, read, taking_over, operation, concurrency).await?;
             Ok((read, parent))
         }
         Some(_) | None => Err(opening::no_such_set(&opened.set.parent)),
@@ -106,20 +125,19 @@ pub(super) async fn read_target(
         let opened = opening::open(cluster, reference, options.tooling.clone(), &[]).await?;
         let parent = opening::read_parent(&cluster.server, &opened).await?;
         let taking_over = TakingOver::PlainObject(confirmation);
-        judge(cluster, opened, parent, taking_over, operation)
+        situation::check_home(&cluster.server, &opened).await?;
+        let concurrency = options.writing.concurrency;
+        judge(cluster, opened, parent, taking_over, operation, concurrency).await
     };
-    let read = match read(options.take_over.confirmation()).await {
+    match read(options.take_over.confirmation()).await {
         Err(Error::Refused(refusals))
             if options.take_over == TakeOver::Asked && refusals.iter().all(Refusal::is_take_over) =>
         {
             run.confirm(refusals).await?;
-            read(Confirmation::Given).await?
+            read(Confirmation::Given).await
         }
-        read => read?,
-    };
-    situation::check_home(&cluster.server, &read.opened).await?;
-    situation::check_custom_parent(&read.opened, read.parent.as_ref(), &Desired::default())?;
-    Ok(read)
+        read => read,
+    }
 }
 
 /// Other commands than `apply` do not take sets over, and have another way out to tell.
@@ -159,11 +177,6 @@ impl SetRead {
         });
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
-    }
-
-    /// What people should know of the record.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        self.survey.vanished.iter().map(situation::vanished).collect()
     }
 
     /// How its parent is written.

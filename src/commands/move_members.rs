@@ -101,10 +101,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         });
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
-    let (from, former) = membership::read_existing(&cluster, old, never, Operation::Move).await?;
+    let (from, former) =
+        membership::read_existing(&cluster, old, never, Operation::Move, concurrency).await?;
     let into = membership::read_target(run, &cluster, &options.new, membership, Operation::Move).await?;
-    let warnings = [from.warnings(), into.warnings()].concat();
-    run.warn(&warnings);
+    run.warn(&from.warnings);
+    run.warn(&into.warnings);
 
     let asked = asked(&cluster, &into, manifests, &options.selection)?;
     let labels = match &options.selection {
