@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::confirmed::Losses;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
@@ -16,8 +17,7 @@ use crate::execute::{DryRun, SetDeletion, parent_managers};
 use crate::observe::{self, Places, WholeParent};
 use crate::options::{self, Absence, DeleteOptions, TakeOver};
 use crate::plan::{
-    self, Confirmation, DataLoss, Observed, ParentFate, ParentPolicy, Plan, Policy, Pruning, Refusal,
-    Standing,
+    self, Confirmation, Observed, ParentFate, ParentPolicy, Plan, Policy, Pruning, Refusal, Standing,
 };
 use crate::report::SetDocument;
 use crate::rights;
@@ -154,12 +154,12 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     let mut cluster = opening::discover(connection).await?;
     let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
-    let mut policy = options.policy.clone();
     let mut take_over = options.take_over.confirmation();
     let mut confirmed = Confirmed::new(options);
+    let mut losses = Losses::default();
     let (found, plan) = loop {
         let parent_policy = ParentPolicy { take_over };
-        let refusals = match read(&cluster, &mut opened, &policy, parent_policy, options).await {
+        let refusals = match read(&cluster, &mut opened, parent_policy, options).await {
             Err(Error::Refused(refusals)) => refusals,
             read => {
                 let Some(found) = read? else {
@@ -168,7 +168,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
                         Absence::Wrong => Err(opening::no_such_set(&opened.set.parent)),
                     };
                 };
-                let plan = plan::plan(&opened.set, &Desired::default(), &found.observed, &found.policy);
+                let mut plan = plan::plan(&opened.set, &Desired::default(), &found.observed, &found.policy);
+                losses.lift(&mut plan.refusals);
                 let unconfirmed = confirmed.refusal(&opened, &plan);
                 let refusals = unconfirmed.into_iter().chain(plan.refusals.iter().cloned());
                 let refusals: Vec<Refusal> = refusals.collect();
@@ -176,13 +177,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
                     break (found, plan);
                 }
                 if refusals.iter().all(is_lifted_by_a_person) {
-                    let shows_loss = refusals.iter().any(Refusal::is_data_loss);
-                    run.confirm(refusals).await?;
-                    if shows_loss {
-                        policy.data_loss = DataLoss::Allowed;
-                    }
+                    run.confirm(refusals.clone()).await?;
+                    losses.confirm(refusals);
                     confirmed.note(&plan);
                     // What a person confirms may have changed while they read: all is read again.
+                    opening::discover_again(&mut cluster).await?;
                     continue;
                 }
                 refusals
@@ -263,7 +262,6 @@ impl Confirmed {
 async fn read(
     cluster: &Cluster,
     opened: &mut OpenedSet,
-    policy: &Policy,
     parent_policy: ParentPolicy,
     options: &DeleteOptions,
 ) -> Result<Option<Found>, Error> {
@@ -300,7 +298,7 @@ async fn read(
         } else {
             Pruning::WholeSet
         },
-        ..policy.clone()
+        ..options.policy.clone()
     };
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;

@@ -5,6 +5,7 @@
 mod adopt;
 mod apply;
 pub mod completion;
+mod confirmed;
 mod delete;
 mod diff;
 mod disband;

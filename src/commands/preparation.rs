@@ -3,6 +3,7 @@
 //!
 //! Both have the same plan from it. What is done with the plan is the business of each.
 
+use super::confirmed::Losses;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::Run;
 use super::situation::{self, Rules, Situation};
@@ -13,7 +14,7 @@ use crate::error::Error;
 use crate::execute::{Execution, Interrupt, Writing};
 use crate::manifest::Manifest;
 use crate::options::{ApplyOptions, TakeOver};
-use crate::plan::{self, Confirmation, DataLoss, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
+use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
 use crate::saved_plan::{self, Approval, Salt, SavedManifest};
 
@@ -62,13 +63,14 @@ pub(super) async fn to_write(
 ) -> Result<Prepared, Error> {
     let connection = connect(run, shared).await?;
     let mut wanted = want(run, connection, options, Input::Sources).await?;
-    let mut policy = options.policy.clone();
+    let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
     let (situation, policy, plan) = loop {
-        let refusals = match observe_and_plan(&mut wanted, options, &policy, take_over).await {
+        let refusals = match observe_and_plan(&mut wanted, options, take_over).await {
             Err(Error::Refused(refusals)) => refusals,
             made => {
-                let (situation, policy, plan) = made?;
+                let (situation, policy, mut plan) = made?;
+                losses.lift(&mut plan.refusals);
                 if plan.refusals.is_empty() {
                     break (situation, policy, plan);
                 }
@@ -80,8 +82,8 @@ pub(super) async fn to_write(
             run.confirm(refusals).await?;
             take_over = Confirmation::Given;
         } else if refusals.iter().all(Refusal::is_data_loss) {
-            run.confirm(refusals).await?;
-            policy.data_loss = DataLoss::Allowed;
+            run.confirm(refusals.clone()).await?;
+            losses.confirm(refusals);
         } else {
             return Err(Error::Refused(refusals));
         }
@@ -103,7 +105,7 @@ pub(super) async fn to_show(
 ) -> Result<Prepared, Error> {
     let mut wanted = want(run, connection, options, input).await?;
     let (mut situation, policy, mut plan) =
-        observe_and_plan(&mut wanted, options, &options.policy, Confirmation::Given).await?;
+        observe_and_plan(&mut wanted, options, Confirmation::Given).await?;
     let asked = ParentPolicy {
         take_over: options.take_over.confirmation(),
     };
@@ -181,7 +183,6 @@ fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
 async fn observe_and_plan(
     wanted: &mut Wanted,
     options: &ApplyOptions,
-    policy: &Policy,
     take_over: Confirmation,
 ) -> Result<(Situation, Policy, Plan), Error> {
     let Wanted {
@@ -191,13 +192,13 @@ async fn observe_and_plan(
         ..
     } = wanted;
     let rules = Rules {
-        policy,
+        policy: &options.policy,
         parent_policy: ParentPolicy { take_over },
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
     };
     let situation = situation::read(cluster, opened, desired, rules).await?;
-    let mut policy = policy.clone();
+    let mut policy = options.policy.clone();
     if situation.former_tooling.is_some() {
         // Every member is taken from the former tool, changed or not.
         policy.unchanged = UnchangedMembers::Sent;

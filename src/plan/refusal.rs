@@ -267,6 +267,30 @@ impl Refusal {
         )
     }
 
+    /// Whether whoever was shown `other` and allowed it has allowed this, too: it is the same,
+    /// or less would be lost of the same.
+    pub fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::HoldsOthers {
+                    container,
+                    lost,
+                    unknown,
+                },
+                Self::HoldsOthers {
+                    container: shown,
+                    lost: shown_lost,
+                    unknown: shown_unknown,
+                },
+            ) => {
+                container == shown
+                    && lost.iter().all(|key| shown_lost.contains(key))
+                    && unknown.iter().all(|name| shown_unknown.contains(name))
+            }
+            _ => self == other,
+        }
+    }
+
     /// Whether `--take-over` lifts it, once a person has read whose set it is.
     pub fn is_take_over(&self) -> bool {
         matches!(self, Self::OtherTooling { .. } | Self::NotAParent { .. })
@@ -311,4 +335,40 @@ fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
         ));
     }
     losses.join(", and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::GroupKind;
+
+    #[test]
+    fn a_yes_covers_what_was_shown_and_nothing_more() {
+        let key = |kind: &str, name: &str| ObjectKey {
+            group_kind: GroupKind::new("", kind),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        let holds = |container: &str, lost: &[&str], unknown: &[&str]| Refusal::HoldsOthers {
+            container: key("Namespace", container),
+            lost: lost.iter().map(|name| key("ConfigMap", name)).collect(),
+            unknown: unknown.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let storage = |name: &str| Refusal::PrunesStorage {
+            object: key("PersistentVolume", name),
+        };
+        let shown = holds("b", &["x", "y"], &["pods"]);
+        for (refusal, is_within) in [
+            (holds("b", &["x", "y"], &["pods"]), true),
+            (holds("b", &["y"], &[]), true),
+            (holds("b", &["x", "z"], &[]), false),
+            (holds("b", &["x"], &["jobs"]), false),
+            (holds("c", &["x"], &[]), false),
+            (storage("x"), false),
+        ] {
+            assert_eq!(refusal.is_within(&shown), is_within, "{refusal}");
+        }
+        assert!(storage("x").is_within(&storage("x")));
+        assert!(!storage("x").is_within(&storage("y")));
+    }
 }

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::support::{
-    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, named,
-    namespace, objects_file, with,
+    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, fresh,
+    named, namespace, namespace_object, objects_file, with,
 };
 use serde_json::{Value, json};
 
@@ -173,6 +173,46 @@ fn only_yes_at_the_terminal_lets_data_go() {
             .live(&claim)
             .is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_null());
         assert_eq!(is_there, is_kept, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_yes_to_a_loss_is_none_to_what_came_while_the_question_stood() {
+    for command in ["apply", "delete"] {
+        let home = namespace("home");
+        let away = fresh("away");
+        let set = Set::secret(&home, "web");
+        let holder = namespace_object(&away);
+        let kept = config_map(&home, "kept", "1");
+        set.apply(&[holder.clone(), kept.clone()]);
+        cluster().create(&config_map(&away, "shown", "1"));
+        let files = Files::new().with("a.yaml", &objects_file(&[kept]));
+        let mut terminal = Terminal::new(120);
+        let program = match command {
+            "apply" => set.command(Program::new(), &files),
+            _ => set.deletion(Program::new()),
+        };
+        let mut child = program.start_at(&terminal);
+        let asked = |terminal: &Terminal, times: usize| {
+            eventually("the question", || {
+                let questions = terminal.written().matches("yes or no").count();
+                (questions == times).then_some(())
+            });
+        };
+        asked(&terminal, 1);
+        cluster().create(&config_map(&away, "late", "1"));
+        terminal.type_text("yes\n");
+        asked(&terminal, 2);
+        assert!(
+            terminal.screen().contains("configmap/late"),
+            "{}",
+            terminal.screen()
+        );
+        terminal.type_text("no\n");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(3), "{command}: {}", terminal.screen());
+        let live = cluster().live(&holder).expect("the namespace");
+        assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{command}");
     }
 }
 
