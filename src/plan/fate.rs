@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::prune::is_home_of;
 use super::{Set, Skip, SkipReason};
-use crate::observe::{Live, OwnerReference};
+use crate::observe::{Live, OwnerReference, Tracking};
 
 /// What becomes of the parent once no member is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum ParentStays {
         /// The field managers that own them.
         writers: Vec<String>,
     },
+    /// The server does not know who has put contents into it, if anybody has.
+    Untracked,
 }
 
 impl fmt::Display for ParentStays {
@@ -46,6 +48,9 @@ impl fmt::Display for ParentStays {
             Self::Protected { mark } => write!(f, "it is kept by its mark {mark}"),
             Self::HasContents { writers } => {
                 write!(f, "it has contents that {} wrote", writers.join(" and "))
+            }
+            Self::Untracked => {
+                f.write_str("its managedFields are empty, so it may have contents that somebody else wrote")
             }
         }
     }
@@ -73,6 +78,9 @@ pub fn parent_fate(
         return ParentFate::Stays(ParentStays::Protected { mark: mark.clone() });
     }
     let is_plain = parent.key.group_kind.group.is_empty();
+    if is_plain && parent.tracking == Tracking::Off {
+        return ParentFate::Stays(ParentStays::Untracked);
+    }
     let others = content_writers
         .iter()
         .filter(|writer| !managers.contains(*writer));
@@ -148,6 +156,10 @@ mod tests {
                     writers: vec!["kubectl-create".to_owned()],
                 },
             ),
+            (
+                fate(|live| live.tracking = Tracking::Off, &[]),
+                ParentStays::Untracked,
+            ),
         ];
         for (found, expected) in table {
             assert_eq!(found, ParentFate::Stays(expected));
@@ -158,6 +170,7 @@ mod tests {
     fn a_custom_resource_has_contents_of_its_own() {
         let mut parent = live("ApplySet.company.com", Some("shop"), "web");
         parent.part_of = None;
+        parent.tracking = Tracking::Off;
         assert_eq!(
             parent_fate(&set(), &parent, &["kubectl-create".to_owned()], &BTreeSet::new()),
             ParentFate::Goes

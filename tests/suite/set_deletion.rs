@@ -275,6 +275,25 @@ fn a_parent_that_was_somebodys_object_loses_only_the_record() {
 }
 
 #[test]
+fn a_parent_of_which_nobody_knows_who_wrote_it_keeps_its_data() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let plain = cluster().create(&secret(&home, "web"));
+    let one = config_map(&home, "one", "1");
+    set.apply_with(std::slice::from_ref(&one), &["--take-over", "--yes"])
+        .expect(0);
+    // Backup and migration tools do this.
+    cluster().patch(&set.parent, &json!({"metadata": {"managedFields": [{}]}}));
+
+    let run = set.delete(&[]).expect(0);
+
+    assert_eq!(run.results("deleted"), identities([&one]));
+    let live = set.live_parent().expect("the object");
+    assert_eq!(live["data"], plain["data"]);
+    assert_eq!(live["metadata"]["labels"].get(ID), None);
+}
+
+#[test]
 fn a_parent_that_came_with_the_manifests_goes() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
@@ -387,7 +406,10 @@ fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
         assert_there_to_stay(&inside);
         assert_there_to_stay(&holder);
         assert_eq!(set.unrecorded(), Vec::<String>::new());
-        cluster().patch(&inside, &json!({"metadata": {"annotations": null, "labels": null}}));
+        cluster().patch(
+            &inside,
+            &json!({"metadata": {"annotations": null, "labels": null}}),
+        );
         cluster().delete(&inside);
         set.delete(&[]).expect(0);
     }
@@ -398,7 +420,10 @@ fn the_namespace_of_the_parent_stays_with_what_becomes_another_sets_meanwhile() 
     let (set, own, objects) = in_its_own_namespace();
     set.apply(&objects);
     let another = Set::secret(&set.namespace, "another");
-    let proxy = changing(&objects[1], json!({"metadata": {"labels": {PART_OF: another.id}}}));
+    let proxy = changing(
+        &objects[1],
+        json!({"metadata": {"labels": {PART_OF: another.id}}}),
+    );
     set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
         .expect(0);
     assert_there_to_stay(&own);
