@@ -15,7 +15,7 @@ use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written}
 use super::{Conflicts, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::parent::{is_bookkeeping_key, labels};
-use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
+use crate::applyset::{ID_LABEL, PART_OF_LABEL, TOOLING_ANNOTATION};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
@@ -223,7 +223,8 @@ impl ParentWriting<'_> {
     }
 
     /// Takes all bookkeeping off a parent that has this resourceVersion, and leaves the
-    /// rest of it as it is.
+    /// rest of it as it is. kubectl labels a parent that is among its manifests into its own
+    /// set; that label goes, too.
     pub(super) async fn forget(&self, parent: &ParentObject) -> Result<Forgotten, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
@@ -231,10 +232,12 @@ impl ParentWriting<'_> {
                 .into()
         };
         let annotations = parent.annotations.keys().map(String::as_str);
+        let is_own = parent.part_of.as_deref() == Some(self.set.id.as_str());
+        let own_label = is_own.then_some(PART_OF_LABEL);
         let patch = json!({"metadata": {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
-            "labels": removed(&mut [ID_LABEL].into_iter()),
+            "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
             "annotations": removed(&mut annotations.filter(|key| is_bookkeeping_key(key))),
         }});
         let identity = &self.set.parent;

@@ -150,6 +150,22 @@ fn a_parent_that_is_a_member_of_another_set_stays_one() {
 }
 
 #[test]
+fn a_parent_that_is_labelled_into_its_own_set_loses_that_label_too() {
+    for command in ["disband", "delete"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        cluster().create(&secret(&home, "web"));
+        set.apply_with(&[config_map(&home, "one", "1")], &["--take-over", "--yes"])
+            .expect(0);
+        // As kubectl does with a parent among its manifests.
+        cluster().patch(&set.parent, &json!({"metadata": {"labels": {(PART_OF): set.id}}}));
+        set.invoke(command, &["--yes"]).expect(0);
+        assert!(set.live_parent().is_some());
+        assert_forgotten(&set);
+    }
+}
+
+#[test]
 fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
     for writes in 0.. {
         let [a, b] = [namespace("a"), namespace("b")];
