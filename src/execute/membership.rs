@@ -140,7 +140,9 @@ impl Moving<'_> {
         let judge = |live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
         counting(self.into.plan, sink, async |sink| {
             let ending = self.into.write(&judge, sink).await?;
-            if ending != Ending::Done || self.from.writing.dry_run != DryRun::None {
+            let is_dry = self.from.writing.dry_run != DryRun::None;
+            // Where nothing moves, the right to write the old parent was not looked at either.
+            if ending != Ending::Done || is_dry || !self.into.plan.takes_any() {
                 return Ok(ending);
             }
             Ok(match self.narrow(sink).await {

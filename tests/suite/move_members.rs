@@ -335,3 +335,34 @@ fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
     new.assert_holds(&objects);
     old.assert_holds(&[]);
 }
+
+#[test]
+fn where_nothing_moves_the_old_parent_is_not_written() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];
+    let objects = [config_map(&home, "one", "1"), service(&home, "two", 80)];
+    old.apply(&objects);
+    // The record is wider than it needs to be now.
+    cluster().delete(&objects[1]);
+    let stranger = config_map(&home, "stranger", "1");
+    cluster().create(&stranger);
+    let rule =
+        |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
+    let rules = [
+        rule("services", &["get", "list"]),
+        rule("configmaps", &["get", "list"]),
+        rule("secrets", &["get"]),
+    ];
+    let user = ControlPlane::shared()
+        .user(&[Grant::in_namespace(&home, rules)])
+        .expect("a user");
+    let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&stranger)));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let before = old.parent_version();
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    let run = old
+        .invoke_by(program, "move", &[&new.reference, "-f", &directory])
+        .expect(0);
+    assert_eq!(run.results("skipped"), identities([&stranger]));
+    assert_eq!(old.parent_version(), before);
+}
