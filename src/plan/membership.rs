@@ -41,7 +41,10 @@ pub enum LeaveReason {
     /// the labels. `kubectl apply --prune` would not have deleted it either.
     NeverApplied,
     /// Its part-of label was written by no applier.
-    CopiedLabel,
+    CopiedLabel {
+        /// The field managers that own the label; empty where nobody does.
+        writers: Vec<String>,
+    },
     /// It is not in the set that it is to leave.
     NotAMember,
     /// The tool that it is taken from does not take it for its own, for this reason.
@@ -58,7 +61,14 @@ impl fmt::Display for LeaveReason {
             Self::NeverApplied => f.write_str(
                 "nobody has applied it, so its labels may be copies; name it with -f to take it all the same",
             ),
-            Self::CopiedLabel => f.write_str("its part-of label was written by no applier"),
+            Self::CopiedLabel { writers } if writers.is_empty() => {
+                f.write_str("nobody is known to have written its part-of label")
+            }
+            Self::CopiedLabel { writers } => write!(
+                f,
+                "its part-of label was written by {}, not by an applier; if it was applied under that name, give it to --field-manager",
+                writers.join(" and ")
+            ),
             Self::NotAMember => f.write_str("it is not a member of the set"),
             Self::TrackedElsewhere(reason) => f.write_str(reason),
         }
@@ -227,7 +237,9 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     {
         return MembershipChange::Write;
     } else {
-        LeaveReason::CopiedLabel
+        LeaveReason::CopiedLabel {
+            writers: live.part_of_writers.clone(),
+        }
     };
     MembershipChange::Leave(reason)
 }
@@ -450,7 +462,9 @@ mod tests {
         );
         assert_eq!(
             moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
-            Leave(LeaveReason::CopiedLabel)
+            Leave(LeaveReason::CopiedLabel {
+                writers: vec!["controller".to_owned()]
+            })
         );
     }
 

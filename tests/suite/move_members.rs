@@ -366,3 +366,21 @@ fn where_nothing_moves_the_old_parent_is_not_written() {
     assert_eq!(run.results("skipped"), identities([&stranger]));
     assert_eq!(old.parent_version(), before);
 }
+
+#[test]
+fn members_that_were_applied_as_somebody_else_are_left_with_that_name() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];
+    let one = config_map(&home, "one", "1");
+    let by_ci = ["--field-manager=ci"];
+    old.apply_with(std::slice::from_ref(&one), &by_ci).expect(0);
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(run.results("skipped"), identities([&one]));
+    assert!(
+        run.reason("one").contains("--field-manager") && run.reason("one").contains("ci"),
+        "{}",
+        run.reason("one")
+    );
+    old.invoke("move", &[&new.reference, by_ci[0]]).expect(0);
+    new.assert_holds(&[one]);
+}
