@@ -12,7 +12,7 @@ use super::membership::{self, SetRead, unlisted};
 use super::opening::{self, Cluster};
 use super::run::Run;
 use super::situation;
-use crate::applyset::Record;
+use crate::applyset::{PART_OF_LABEL, Record};
 use crate::cli::{Adopt, Shared};
 use crate::connection::Connection;
 use crate::desired::{self, VERBS_OF_MEMBERS};
@@ -22,10 +22,10 @@ use crate::event::{Ending, Operation};
 use crate::execute::Adopting;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::Manifest;
-use crate::observe::{self, Live, Places, Selector};
+use crate::observe::{self, Live, Places, Selector, Tracking};
 use crate::options::{self, AdoptOptions, Choice, Namespaces};
 use crate::ownership;
-use crate::plan::{self, Candidate, History, Left, MembershipPlan, Way};
+use crate::plan::{self, Candidate, History, Left, MembershipPlan, Set, SkipReason, Way};
 use crate::report::SetDocument;
 use crate::rights;
 
@@ -150,6 +150,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }
+    run.warn(&never_pruned(&found.candidates, set, &membership.appliers));
     let mut rights = rights::to_relabel(&plan.changes);
     if plan.takes_any() {
         rights.extend(rights::to_record(
@@ -175,6 +176,28 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         record,
         advice: advice.into_iter().collect(),
     })
+}
+
+/// Tells of members that have the label already, and not from anybody who applies. What no
+/// person has applied may well be a copy, of which nothing is to be said.
+fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
+    let is_settled = |candidate: &&Candidate| {
+        let live = &candidate.live;
+        candidate.way != Way::Selected(History::NeverApplied)
+            && live.part_of.as_deref() == Some(set.id.as_str())
+            && live.tracking == Tracking::On
+    };
+    let told = candidates.iter().filter(is_settled).filter_map(|candidate| {
+        let live = &candidate.live;
+        match plan::copied(live, set.parent_uid.as_deref(), appliers)? {
+            reason @ SkipReason::CopiedLabel { .. } => Some(format!(
+                "{} is in the set, and no run prunes it: {reason}; `kubectl label` takes {PART_OF_LABEL} off, and then it can be adopted",
+                live.key
+            )),
+            _ => None,
+        }
+    });
+    told.collect()
 }
 
 async fn discover(connection: Connection, choice: &Choice) -> Result<(Cluster, Vec<Manifest>), Error> {

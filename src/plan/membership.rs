@@ -11,7 +11,7 @@ use super::{Refusal, Set, Stealing};
 use crate::applyset::{ParentIdentity, Record};
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
-use crate::observe::{Live, OwnerReference, Presence};
+use crate::observe::{Live, OwnerReference, Presence, Tracking};
 
 /// What becomes of the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,7 +192,9 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
     if live.presence == Presence::Terminating {
         return MembershipChange::Leave(LeaveReason::Terminating);
     }
-    if live.part_of.as_deref() == Some(set.id.as_str()) {
+    let is_noted = live.tracking == Tracking::On;
+    // A label of which nobody is noted as the writer would never let the object be pruned.
+    if live.part_of.as_deref() == Some(set.id.as_str()) && is_noted {
         return MembershipChange::Settled;
     }
     if let Some(owner) = foreign_owner(live, set) {
@@ -208,7 +210,9 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
         Way::Named | Way::Selected(History::Applied) | Way::Tracked(None) => {}
     }
     match &live.part_of {
-        Some(other) if stealing == Stealing::Refused => MembershipChange::OfAnotherSet(other.clone()),
+        Some(other) if other != set.id.as_str() && stealing == Stealing::Refused => {
+            MembershipChange::OfAnotherSet(other.clone())
+        }
         Some(_) | None => MembershipChange::Write,
     }
 }
@@ -365,6 +369,12 @@ mod tests {
         use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
         assert_eq!(named(|_| {}), Write);
         assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
+        let untracked = |live: &mut Live| {
+            live.part_of = Some(set().id.to_string());
+            live.tracking = Tracking::Off;
+            live.part_of_writers.clear();
+        };
+        assert_eq!(named(untracked), Write);
         assert_eq!(
             named(|live| live.part_of = Some(OTHER.to_owned())),
             OfAnotherSet(OTHER.to_owned())

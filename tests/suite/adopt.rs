@@ -134,6 +134,37 @@ fn what_was_disbanded_and_adopted_can_be_pruned() {
 }
 
 #[test]
+fn what_was_labelled_by_hand_is_told_never_to_be_pruned() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let other = config_map(&home, "other", "1");
+    set.apply(std::slice::from_ref(&other));
+    let [by_hand, reset] = ["by-hand", "reset"].map(|name| config_map(&home, name, "1"));
+    let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
+    for object in [&by_hand, &reset] {
+        cluster().create(&with(object.clone(), &label));
+    }
+    cluster().patch(&reset, &json!({"metadata": {"managedFields": [{}]}}));
+
+    let run = adopt(&set, None, &[by_hand.clone(), reset.clone()], &[]).expect(0);
+
+    // Nobody knows who labelled the one, so it may be noted as ours.
+    assert_eq!(run.results("adopted"), identities([&reset]));
+    assert_eq!(run.results("unchanged"), identities([&by_hand]));
+    let warnings = run.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("configmap/by-hand"), "{warnings:?}");
+    let run = set.apply(std::slice::from_ref(&other));
+    assert_eq!(run.results("pruned"), identities([&reset]));
+
+    // As the warning says.
+    cluster().patch(&by_hand, &json!({"metadata": {"labels": {PART_OF: null}}}));
+    adopt(&set, None, std::slice::from_ref(&by_hand), &[]).expect(0);
+    let run = set.apply(std::slice::from_ref(&other));
+    assert_eq!(run.results("pruned"), identities([&by_hand]));
+}
+
+#[test]
 fn a_selector_takes_what_the_old_prune_would_have_deleted() {
     let [a, b, c] = [namespace("a"), namespace("b"), namespace("c")];
     let app = fresh("app");
