@@ -173,13 +173,7 @@ impl Moving<'_> {
                 break;
             }
             match self.from.write_record(&current.resource_version, &target).await? {
-                // A member that another run has put there between the look and this write would
-                // be lost without a second look.
-                Written::Done(mut known) if !left.covers(&self.left().await?) => {
-                    sink(Event::Warning(OVERTAKEN.to_owned()));
-                    return self.from.stay_wide(&mut known, self.recorded, sink).await;
-                }
-                Written::Done(_) => return Ok(()),
+                Written::Done(known) => return self.watch(known, &left, sink).await,
                 // Something about the parent has changed that need not be its record.
                 Written::Overtaken => {}
             }
@@ -188,17 +182,34 @@ impl Moving<'_> {
         Ok(())
     }
 
-    /// The places of what the old set still holds.
-    async fn left(&self) -> Result<Record, ApiError> {
-        match members(&self.from, self.places).await {
-            Ok(left) => Ok(Record::of(
-                left.iter().map(|live| &live.key),
-                &self.from.set.parent,
-            )),
-            Err(ListError::Request(error)) => Err(error),
-            // What cannot be listed to its end may hold anything.
-            Err(_) => Ok(self.recorded.clone()),
+    /// A member that another run has put there between the look that found only what is
+    /// `recorded` and the write of that would be lost without a second look.
+    async fn watch(
+        &self,
+        mut known: Known,
+        recorded: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        match self.left().await {
+            Ok(now) if recorded.covers(&now) => Ok(()),
+            Ok(_) => {
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                self.from.stay_wide(&mut known, self.recorded, sink).await
+            }
+            // Whoever does not know whether there are any must not forget them.
+            Err(error) => {
+                self.from.stay_wide(&mut known, self.recorded, sink).await?;
+                Err(error)
+            }
         }
+    }
+
+    /// The places of what the old set still holds.
+    async fn left(&self) -> Result<Record, ParentWriteError> {
+        let left = members(&self.from, self.places).await;
+        let left = left.map_err(ParentWriteError::Unwatched)?;
+        let keys = left.iter().map(|live| &live.key);
+        Ok(Record::of(keys, &self.from.set.parent))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `move`: a set is renamed or split, and no object is in no set at any moment.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -7,8 +8,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, Program, Proxy, Set, TOOLING, Verdict, cluster, cluster_role, config_map, fresh, identities,
-    kubectl_apply, namespace, objects_file, secret, service, with,
+    Fate, Fault, Files, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
+    config_map, fresh, identities, kubectl_apply, namespace, objects_file, secret, service, with,
 };
 
 struct Scenario {
@@ -332,6 +333,31 @@ fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
     let user = user([&["get", "list", "patch"], &["get", "patch"], &["get", "create"]]);
     let program = Program::with_kubeconfig(&user.kubeconfig);
     old.invoke_by(program, "move", &[&new.reference]).expect(0);
+    new.assert_holds(&objects);
+    old.assert_holds(&[]);
+}
+
+/// Lets no list be read once the old parent is written.
+struct BlindAfterwards(AtomicBool);
+
+impl Watch for BlindAfterwards {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.is_write() && sent.path.contains("/secrets/old") {
+            self.0.store(true, Ordering::SeqCst);
+        } else if self.0.load(Ordering::SeqCst) && sent.path.contains("labelSelector") {
+            return Verdict::Break(Fault::InvalidJson);
+        }
+        Verdict::Forward
+    }
+}
+
+#[test]
+fn a_run_that_cannot_see_what_is_left_fails_and_the_next_one_makes_it_good() {
+    let Scenario { old, new, objects } = scenario();
+    let proxy = Proxy::watched(Arc::new(BlindAfterwards(AtomicBool::new(false))));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    old.invoke_by(program, "move", &[&new.reference]).expect(1);
+    old.invoke("move", &[&new.reference]).expect(0);
     new.assert_holds(&objects);
     old.assert_holds(&[]);
 }
