@@ -6,6 +6,7 @@ use super::confirmed::Losses;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
+use super::unrecorded;
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -304,7 +305,7 @@ async fn read(
     let concurrency = options.writing.concurrency;
     let (survey, hidden) = match standing {
         Standing::New => {
-            let (survey, widened) = situation::survey_unrecorded(cluster, opened, concurrency).await?;
+            let (survey, widened) = unrecorded::survey(cluster, opened, concurrency).await?;
             (survey, widened.hidden)
         }
         Standing::Recorded(_) => {

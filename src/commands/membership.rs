@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation;
+use super::unrecorded;
 use crate::applyset::parent::Reading;
 use crate::applyset::{PART_OF_LABEL, Tooling};
 use crate::desired::Desired;
@@ -74,8 +75,8 @@ async fn judge(
         // Once it has a record, nobody looks anywhere else.
         Standing::New => {
             situation::check_custom_parent(&opened, parent.as_ref(), &Desired::default())?;
-            let (survey, widened) = situation::survey_unrecorded(cluster, &opened, concurrency).await?;
-            let warning = situation::unrecorded_found(&opened, parent.as_ref(), &widened);
+            let (survey, widened) = unrecorded::survey(cluster, &opened, concurrency).await?;
+            let warning = unrecorded::found(&opened, parent.as_ref(), &widened);
             (survey, warning.into_iter().collect())
         }
         Standing::Recorded(_) => {

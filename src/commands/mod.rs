@@ -19,6 +19,7 @@ mod rbac;
 mod run;
 mod saved;
 mod situation;
+mod unrecorded;
 mod verify;
 mod view;
 mod waiting;

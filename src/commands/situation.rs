@@ -10,19 +10,16 @@ use futures_util::future::{join, try_join_all};
 use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
+use super::unrecorded;
 use crate::apiserver::ApiServer;
-use crate::applyset::parent::Reading;
-use crate::applyset::{PART_OF_LABEL, ParentIdentity, Record, Tooling};
+use crate::applyset::{PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::changes::{self, Definition, Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{
-    self, ListError, Live, Look, Looking, NamespaceState, ParentObject, Place, Places, Presence, Selector,
-};
-use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing, Survey};
-use crate::wording::counted;
+use crate::observe::{self, Live, NamespaceState, ParentObject, Places, Presence, Selector};
+use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]
@@ -71,17 +68,17 @@ pub(super) async fn read(
     check_custom_parent(opened, parent.as_ref(), desired)?;
     check_namespaces(opened, desired, &namespaces)?;
     if standing == Standing::New {
-        standing = standing_of_new(opened, &namespaces);
+        standing = unrecorded::standing(opened, &namespaces);
     }
     let mut survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
     let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
     let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
     if parent.is_none() && !members.is_empty() {
-        let Widened { hidden, .. } =
-            widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await;
+        let unrecorded::Widened { hidden, .. } =
+            unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await;
         (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
-        warnings.push(orphans_found(opened, members.len(), &hidden));
+        warnings.push(unrecorded::orphans_found(opened, members.len(), &hidden));
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
     let other_parents = find_parents(cluster, desired, &others, &mut warnings).await;
@@ -132,7 +129,7 @@ pub(super) async fn check_home(server: &ApiServer, opened: &OpenedSet) -> Result
 }
 
 /// Reads the namespaces of the manifests and of the parent.
-async fn read_namespaces(
+pub(super) async fn read_namespaces(
     server: &ApiServer,
     opened: &OpenedSet,
     desired: &Desired,
@@ -144,159 +141,6 @@ async fn read_namespaces(
     let names = wanted.chain(opened.set.parent.namespace.as_deref()).collect();
     let found = observe::namespaces(server, &names).await;
     found.map_err(|(place, error)| Error::List { place, error })
-}
-
-/// The kinds of what the parent lives in, where that is a member of the set: an interrupted
-/// run may have made it, and been stopped before it could record that on the parent.
-fn left_behind(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
-    let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(opened.set.id.as_str());
-    let home = opened
-        .set
-        .parent
-        .namespace
-        .as_ref()
-        .and_then(|name| namespaces.get(name));
-    let mut kinds = BTreeSet::new();
-    if home.is_some_and(|state| is_ours(&state.part_of)) {
-        kinds.insert(GroupKind::new("", "Namespace"));
-    }
-    if is_ours(&opened.definition_part_of) {
-        kinds.insert(GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition"));
-    }
-    kinds
-}
-
-/// What a look at everything has found of a set that nothing records.
-pub(super) struct Widened {
-    /// How many members.
-    pub(super) members: usize,
-    /// The resources that could not be looked at everywhere, by their plural.
-    pub(super) hidden: Vec<String>,
-    /// Those of them that this is not because of the user's rights.
-    pub(super) unanswered: Vec<String>,
-}
-
-/// Members whose parent is gone may be of any kind and in any namespace: the record that
-/// told of them is gone, too. Extends the places by all where some are. Where the user may
-/// not look everywhere, the places' own namespaces are looked into.
-async fn widen_to_everything(
-    cluster: &Cluster,
-    opened: &OpenedSet,
-    survey: &mut Survey,
-    concurrency: usize,
-) -> Widened {
-    let resources: Vec<Arc<Resource>> = cluster.discovery.listable().cloned().map(Arc::new).collect();
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", opened.set.id),
-        accept: observe::METADATA_LIST,
-    };
-    let looking = Looking {
-        selector: &selector,
-        concurrency,
-        seen: &|| {},
-    };
-    let mut namespaces = survey.places.namespaces.clone();
-    namespaces.insert(cluster.namespace.clone());
-    let Look { mut found, unread } =
-        observe::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
-    found.retain(|live| live.key != opened.set.parent);
-    let known: BTreeSet<GroupKind> = survey
-        .places
-        .resources
-        .iter()
-        .map(|resource| resource.group_kind())
-        .collect();
-    let mut added = BTreeSet::new();
-    for live in &found {
-        survey.places.namespaces.extend(live.key.namespace.clone());
-        if !known.contains(&live.key.group_kind) && added.insert(live.key.group_kind.clone()) {
-            survey.places.resources.push(Arc::clone(&live.resource));
-        }
-    }
-    let places = Record::of(found.iter().map(|live| &live.key), &opened.set.parent);
-    survey.recorded = survey.recorded.union(&places);
-    let plurals = |unread: &mut dyn Iterator<Item = &(Place, ListError)>| -> Vec<String> {
-        let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
-        plurals.into_iter().cloned().collect()
-    };
-    Widened {
-        members: found.len(),
-        hidden: plurals(&mut unread.iter()),
-        unanswered: plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden())),
-    }
-}
-
-/// Finds out where members of a set may be that has no record: nowhere, or wherever those
-/// are that lost their parent, or that an interrupted first run has left behind.
-pub(super) async fn survey_unrecorded(
-    cluster: &Cluster,
-    opened: &OpenedSet,
-    concurrency: usize,
-) -> Result<(Survey, Widened), Error> {
-    let nothing = Desired::default();
-    let namespaces = read_namespaces(&cluster.server, opened, &nothing).await?;
-    let standing = standing_of_new(opened, &namespaces);
-    let mut survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
-    let widened = widen_to_everything(cluster, opened, &mut survey, concurrency).await;
-    Ok((survey, widened))
-}
-
-/// A set without a record, in the light of what its parent lives in.
-fn standing_of_new(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> Standing {
-    let left_behind = left_behind(opened, namespaces);
-    if left_behind.is_empty() {
-        Standing::New
-    } else {
-        Standing::resumed(&opened.set, left_behind)
-    }
-}
-
-fn orphans_found(opened: &OpenedSet, count: usize, hidden: &[String]) -> String {
-    let objects = counted(count, "object");
-    let mut text = format!(
-        "{objects} of this set found, whose parent {} is gone; the set goes on with them",
-        opened.set.parent
-    );
-    text.push_str(&perhaps_more(hidden));
-    text
-}
-
-fn perhaps_more(hidden: &[String]) -> String {
-    if hidden.is_empty() {
-        return String::new();
-    }
-    let hidden = hidden.join(", ");
-    format!("; there may be more among what could not be listed everywhere: {hidden}")
-}
-
-/// What people should know of a set without a record, and of what may be in it; `None` where
-/// it is a new one. That most people may not look everywhere is not told of every new set.
-pub(super) fn unrecorded_found(
-    opened: &OpenedSet,
-    parent: Option<&ParentObject>,
-    widened: &Widened,
-) -> Option<String> {
-    let Widened {
-        members,
-        hidden,
-        unanswered,
-    } = widened;
-    let is_unfinished = matches!(parent.map(|parent| &parent.reading), Some(Reading::Unfinished(_)));
-    let doubts = if is_unfinished { hidden } else { unanswered };
-    match members {
-        0 if doubts.is_empty() => None,
-        0 => Some(format!(
-            "nothing records this set's members, and there may be some among what could not be listed everywhere: {}",
-            doubts.join(", ")
-        )),
-        count if parent.is_none() => Some(orphans_found(opened, *count, hidden)),
-        count => Some(format!(
-            "{} of this set found, which its parent {} does not record{}",
-            counted(*count, "object"),
-            opened.set.parent,
-            perhaps_more(hidden)
-        )),
-    }
 }
 
 /// Finds objects of the manifests that are members of other sets. Nothing is asked where
