@@ -117,9 +117,10 @@ pub(super) fn vanishes(desired: &Value, name: &str, container: &str, kind: &str)
         Value::Object(fields) => {
             return fields.is_empty() && EMPTY_MAPS.contains(&name) && !told_apart;
         }
-        Value::Bool(value) => !value,
-        Value::String(value) => value.is_empty(),
-        Value::Number(value) => value.as_i64() == Some(0),
+        // Of a value of another type the server says that it is wrong.
+        Value::Bool(value) => !value && FLAGS.contains(&name),
+        Value::String(value) => value.is_empty() && !FLAGS.contains(&name) && !NUMBERS.contains(&name),
+        Value::Number(value) => value.as_i64() == Some(0) && NUMBERS.contains(&name),
     };
     zero && (ZEROS.binary_search(&name).is_ok() || ZEROS_IN.contains(&(container, name)))
 }
@@ -248,6 +249,32 @@ const EMPTY_MAPS: &[&str] = &[
 /// More maps with keys that people choose.
 const OTHER_MAPS: &[&str] = &["hard", "options", "parameters", "volumeAttributes"];
 
+/// Which of [`ZEROS`] and [`ZEROS_IN`] are booleans.
+const FLAGS: &[&str] = &[
+    "globalDefault",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "paused",
+    "preserveUnknownFields",
+    "publishNotReadyAddresses",
+    "readOnly",
+    "stdin",
+    "stdinOnce",
+    "tty",
+];
+
+/// Which of [`ZEROS`] and [`ZEROS_IN`] are numbers; the others are strings.
+const NUMBERS: &[&str] = &[
+    "failureThreshold",
+    "healthCheckNodePort",
+    "hostPort",
+    "initialDelaySeconds",
+    "minReadySeconds",
+    "nodePort",
+    "successThreshold",
+];
+
 /// Scalars without a pointer that are left out when zero, wherever the kinds
 /// have a field of this name; sorted.
 const ZEROS: &[&str] = &[
@@ -313,6 +340,32 @@ const ZEROS_IN: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zero_vanishes_where_it_has_the_type_of_its_field() {
+        let table = [
+            (Value::Bool(false), "tty", "containers", true),
+            (Value::Bool(false), "namespace", "subjects", false),
+            (Value::Bool(false), "hostPort", "ports", false),
+            (Value::from(""), "namespace", "subjects", true),
+            (Value::from(""), "tty", "containers", false),
+            (Value::from(0), "hostPort", "ports", true),
+            (Value::from(0), "subPath", "volumeMounts", false),
+            (Value::Bool(false), "readOnly", "volumeMounts", true),
+        ];
+        for (value, name, container, expected) in table {
+            let vanishes = vanishes(&value, name, container, "Pod");
+            assert_eq!(vanishes, expected, "{container}.{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn every_flag_and_number_is_a_scalar_that_vanishes() {
+        for name in FLAGS.iter().chain(NUMBERS) {
+            let is_known = ZEROS.contains(name) || ZEROS_IN.iter().any(|(_, known)| known == name);
+            assert!(is_known, "{name}");
+        }
+    }
 
     #[test]
     fn names_are_sorted_so_that_they_can_be_searched() {

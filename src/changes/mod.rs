@@ -60,12 +60,12 @@
 //! the claim about the resourceVersion to this kind, this phase, and no other difference.
 //! (A `PersistentVolume` is created with its phase.)
 //!
-//! The second and last exception: the store keeps `finalizers: []` of a custom resource
-//! as another manager sent it, reading drops it, and so does the next write of any kind.
-//! While that manager has an `Apply` entry such an object is sent; where it has let go
-//! since, no trace is left, and the apply would store what every reader sees already. The
-//! property test excepts custom resources that have been sent an empty list, and no other
-//! difference.
+//! The second and last exception: the store keeps metadata of a custom resource as it was
+//! sent, `finalizers: []` or a label that is null, while every reading drops the one and
+//! shows the other as `""`; so does the next write of any kind. While another manager has
+//! an `Apply` entry such an object is sent; where it has let go since, no trace is left, and
+//! the apply would store what every reader sees already. The property test excepts custom
+//! resources that have been sent such metadata, and no other difference.
 
 mod defaults;
 mod entries;

@@ -22,8 +22,8 @@ pub(crate) struct Case<'w> {
     name: String,
     manifest: Value,
     earlier: Vec<Value>,
-    /// Whether somebody else has sent `finalizers: []`.
-    may_hide_an_empty_list: bool,
+    /// Whether somebody has sent metadata that reads otherwise than it is stored.
+    may_hide_metadata: bool,
     tally: Tally,
     story: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl<'w> Case<'w> {
             name,
             manifest: Value::Null,
             earlier: Vec::new(),
-            may_hide_an_empty_list: false,
+            may_hide_metadata: false,
             tally: Tally::default(),
             story: Vec::new(),
             random,
@@ -127,7 +127,7 @@ impl<'w> Case<'w> {
             1 => {
                 let variant = self.variant();
                 let variant = thin(&mut self.random, &variant);
-                self.see_empty_list(&variant);
+                self.note_metadata(&variant);
                 let answer = server.apply(&self.place.object, "other", true, &variant).await;
                 self.note(&format!("other applies {variant}"), &answer);
             }
@@ -138,6 +138,7 @@ impl<'w> Case<'w> {
             let answer = server.apply(&self.place.object, US, true, &manifest).await;
             self.note(&format!("we apply {manifest}"), &answer);
             if answer.succeeded() {
+                self.note_metadata(&manifest);
                 self.earlier.push(manifest);
                 break;
             }
@@ -159,14 +160,14 @@ impl<'w> Case<'w> {
                 body = thin(&mut self.random, &body);
                 let manager = *self.random.pick(&["other", "zz-other"]);
                 let force = self.random.percent(60);
-                self.see_empty_list(&body);
+                self.note_metadata(&body);
                 let answer = server.apply(&there, manager, force, &body).await;
                 self.note(&format!("{manager} applies (force={force}) {body}"), &answer);
             }
             3 | 4 => {
                 let variant = self.variant();
                 let body = thin(&mut self.random, &variant);
-                self.see_empty_list(&body);
+                self.note_metadata(&body);
                 let answer = server.merge(&there, "editor", &body).await;
                 self.note(&format!("editor merges {body}"), &answer);
             }
@@ -293,7 +294,7 @@ impl<'w> Case<'w> {
         let kept = answer.succeeded()
             && (answer.body["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"]
                 || has_stored_its_phase(&self.manifest, &live, &answer.body)
-                || self.has_dropped_an_empty_list(&live, &answer.body));
+                || self.has_stored_what_is_read(&live, &answer.body));
         let kind = self.manifest["kind"].as_str().unwrap().to_owned();
         for (verdict, label) in [(&verdict, ""), (&blind, " (no definition)")] {
             if definition.is_none() && !label.is_empty() {
@@ -331,7 +332,9 @@ impl<'w> Case<'w> {
         }
         self.note(&format!("we apply (force={force}) {}", self.manifest), &answer);
         if answer.succeeded() {
-            self.earlier.push(self.manifest.clone());
+            let manifest = self.manifest.clone();
+            self.note_metadata(&manifest);
+            self.earlier.push(manifest);
         } else if let Some(last) = self.earlier.last() {
             self.manifest = last.clone();
         }
@@ -359,16 +362,22 @@ impl<'w> Case<'w> {
         answer.body["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]
     }
 
-    fn see_empty_list(&mut self, body: &Value) {
-        self.may_hide_an_empty_list |= body["metadata"]["finalizers"] == json!([]);
+    fn note_metadata(&mut self, body: &Value) {
+        let metadata = &body["metadata"];
+        let has_null = |field: &str| {
+            let pairs = metadata[field].as_object();
+            pairs.is_some_and(|pairs| pairs.values().any(Value::is_null))
+        };
+        self.may_hide_metadata |=
+            metadata["finalizers"] == json!([]) || has_null("labels") || has_null("annotations");
     }
 
-    /// Whether an apply did nothing but drop the empty list that the store kept for a custom
-    /// resource, which no reading shows: the second exception of change detection.
-    fn has_dropped_an_empty_list(&self, live: &Value, written: &Value) -> bool {
+    /// Whether an apply did nothing but store metadata of a custom resource as every reading
+    /// shows it: the second exception of change detection.
+    fn has_stored_what_is_read(&self, live: &Value, written: &Value) -> bool {
         let version = self.manifest["apiVersion"].as_str().unwrap();
         let kind = self.manifest["kind"].as_str().unwrap();
-        self.may_hide_an_empty_list && !is_built_in(version, kind) && contents(live) == contents(written)
+        self.may_hide_metadata && !is_built_in(version, kind) && contents(live) == contents(written)
     }
 
     fn fail(&mut self, label: &str, live: &Value, answer: &Answer) {
