@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::{
-    Files, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, fresh, identities, named,
-    namespace, objects_file, path_of, secret, service, with,
+    Files, ID, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, fresh, identities,
+    named, namespace, objects_file, path_of, secret, service, with,
 };
 
 /// The namespaced kinds of a stage: kind and collection.
@@ -24,7 +24,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 5] = [
+pub(super) const SCENARIOS: [Scenario; 6] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -36,6 +36,10 @@ pub(super) const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "delete",
         stage: delete,
+    },
+    Scenario {
+        name: "disband",
+        stage: disband,
     },
     Scenario {
         name: "adopt",
@@ -68,8 +72,36 @@ pub(super) struct Sequel {
     arguments: Vec<String>,
     /// Manifests, for commands that take some.
     files: Option<Files>,
-    /// What each set holds then; `None` where the set itself is gone.
-    pub(super) holds: Vec<Option<Vec<Value>>>,
+    /// What there is of each set then.
+    pub(super) leaves: Vec<Left>,
+    /// How it ends where that is so already.
+    pub(super) code_when_done: i32,
+}
+
+/// What a command leaves of a set.
+pub(super) enum Left {
+    /// The set with these members.
+    Members(Vec<Value>),
+    /// These objects, in no set, and a parent without a record.
+    Objects(Vec<Value>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Left {
+    fn objects(&self) -> &[Value] {
+        match self {
+            Self::Members(objects) | Self::Objects(objects) => objects,
+            Self::Nothing => &[],
+        }
+    }
+
+    fn members(&self) -> &[Value] {
+        match self {
+            Self::Members(objects) => objects,
+            Self::Objects(_) | Self::Nothing => &[],
+        }
+    }
 }
 
 /// The objects of a stage by `Kind.group namespace/name`.
@@ -83,7 +115,8 @@ impl Sequel {
                 .map(str::to_owned)
                 .to_vec(),
             files: Some(Files::new().with("objects.yaml", &objects_file(objects))),
-            holds: vec![Some(objects.to_vec())],
+            leaves: vec![Left::Members(objects.to_vec())],
+            code_when_done: 0,
         }
     }
 
@@ -100,7 +133,8 @@ impl Sequel {
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
-            holds: vec![Some(Vec::new()), Some(objects.to_vec())],
+            leaves: vec![Left::Members(Vec::new()), Left::Members(objects.to_vec())],
+            code_when_done: 0,
         }
     }
 
@@ -122,7 +156,20 @@ impl Sequel {
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
-            holds: vec![None],
+            leaves: vec![Left::Nothing],
+            code_when_done: 0,
+        }
+    }
+
+    /// `disband` of the set with these members. Where it is forgotten already there is no set
+    /// of this name, and the command line is wrong.
+    fn disband(set: &Set, objects: &[Value]) -> Self {
+        let arguments = ["disband", &set.reference, "-n", &set.namespace, "--yes"];
+        Self {
+            arguments: arguments.map(str::to_owned).to_vec(),
+            files: None,
+            leaves: vec![Left::Objects(objects.to_vec())],
+            code_when_done: 2,
         }
     }
 
@@ -208,6 +255,14 @@ fn delete() -> Stage {
     let set = &stage.sets[0];
     set.apply(&objects);
     stage.sequels = vec![Sequel::delete(set)];
+    stage
+}
+
+fn disband() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    stage.sequels = vec![Sequel::disband(set, &objects)];
     stage
 }
 
@@ -300,7 +355,7 @@ impl Stage {
                 }
             }
         }
-        for wanted in self.sequels[0].holds.iter().flatten().flatten() {
+        for wanted in self.sequels[0].leaves.iter().flat_map(Left::objects) {
             let identity = identity(wanted);
             let uid = |snapshot: &Snapshot| Some(snapshot.get(&identity)?["metadata"]["uid"].clone());
             if let Some(was) = uid(before)
@@ -314,31 +369,33 @@ impl Stage {
 
     /// What has to hold when this sequel has got through.
     pub(super) fn check_done(&self, sequel: &Sequel, now: &Snapshot) -> Result<(), String> {
-        for (set, holds) in self.sets.iter().zip(&sequel.holds) {
+        for (set, left) in self.sets.iter().zip(&sequel.leaves) {
             let members: Vec<String> = now
                 .iter()
                 .filter(|(_, object)| object["metadata"]["labels"][PART_OF] == *set.id)
                 .map(|(identity, _)| identity.clone())
                 .collect();
-            let wanted = identities(holds.iter().flatten());
+            let wanted = identities(left.members());
             if members != wanted {
                 return Err(format!("members are {members:?} instead of {wanted:?}"));
             }
-            for object in holds.iter().flatten() {
+            for object in left.objects() {
                 let identity = identity(object);
-                if !covers(&now[&identity], &without_type(object)) {
-                    return Err(format!(
-                        "{identity} is not what the manifest says: {}",
-                        now[&identity]
-                    ));
+                let live = now.get(&identity).unwrap_or(&Value::Null);
+                if !covers(live, &without_type(object)) {
+                    return Err(format!("{identity} is not what the manifest says: {}", live));
                 }
             }
-            match holds {
-                Some(objects) => set.assert_records(objects),
-                None if now.contains_key(&identity(&set.parent)) => {
-                    return Err("the parent is still there".to_owned());
+            let parent = now.get(&identity(&set.parent));
+            match left {
+                Left::Members(objects) => set.assert_records(objects),
+                Left::Nothing if parent.is_some() => return Err("the parent is still there".to_owned()),
+                Left::Objects(_)
+                    if parent.is_none_or(|parent| !parent["metadata"]["labels"][ID].is_null()) =>
+                {
+                    return Err("the parent has not become an ordinary object".to_owned());
                 }
-                None => {}
+                Left::Objects(_) | Left::Nothing => {}
             }
         }
         Ok(())

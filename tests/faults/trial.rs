@@ -303,7 +303,7 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
     );
     let live = now.get(&identity);
     let is_true = match text("action") {
-        "created" | "configured" | "unchanged" | "adopted" => {
+        "created" | "configured" | "unchanged" | "adopted" | "released" => {
             live.is_some_and(|live| live["metadata"]["uid"] == result["uid"])
         }
         "pruned" | "deleted" => live.is_none(),
@@ -322,8 +322,14 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
 /// What a person does next puts all in order, and once more changes nothing.
 fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), String> {
     let sequel = &stage.sequels[number];
+    let tells_of_done = sequel.code_when_done != 0;
+    let expected = if tells_of_done && stage.check_done(sequel, &stage.look()).is_ok() {
+        sequel.code_when_done
+    } else {
+        0
+    };
     let run = sequel.command(Program::new()).run();
-    if run.code != 0 {
+    if run.code != expected {
         return Err(format!("the run after it ends with {}: {}", run.code, run.stderr));
     }
     let now = stage.look();
@@ -333,15 +339,16 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
         stage.check_always(before, &now).map_err(in_order)?;
     }
     let run = sequel.command(Program::new()).run();
-    if run.code != 0 {
+    if run.code != sequel.code_when_done {
         return Err(format!("the third run ends with {}: {}", run.code, run.stderr));
     }
-    let changed = run.document()["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .find(|result| sequel.tells_of_unchanged() && result["action"] != "unchanged")
-        .cloned();
+    let changed = if sequel.tells_of_unchanged() {
+        let document = run.document();
+        let mut results = document["results"].as_array().expect("results").iter();
+        results.find(|result| result["action"] != "unchanged").cloned()
+    } else {
+        None
+    };
     match changed {
         Some(result) => Err(format!("the third run finds something to do: {result}")),
         None if stage.look() != now => Err("the third run changed something".to_owned()),
