@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -21,6 +22,14 @@ use crate::plan::{self, Standing};
 
 /// How often a parent that others write at the same time is read and tried again.
 const ATTEMPTS: usize = 20;
+
+/// Pauses between looks at what is being deleted: what the server's own controllers hold back
+/// goes within them.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
 
 /// Told when another run works on the same set.
 pub(super) const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
@@ -85,8 +94,9 @@ impl ParentWriting<'_> {
 }
 
 impl Execution<'_> {
-    /// Makes the parent record exactly what the plan says, unless somebody else has
-    /// written it since; then it only sees to it that nothing of ours is missing.
+    /// Makes the parent record exactly what the plan says and what is not gone yet, unless
+    /// somebody else has written it since; then it only sees to it that nothing of ours is
+    /// missing.
     ///
     /// `settled` are the UIDs of the members that this run has applied or left as they are.
     pub(super) async fn narrow(
@@ -97,15 +107,21 @@ impl Execution<'_> {
     ) -> Result<(), ParentWriteError> {
         let parent = self.parent_writing();
         let needed = &self.plan.record_during;
-        let target = annotations(&self.set.tooling, &self.plan.record_after);
-        if known.annotations == target {
+        let exact = annotations(&self.set.tooling, &self.plan.record_after);
+        if known.annotations == exact {
             if self.plan.applies() > 0 {
                 parent.stay_wide(&mut known, needed, sink).await?;
             }
             return Ok(());
         }
-        if known.overtaken || self.has_newcomers(settled).await? {
+        let found = self.look_for_others(settled).await?;
+        if known.overtaken || found.newcomers {
             sink(Event::Warning(OVERTAKEN.to_owned()));
+            return parent.stay_wide(&mut known, needed, sink).await;
+        }
+        let after = self.plan.record_after.union(&found.lingering);
+        let target = annotations(&self.set.tooling, &after);
+        if known.annotations == target {
             return parent.stay_wide(&mut known, needed, sink).await;
         }
         for _ in 0..ATTEMPTS {
@@ -123,9 +139,9 @@ impl Execution<'_> {
             }
             // A member that another run has put there between the last look and this write
             // would be lost without a second look.
-            match self.has_newcomers(settled).await {
-                Ok(false) => return Ok(()),
-                Ok(true) => break,
+            match self.look(settled).await {
+                Ok(found) if !found.newcomers => return Ok(()),
+                Ok(_) => break,
                 // Whoever does not know whether there are any must not forget them.
                 Err(error) => {
                     parent.stay_wide(&mut known, needed, sink).await?;
@@ -137,9 +153,59 @@ impl Execution<'_> {
         parent.stay_wide(&mut known, needed, sink).await
     }
 
-    /// Whether another run has put members where this one is about to record none. What
-    /// two groups serve is no newcomer under the name that the manifests do not use.
-    async fn has_newcomers(&self, settled: &BTreeSet<String>) -> Result<bool, ParentWriteError> {
+    /// Looks until what is being deleted has gone, or waits for something that takes its time.
+    async fn look_for_others(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+        let mut found = self.look(settled).await?;
+        for pause in PAUSES {
+            if found.newcomers || found.lingering == Record::default() || self.interrupt.is_requested() {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            found = self.look(settled).await?;
+        }
+        Ok(found)
+    }
+
+    /// What is where this run is about to record nothing. What two groups serve is no
+    /// newcomer under the name that the manifests do not use.
+    async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.set.id),
+            accept: observe::METADATA_LIST,
+        };
+        let mut others = Others::default();
+        for places in self.places_to_leave() {
+            let members = observe::members(
+                self.server,
+                &places,
+                &selector,
+                self.writing.concurrency,
+                Live::of,
+            )
+            .await;
+            let members = match members {
+                Ok(members) => members,
+                Err((_, error)) => return Err(ParentWriteError::Unwatched(error)),
+            };
+            let is_here = |live: &&Live| {
+                let namespace = live.key.namespace.as_ref();
+                namespace.is_none_or(|namespace| places.namespaces.contains(namespace))
+            };
+            let (present, terminating): (Vec<&Live>, Vec<&Live>) = members
+                .iter()
+                .filter(is_here)
+                .partition(|live| live.presence == Presence::Present);
+            others.newcomers |= present.iter().any(|live| !settled.contains(&live.uid));
+            // What waits for nobody is gone in a moment, or, as a namespace, cannot stay.
+            let lingering = terminating.iter().filter(|live| !live.waits_for.is_empty());
+            let lingering = Record::of(lingering.map(|live| &live.key), &self.set.parent);
+            others.lingering = others.lingering.union(&lingering);
+        }
+        Ok(others)
+    }
+
+    /// The places that the record loses: whole kinds, and namespaces of the kinds that stay.
+    fn places_to_leave(&self) -> [Places; 2] {
         let after = &self.plan.record_after;
         let own = self.set.parent.namespace.as_ref();
         let is_dropped = |namespace: &&String| {
@@ -161,7 +227,7 @@ impl Execution<'_> {
             .filter(|resource| !undefined.contains(&resource.group_kind()));
         let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
         let namespaces = &self.places.namespaces;
-        let looks = [
+        [
             Places {
                 resources: dropped.into_iter().cloned().collect(),
                 namespaces: namespaces.clone(),
@@ -174,39 +240,17 @@ impl Execution<'_> {
                     .collect(),
                 namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
             },
-        ];
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", self.set.id),
-            accept: observe::METADATA_LIST,
-        };
-        for places in looks {
-            let members = observe::members(
-                self.server,
-                &places,
-                &selector,
-                self.writing.concurrency,
-                Live::of,
-            )
-            .await;
-            let members = match members {
-                Ok(members) => members,
-                Err((_, error)) => return Err(ParentWriteError::Unwatched(error)),
-            };
-            let is_new = |live: &Live| {
-                live.presence == Presence::Present
-                    && !settled.contains(&live.uid)
-                    && live
-                        .key
-                        .namespace
-                        .as_ref()
-                        .is_none_or(|namespace| places.namespaces.contains(namespace))
-            };
-            if members.iter().any(is_new) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        ]
     }
+}
+
+/// Members where a run is about to record none.
+#[derive(Debug, Default)]
+struct Others {
+    /// Whether another run has put some there.
+    newcomers: bool,
+    /// The places of those that were deleted, and that somebody holds back.
+    lingering: Record,
 }
 
 /// What the parent records of a set that the plan was not made for: by another run.

@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::support::{
-    Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace, namespace_object,
-    service, with,
+    NAMESPACES, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
+    namespace_object, service, with,
 };
 
 #[test]
@@ -170,7 +170,7 @@ fn what_left_the_manifests_and_is_being_deleted_already_stays_recorded() {
 }
 
 #[test]
-fn a_prune_that_the_server_accepted_is_done_though_a_finalizer_holds_the_object() {
+fn what_a_finalizer_holds_is_pruned_and_stays_recorded_until_it_is_gone() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let held = with(
@@ -185,9 +185,16 @@ fn a_prune_that_the_server_accepted_is_done_though_a_finalizer_holds_the_object(
     assert_eq!(run.results("pruned"), identities([&held]));
     let live = cluster().live(&held).expect("the held object");
     assert!(live["metadata"]["deletionTimestamp"].is_string());
+    let again = set.apply(std::slice::from_ref(&kept));
+    assert_eq!(again.results("skipped"), identities([&held]));
+    assert_eq!(set.annotation(NAMESPACES), Some(b));
+    let deletion = set.deletion(Program::new()).args(["--yes"]).run();
+    deletion.expect(0);
+    assert!(set.live_parent().is_some(), "it has a member");
+
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
     set.apply(std::slice::from_ref(&kept));
     set.assert_holds(&[kept]);
-    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
 }
 
 #[test]
