@@ -10,7 +10,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Cause, DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
-use crate::report::{self, Completeness, Cost, Reporter, SetDocument, Style};
+use crate::report::{self, Colors, Completeness, Cost, Reporter, SetDocument, Style};
 
 /// How long the requests under way are waited for when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -116,11 +116,7 @@ impl Run {
         if self.questions == Questions::Impossible {
             return Err(Error::Refused(refusals));
         }
-        let shown = refusals.clone();
-        // Waiting for an answer must not keep signals from being heard.
-        let colors = self.reporter.colors();
-        let answer = tokio::task::spawn_blocking(move || report::confirm(&shown, colors)).await;
-        if answer.unwrap_or(false) {
+        if answer(refusals.clone(), self.reporter.colors()).await {
             Ok(())
         } else {
             Err(Error::Refused(refusals))
@@ -133,6 +129,16 @@ impl Run {
             self.reporter.event(Event::Warning(text.clone()));
         }
     }
+}
+
+/// Shows what a person is asked about, and waits for the answer.
+///
+/// On a thread of its own: nothing can wake one that reads a line, so neither signals nor the
+/// end of the program may wait for it.
+pub(super) async fn answer(refusals: Vec<Refusal>, colors: Colors) -> bool {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || tell.send(report::confirm(&refusals, colors)));
+    told.await.unwrap_or(false)
 }
 
 /// Listens for SIGINT and SIGTERM: the first asks the run to stop after the requests

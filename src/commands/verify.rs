@@ -9,6 +9,7 @@ use std::time::Instant;
 use look::Looked;
 
 use super::opening::{self, Cluster};
+use super::run::answer;
 use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
@@ -196,11 +197,7 @@ async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> 
     let is_confirmed = match fix {
         Fix::Confirmed => true,
         Fix::No | Fix::Unconfirmed => false,
-        Fix::Asked => {
-            let shown = refusals.clone();
-            let answer = tokio::task::spawn_blocking(move || report::confirm(&shown, colors)).await;
-            answer.unwrap_or(false)
-        }
+        Fix::Asked => answer(refusals.clone(), colors).await,
     };
     if is_confirmed {
         Ok(())

@@ -447,7 +447,8 @@ pub fn confirm(refusals: &[Refusal], colors: Colors) -> bool {
     for refusal in refusals {
         print_message(human::Label::Warning, &refusal.question(), colors);
     }
-    ask(&mut io::stdin().lock(), &mut io::stderr().lock())
+    // Whoever is asked may be told something meanwhile, so nothing is locked.
+    ask(&mut io::stdin().lock(), &mut io::stderr())
 }
 
 /// The question ends its line: an answer that was typed ahead, or none at all, would leave

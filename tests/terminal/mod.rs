@@ -300,3 +300,24 @@ fn only_yes_at_the_terminal_forgets_a_set() {
         }
     }
 }
+
+#[test]
+fn a_question_can_be_left_by_a_signal() {
+    for signal in ["-INT", "-TERM"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = [config_map(&home, "one", "1")];
+        set.apply(&objects);
+        let terminal = Terminal::new(80);
+        let mut child = set.deletion(Program::new()).start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        let pid = child.id().to_string();
+        let sent = std::process::Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.expect("kill runs").success());
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(130), "{signal}: {}", terminal.screen());
+        set.assert_holds(&objects);
+    }
+}
