@@ -98,7 +98,8 @@ impl Deleting<'_> {
         let done = || ObjectOutcome::new(subject(), self.done);
         let gone = || ObjectOutcome::because(subject(), self.done, "it was gone already");
         let skipped = |reason: String| ObjectOutcome::because(subject(), Action::Skipped, reason);
-        let failed = |error: String| ObjectOutcome::failed(subject(), error);
+        let failed =
+            |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));
         if self.dry_run == DryRun::Client {
             return done();
         }
@@ -125,7 +126,7 @@ impl Deleting<'_> {
                 Judgement::Skip(reason) => return skipped(reason.to_string()),
             }
         }
-        failed("it kept changing while it was to be deleted".to_owned())
+        failed("it kept changing".to_owned())
     }
 
     async fn read_again(&self, live: &Live) -> Result<Option<Again>, ApiError> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::API_VERSION;
+use super::{API_VERSION, Completeness};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::execute::DryRun;
@@ -117,6 +117,15 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
+    /// That somebody stopped the run.
+    pub(super) fn of_the_end(completeness: Completeness) -> Option<Self> {
+        (completeness == Completeness::BrokenOff).then(|| Self {
+            exit_code: Exit::Interrupted.code(),
+            message: "interrupted before everything was done".to_owned(),
+            hints: vec!["the same command goes on from here".to_owned()],
+        })
+    }
+
     /// What failed while writing and is no object of the set.
     pub(super) fn of_failures(failures: &[String]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
@@ -129,7 +138,13 @@ impl ErrorDocument {
 
 impl<'a> Report<'a> {
     /// The document of a run.
-    pub fn new(set: SetDocument, account: &'a Account, error: Option<&Error>, cost: Cost) -> Self {
+    pub fn new(
+        set: SetDocument,
+        account: &'a Account,
+        error: Option<&Error>,
+        completeness: Completeness,
+        cost: Cost,
+    ) -> Self {
         let Account {
             operation,
             dry_run,
@@ -159,7 +174,8 @@ impl<'a> Report<'a> {
             warnings,
             error: error
                 .map(ErrorDocument::from)
-                .or_else(|| ErrorDocument::of_failures(failures)),
+                .or_else(|| ErrorDocument::of_failures(failures))
+                .or_else(|| ErrorDocument::of_the_end(completeness)),
             requests: cost.requests,
             seconds: cost.seconds,
         }

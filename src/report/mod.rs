@@ -250,7 +250,7 @@ impl Reporter {
             let line = human::summary(&counts, dry_run, cost);
             print_message(human::Label::Plain, &line, self.style.colors);
         }
-        let report = Report::new(set, &self.account, error, cost);
+        let report = Report::new(set, &self.account, error, completeness, cost);
         document(&report, self.style);
     }
 }

@@ -17,6 +17,9 @@ const KINDS: [(&str, &str); 3] = [
     ("Service", "services"),
 ];
 
+/// What members are looked for by, as it is in an address.
+const PART_OF_SELECTOR: &str = "labelSelector=applyset.kubernetes.io%2Fpart-of";
+
 /// A command and the situation that it is run in.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
@@ -300,6 +303,11 @@ impl Stage {
                 None => parameter.to_owned(),
             });
         let parameters: Vec<String> = parameters.collect();
+        // Any kind of all namespaces, in a look at all of them.
+        let is_look = path.contains(PART_OF_SELECTOR) && !path.contains("/namespaces/");
+        if is_look && !path.contains("/clusterroles?") {
+            return format!("{} EVERY KIND", sent.method);
+        }
         format!("{} {}", sent.method, parameters.join("&"))
     }
 
