@@ -219,7 +219,7 @@ pub struct WaitFlags {
     /// otherwise; 0 waits without limit
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "5m", value_name = "DURATION")]
     pub wait: Option<String>,
-    /// Stop when this time is over, whatever is under way
+    /// Stop when this time is over; requests under way are waited for 5s longer
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<String>,
 }

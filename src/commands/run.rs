@@ -87,6 +87,10 @@ impl Run {
 
     /// Prints what belongs at the end, and says how the program ends.
     pub(super) fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
+        if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
+            let text = "stopped at once: whether the requests under way were carried out is not known; the same command goes on from here";
+            self.reporter.event(Event::Warning(text.to_owned()));
+        }
         let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_over {
             let text = "the time that --timeout gives was over before everything was done";

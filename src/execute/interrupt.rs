@@ -78,6 +78,11 @@ impl Interrupt {
         *self.wishes.borrow() >= Wish::Stop
     }
 
+    /// Whether it is not to wait for what is under way either.
+    pub fn is_insisted(&self) -> bool {
+        *self.wishes.borrow() >= Wish::StopAtOnce
+    }
+
     /// Returns once the run is to stop.
     pub async fn requested(&self) {
         self.wished(Wish::Stop).await;

@@ -136,6 +136,9 @@ fn a_run_that_is_interrupted_twice_ends_at_once_and_still_tells() {
     let run = running.finish().expect(130);
 
     assert_eq!(run.results("created"), [format!("ConfigMap {home}/one")]);
+    assert_eq!(run.document()["error"]["exitCode"], 130);
+    let tells = |warning: &String| warning.contains("not known");
+    assert!(run.warnings().iter().any(tells), "{:?}", run.warnings());
     assert_eq!(set.unrecorded(), Vec::<String>::new());
     set.apply(&objects);
     set.assert_holds(&objects);
