@@ -119,6 +119,17 @@ pub struct ObjectKey {
     pub name: String,
 }
 
+impl ObjectKey {
+    /// The object as commands are told of it: `deployment.apps/web -n shop`.
+    pub fn argument(&self) -> String {
+        let name = self.group_kind.object_name(&self.name);
+        match &self.namespace {
+            Some(namespace) => format!("{name} -n {namespace}"),
+            None => name,
+        }
+    }
+}
+
 impl fmt::Display for ObjectKey {
     /// `deployment.apps/web in namespace shop`, the form of every message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,28 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
+/// The text of one message: lines after the first are indented.
+pub fn continued(text: &str) -> String {
+    text.trim_end().replace('\n', "\n  ")
+}
+
+/// At most ten names, and how many more there are: nobody reads a thousand on one line.
+pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<String> = names
+        .by_ref()
+        .take(SHOWN_NAMES)
+        .map(|name| name.to_string())
+        .collect();
+    match names.count() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// How many names a message holds.
+const SHOWN_NAMES: usize = 10;
+
 /// The text with everything replaced that a terminal would act upon.
 ///
 /// Names, messages and annotations come from clusters and files that somebody else
@@ -54,6 +76,18 @@ mod tests {
             [0, 1, 2].map(|count| counted(count, "object")),
             ["0 objects", "1 object", "2 objects"]
         );
+    }
+
+    #[test]
+    fn many_names_are_cut_short() {
+        assert_eq!(listed(["a", "b"]), "a, b");
+        assert_eq!(listed(1..=10), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
+        assert_eq!(listed(1..=1000), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more");
+    }
+
+    #[test]
+    fn one_message_is_one_message_however_many_lines_it_has() {
+        assert_eq!(continued("a\n- b\n  c\n"), "a\n  - b\n    c");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::secrecy::Values;
+use crate::wording::continued;
 
 /// The parts of `metav1.Status` that decisions and messages need.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
@@ -44,15 +45,16 @@ impl Status {
 }
 
 impl fmt::Display for Status {
-    /// The message; where it lists several fields at fault, a line for each.
+    /// The message; where it lists several fields at fault, a line for each. All lines but the
+    /// first are indented: it is one message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let causes = &self.details.causes;
         if self.reason != "Invalid" || causes.len() < 2 {
-            return f.write_str(&self.message);
+            return f.write_str(&continued(&self.message));
         }
         f.write_str("the server finds it invalid")?;
         for cause in causes {
-            write!(f, "\n  {}: {}", cause.field, cause.message)?;
+            write!(f, "\n  {}: {}", cause.field, continued(&cause.message))?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::conflict::explained;
 use super::member::{TERMINATING, uid};
 use super::pace::Pace;
+use super::refused;
 use super::wave::{News, each};
 use super::{Conflicts, Execution, Writing};
 use crate::apiserver::{ApiError, Call, Reply, query};
@@ -109,7 +110,7 @@ impl Execution<'_> {
                 Err(error) => ForeseenParent {
                     predicted: live.clone(),
                     live,
-                    error: Some(error.kind.to_string()),
+                    error: Some(refused::reason(&error, manifest)),
                 },
             },
         ))
@@ -373,7 +374,8 @@ fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
 /// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
 fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
-        !(400..500).contains(&status.code)
+        let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
+        !is_refused
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")
     })

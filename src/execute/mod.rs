@@ -10,6 +10,7 @@ mod deletion;
 mod establish;
 mod foresee;
 mod interrupt;
+mod invalid;
 mod member;
 mod membership;
 mod mend;

@@ -3,6 +3,7 @@
 //! The server knows fields by their paths alone. Which fields an API has, and which values,
 //! only the server knows; the message names the command that tells.
 
+use super::invalid;
 use crate::apiserver::ApiError;
 use crate::desired::DesiredObject;
 use crate::identity::GroupKind;
@@ -10,6 +11,10 @@ use crate::manifest::line_of_field;
 
 /// How structured-merge-diff says that there is no such field.
 const UNDECLARED: &str = "field not declared in schema";
+
+/// How the server begins to say that a manifest cannot be read by the schema of its kind
+/// (apimachinery, `managedfields/internal/structuredmerge.go`).
+const NOT_TYPED: &str = "failed to create typed patch object";
 
 const NO_FIELD: &str = "there is no such field";
 
@@ -24,7 +29,10 @@ pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
         }
     }
     let Some(first) = faults.first() else {
-        return message;
+        return error
+            .status()
+            .and_then(|status| invalid::told(status, object))
+            .unwrap_or(message);
     };
     let told: Vec<String> = faults
         .iter()
@@ -48,6 +56,12 @@ pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
     )
 }
 
+/// Whether this message says that the manifest does not fit the API. Of server-side apply the
+/// server says so with status 500, which mishaps have, too.
+pub(super) fn is_misfit(message: &str) -> bool {
+    message.starts_with(NOT_TYPED)
+}
+
 /// A field that the server does not take.
 #[derive(Debug, PartialEq, Eq)]
 struct FieldFault {
@@ -58,7 +72,7 @@ struct FieldFault {
 /// The fields that a message of the server is about. Empty for all but two kinds of
 /// messages: those of server-side apply, a fault in each line, and those of strict decoding.
 fn faults(message: &str) -> Vec<FieldFault> {
-    if message.starts_with("failed to create typed patch object") {
+    if is_misfit(message) {
         let list = message.split_once("): ").map_or("", |(_, list)| list);
         return list.lines().filter_map(typed_fault).collect();
     }
@@ -82,10 +96,31 @@ fn typed_fault(line: &str) -> Option<FieldFault> {
         text: if text == UNDECLARED {
             NO_FIELD.to_owned()
         } else {
-            text.to_owned()
+            plainly(text)
         },
     })
 }
+
+/// What the server says of a value of the wrong type, without Go's words for the value.
+fn plainly(text: &str) -> String {
+    let told = GO_VALUES.iter().find_map(|prefix| {
+        let (said, value) = text.split_once(prefix)?;
+        Some((said, value.strip_suffix('}')?))
+    });
+    let Some((said, value)) = told else {
+        return text.to_owned();
+    };
+    if value.starts_with("map[") {
+        format!("{said}a mapping")
+    } else if value.starts_with('[') {
+        format!("{said}a list")
+    } else {
+        format!("{said}{value}")
+    }
+}
+
+/// How Go prints a value of structured-merge-diff, in the order of trying.
+const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
 
 /// The path without its last field and without selectors, as `kubectl explain` takes it.
 fn parent_of(path: &str) -> String {
@@ -139,6 +174,31 @@ mod tests {
                 .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
                 .collect();
             assert_eq!(read(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_without_words_of_go() {
+        for (text, expected) in [
+            (
+                "expected string, got &value.valueUnstructured{Value:1}",
+                "expected string, got 1",
+            ),
+            (
+                "expected string, got &value.valueUnstructured{Value:map[string]interface {}{\"a\":1}}",
+                "expected string, got a mapping",
+            ),
+            (
+                "expected string, got &value.valueUnstructured{Value:[]interface {}{1}}",
+                "expected string, got a list",
+            ),
+            ("expected map, got &{x}", "expected map, got x"),
+            (
+                "expected numeric (int or float), got string",
+                "expected numeric (int or float), got string",
+            ),
+        ] {
+            assert_eq!(plainly(text), expected);
         }
     }
 

@@ -26,7 +26,8 @@ fn unknown_fields_are_told_with_their_lines() {
             .run();
         let document = run.expect(1).document();
         let error = document["results"][0]["error"].as_str().expect("an error");
-        assert!(error.contains("web.yaml:1: "), "{error}");
+        let source = document["results"][0]["source"].as_str().expect("a place");
+        assert!(source.ends_with("web.yaml:1"), "{source}");
         // The server tells one of the two or both.
         let is_located = error.contains("selectr (line 10): there is no such field")
             || error.contains("protcol (line 9): there is no such field");
@@ -41,12 +42,66 @@ fn the_value_of_a_secret_is_not_told_with_its_line() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let manifest = format!(
-        "apiVersion: v1\nkind: Secret\nmetadata: {{name: s, namespace: {home}}}\nstringData:\n  a: {{SUPERSECRET: SUPERSECRET}}\n"
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: s, namespace: {home}}}\ntype: {{SUPERSECRET: SUPERSECRET}}\n"
     );
     let files = Files::new().with("secret.yaml", &manifest);
     let run = set.command(Program::new(), &files).args(["-v=9"]).run().expect(1);
-    assert!(run.stderr.contains("stringData.a (line 5)"), "{}", run.stderr);
+    assert!(run.stderr.contains("type (line 4)"), "{}", run.stderr);
     assert!(!run.stderr.contains("SECRET"), "{}", run.stderr);
+}
+
+#[test]
+fn what_does_not_fit_the_api_would_fail_in_diff_as_in_apply() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let manifest = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one, namespace: {home}}}\ndatta:\n  a: b\n"
+    );
+    let files = Files::new().with("one.yaml", &manifest);
+    let run = Program::new()
+        .args(["diff", "web", "-n", &home, "-o", "json", "-f"])
+        .args([files.directory()])
+        .run()
+        .expect(1);
+    assert_eq!(run.results("failed"), [format!("ConfigMap {home}/one")]);
+    set.command(Program::new(), &files).run().expect(1);
+}
+
+#[test]
+fn what_cannot_be_changed_is_told_in_one_error_with_its_line_and_a_way_out() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let job = |image: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: one, namespace: {home}}}\nspec:\n  template:\n    \
+             spec: {{restartPolicy: Never, containers: [{{name: c, image: {image}}}]}}\n"
+        )
+    };
+    let files = |image: &str| Files::new().with("job.yaml", &job(image));
+    set.command(Program::new(), &files("a")).run().expect(0);
+    let run = set.command(Program::new(), &files("b")).run().expect(1);
+    let told = "spec.template (line 5): field is immutable\nhint: ";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let command = format!("`kubectl delete job.batch/one -n {home}`");
+    assert!(run.stderr.contains(&command), "{}", run.stderr);
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn what_the_server_says_in_several_lines_is_one_error() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let claim = |size: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "one", "namespace": home},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}},
+        })
+    };
+    set.apply(&[claim("1Gi")]);
+    let run = set.apply_with(&[claim("2Gi")], &[]).expect(1);
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    assert!(run.errors()[0].contains("spec (line "), "{}", run.stderr);
 }
 
 #[test]
