@@ -411,7 +411,11 @@ impl SetReference {
         if resource == Some("") || !is_dns_subdomain(name) {
             return Err(Error::Usage {
                 message: format!("{text:?} does not name a set"),
-                hint: "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned(),
+                hint: if is_dns_subdomain(&name.to_lowercase()) && resource != Some("") {
+                    format!("names have no capital letters: {}", text.to_lowercase())
+                } else {
+                    "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned()
+                },
             });
         }
         Ok(Self {
@@ -574,6 +578,8 @@ mod tests {
         ] {
             assert!(SetReference::parse(text).is_err(), "{text:?}");
         }
+        let error = SetReference::parse("configmap/Web").expect_err("a capital letter");
+        assert_eq!(error.hints(), ["names have no capital letters: configmap/web"]);
     }
 
     #[test]

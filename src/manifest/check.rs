@@ -3,6 +3,7 @@
 //! Takes nodes, flattens lists, and makes manifests. Whether a kind exists, is namespaced,
 //! or is named twice is for later stages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,7 +11,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::error::Problem;
-use super::node::{Content, Node};
+use super::node::{Content, Entry, Node};
 use super::scalar::Scalar;
 use super::yaml::Fault;
 use super::{Manifest, Position, Source};
@@ -95,6 +96,9 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     let name = keep(name(object));
     let namespace = keep(namespace(object));
     metadata(object, &mut faults);
+    if api_version == "v1" {
+        data(object, &kind, &mut faults);
+    }
     if !faults.is_empty() {
         faults.sort_by_key(|(line, _)| *line);
         return Err(faults);
@@ -230,23 +234,57 @@ fn namespace(object: &Node) -> Result<String, Fault> {
 fn metadata(object: &Node, faults: &mut Vec<Fault>) {
     for field in ["labels", "annotations"] {
         let value = object.get("metadata").and_then(|metadata| metadata.get(field));
-        let Some(value) = value.filter(|value| !value.is_null()) else {
-            continue;
-        };
-        let Content::Mapping(entries) = &value.content else {
-            faults.push(wrong_type(value, format!("metadata.{field}"), "mapping"));
-            continue;
-        };
-        for (key, entry) in entries {
-            if entry.value.as_str().is_none() {
-                let field = format!("metadata.{field}[{key:?}]");
-                faults.push(wrong_type(&entry.value, field, "string"));
-            }
-            if field == "labels" && key == PART_OF {
-                faults.push((entry.line, Problem::PartOf));
-            }
+        let entries = strings(value, &format!("metadata.{field}"), Nulls::Wrong, faults);
+        if field == "labels"
+            && let Some(entry) = entries.and_then(|entries| entries.get(PART_OF))
+        {
+            faults.push((entry.line, Problem::PartOf));
         }
     }
+}
+
+/// The fields of `ConfigMap` and Secret that hold strings by key. The server refuses anything
+/// else there, after other objects are written.
+fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
+    let fields = match kind {
+        "ConfigMap" => ["data", "binaryData"],
+        "Secret" => ["data", "stringData"],
+        _ => return,
+    };
+    for field in fields {
+        strings(object.get(field), field, Nulls::Taken, faults);
+    }
+}
+
+/// What null is among strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    /// As good as an empty string.
+    Taken,
+    /// No string.
+    Wrong,
+}
+
+/// The entries of a mapping from strings to strings, and what is wrong with it. `None` where
+/// it is none, or not there.
+fn strings<'node>(
+    value: Option<&'node Node>,
+    field: &str,
+    nulls: Nulls,
+    faults: &mut Vec<Fault>,
+) -> Option<&'node BTreeMap<String, Entry>> {
+    let value = value.filter(|value| !value.is_null())?;
+    let Content::Mapping(entries) = &value.content else {
+        faults.push(wrong_type(value, field, "mapping"));
+        return None;
+    };
+    for (key, entry) in entries {
+        let is_taken = nulls == Nulls::Taken && entry.value.is_null();
+        if !is_taken && entry.value.as_str().is_none() {
+            faults.push(wrong_type(&entry.value, format!("{field}[{key:?}]"), "string"));
+        }
+    }
+    Some(entries)
 }
 
 fn escaped(message: &str) -> String {
@@ -445,6 +483,22 @@ mod tests {
                 "6: label applyset.kubernetes.io/part-of is already in the manifest",
             ),
             (
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: ~\n  a: 1".to_owned(),
+                "6: data[\"a\"] must be a string, this is a number",
+            ),
+            (
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nbinaryData:\n  a: [x]".to_owned(),
+                "5: binaryData[\"a\"] must be a string, this is a list",
+            ),
+            (
+                "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: true".to_owned(),
+                "5: stringData[\"a\"] must be a string, this is a boolean",
+            ),
+            (
+                "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: x".to_owned(),
+                "4: data must be a mapping, this is a string",
+            ),
+            (
                 thing("{name: a, finalizers: x}"),
                 "1: metadata: invalid type: string \"x\", expected a sequence",
             ),
@@ -495,6 +549,28 @@ mod tests {
             .filter_map(|error| error.split(':').nth(1)?.parse().ok())
             .collect();
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_template_is_called_one() {
+        let object = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n";
+        let template = "this looks like a template that nobody has rendered";
+        for (text, line) in [
+            (format!("{object}spec:\n  replicas: {{{{ .Values.x }}}}\n"), 5),
+            (format!("{{{{- if .Values.x }}}}\n{object}{{{{- end }}}}\n"), 1),
+        ] {
+            let expected = format!("standard input:{line}: {template}");
+            assert_eq!(errors(&text).first(), Some(&expected), "{text}");
+        }
+        assert!(read(&format!("{object}spec: \"{{{{ x }}}}\"\n")).is_ok());
+    }
+
+    #[test]
+    fn an_empty_name_is_told_to_be_empty() {
+        let errors = read_with(&[Source::from_argument("")], Recursion::Flat, &b""[..]);
+        let errors = errors.expect_err("there is no such file");
+        assert_eq!(errors.0[0].to_string(), "\"\": this is no name of a file");
+        assert!(errors.0[0].hint().contains("empty"));
     }
 
     #[test]

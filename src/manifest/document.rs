@@ -58,6 +58,9 @@ impl Part<'_> {
     }
 }
 
+/// What the actions of Go's templates begin with, as Helm has them, and those of Jinja.
+const TEMPLATE: &str = "{{";
+
 fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let mut stream = Deserializer::from_str(text).into_iter::<Node>();
     let mut count = 0;
@@ -87,7 +90,7 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let skipped = rest[..blank].find('\n').map_or(blank, |newline| newline + 1);
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
-    let mut json_fault = looks_like_json(rest).then_some(fault);
+    let mut json_fault = (looks_like_json(rest) && !rest.trim_start().starts_with(TEMPLATE)).then_some(fault);
     for document in yaml_documents(rest, first_line) {
         document.read(&mut |document| {
             let fault = json_fault.take();
@@ -182,7 +185,23 @@ impl YamlDocument<'_> {
         match document {
             Ok(None) => {}
             Ok(Some(node)) => found(Ok(node)),
-            Err(faults) => found(Err(faults)),
+            Err(faults) => found(Err(faults.into_iter().map(|fault| self.named(fault)).collect())),
+        }
+    }
+
+    /// Calls a template by its name: what YAML makes of its braces misleads.
+    fn named(&self, (line, problem): Fault) -> Fault {
+        let is_of_syntax = matches!(
+            problem,
+            Problem::Syntax { .. } | Problem::Key(_) | Problem::FlowPlain(_) | Problem::FlowColon(_)
+        );
+        // A fault may be noticed in the line behind.
+        let last = line.saturating_sub(self.first_line);
+        let mut lines = self.text.lines().take(last + 1).skip(last.saturating_sub(1));
+        if is_of_syntax && lines.any(|text| text.contains(TEMPLATE)) {
+            (line, Problem::Template)
+        } else {
+            (line, problem)
         }
     }
 }

@@ -70,6 +70,9 @@ pub enum Problem {
     /// The path matches nothing, neither as a path nor as a pattern.
     #[error("no such file or directory")]
     NotFound,
+    /// `-f ""`.
+    #[error("this is no name of a file")]
+    NoName,
     /// The operating system refused to open or read it.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
@@ -135,6 +138,9 @@ pub enum Problem {
     /// A list, a mapping or null as key.
     #[error("{0} cannot be a key")]
     Key(&'static str),
+    /// `{{ .Values.replicas }}`, as a chart has it.
+    #[error("this looks like a template that nobody has rendered")]
+    Template,
     /// `<<` with something that is not a mapping.
     #[error("\"<<\" can only merge a mapping or a list of mappings")]
     Merge,
@@ -208,6 +214,7 @@ impl Problem {
     fn hint(&self) -> String {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
+            Self::NoName => "the name is empty: is the variable set that -f is given?".to_owned(),
             Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
             Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
             Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
@@ -231,6 +238,9 @@ impl Problem {
             Self::FlowPlain(_) => "quote it".to_owned(),
             Self::FlowColon(_) => "put a space behind the colon, or quote the key".to_owned(),
             Self::Key(_) => "keys are strings: quote it".to_owned(),
+            Self::Template => {
+                "render it first, as in `helm template CHART | kubectl applyset apply SET -f -`; text with {{ in it is quoted".to_owned()
+            }
             Self::Merge => "write <<: *anchor, the anchor being that of a mapping".to_owned(),
             Self::RecursiveAlias => "write out the value".to_owned(),
             Self::TooManyAliases | Self::TooDeep => {

@@ -61,7 +61,7 @@ impl fmt::Display for Source {
         match self {
             Self::Path(path) => {
                 let path = path.to_string_lossy();
-                if path.chars().any(char::is_control) {
+                if path.is_empty() || path.chars().any(char::is_control) {
                     write!(f, "{path:?}")
                 } else {
                     f.write_str(&path)
@@ -123,6 +123,9 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
 
 /// The path itself if it exists, else what it matches as a pattern.
 fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
+    if path.as_os_str().is_empty() {
+        return Err(Problem::NoName);
+    }
     match fs::metadata(path) {
         Ok(_) => return Ok(vec![path.to_owned()]),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
