@@ -110,7 +110,7 @@ pub enum Error {
         hidden: Vec<String>,
     },
     /// What a run would do to some objects could not be found out.
-    #[error("{}", .0.iter().map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}")).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", unforeseen(.0))]
     Unforeseen(Vec<(ObjectKey, String)>),
     /// A saved plan is not what the cluster is any more.
     #[error("{}", overtaken(.0))]
@@ -257,6 +257,24 @@ fn request_hint(error: &ApiError) -> String {
         ApiErrorKind::Unreadable(_) => "is this the address of a Kubernetes API server?".to_owned(),
     }
 }
+
+fn unforeseen(objects: &[(ObjectKey, String)]) -> String {
+    let told = objects
+        .iter()
+        .take(SHOWN_OBJECTS)
+        .map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}"));
+    let more = objects.len().saturating_sub(SHOWN_OBJECTS);
+    let more = (more > 0).then(|| {
+        format!(
+            "what would become of {} more could not be found out either",
+            counted(more, "object")
+        )
+    });
+    told.chain(more).collect::<Vec<_>>().join("\n")
+}
+
+/// How many objects an error tells of: mostly all of them share one reason.
+const SHOWN_OBJECTS: usize = 10;
 
 fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))

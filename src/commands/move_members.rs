@@ -76,9 +76,9 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
     let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
     if ending == Ending::Done && prepared.is_emptied {
         let old = &prepared.from.opened.set.parent;
-        let reference = old.group_kind.object_name(&old.name);
         let text = format!(
-            "the set of {old} holds nothing any more; `kubectl applyset disband {reference}` takes its record off"
+            "the set of {old} holds nothing any more; `kubectl applyset disband {} --yes` takes its record off",
+            old.argument()
         );
         report::note(&text, options::style(shared));
     }

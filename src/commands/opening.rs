@@ -22,6 +22,7 @@ use crate::options::{self, SetReference};
 use crate::plan::Set;
 use crate::report::SetDocument;
 use crate::verify::ParentKind;
+use crate::wording::listed;
 
 /// A cluster that has told what it serves.
 pub(super) struct Cluster {
@@ -329,7 +330,7 @@ pub(super) fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
             let place = match namespaces.as_slice() {
                 [] => String::new(),
                 [namespace] => format!(" in namespace {namespace}"),
-                _ => format!(" in the namespaces {}", namespaces.join(", ")),
+                _ => format!(" in the namespaces {}", listed(namespaces)),
             };
             format!("{name} could not be listed{place}: {reason}")
         })

@@ -28,7 +28,7 @@ use crate::observe::{self, ListError, Live, ParentObject, Place, Places, Presenc
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, SkipReason, SurveyError, judge_for_deletion, parent_fate, survey,
 };
-use crate::wording::counted;
+use crate::wording::{counted, listed};
 
 /// How often a parent that others write at the same time is read and judged again.
 const ATTEMPTS: usize = 20;
@@ -286,11 +286,7 @@ impl<'a> Releasing<'a> {
         if !going.is_empty() {
             sink(Event::Warning(format!(
                 "still being deleted: {}; when they are gone, the same command deletes the rest, and --wait waits for that",
-                going
-                    .iter()
-                    .map(|live| waiting(live))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                listed(going.iter().map(|live| waiting(live)))
             )));
         }
         Ok(Parent::Stays)
@@ -366,8 +362,7 @@ pub(super) fn told(live: &Live, action: Action, reason: String) -> Event {
 }
 
 pub(super) fn names(objects: &[&Live]) -> String {
-    let names: Vec<String> = objects.iter().map(|live| live.key.to_string()).collect();
-    names.join(", ")
+    listed(objects.iter().map(|live| &live.key))
 }
 
 fn waiting(live: &Live) -> String {

@@ -1,14 +1,13 @@
 //! Why a run is refused before its first write, and which flag would lift that.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::applyset::Tooling;
 use crate::applyset::parent::ParentFault;
 use crate::event::Operation;
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::wording::counted;
+use crate::wording::{counted, listed};
 
 /// One reason why nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +74,7 @@ pub enum Refusal {
         unknown: Vec<String>,
     },
     /// A namespace or kind would be pruned that holds objects of the manifests.
-    #[error("{container} left the manifests, and these objects of the manifests are in it: {}", Named(.wanted))]
+    #[error("{container} left the manifests, and these objects of the manifests are in it: {}", listed(.wanted))]
     HoldsWanted {
         /// The namespace, or the definition of the kind.
         container: ObjectKey,
@@ -97,7 +96,7 @@ pub enum Refusal {
         object: ObjectKey,
     },
     /// More would be pruned than the user allows.
-    #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), Named(.objects))]
+    #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
     TooManyPrunes {
         /// What would be pruned.
         objects: Vec<ObjectKey>,
@@ -166,9 +165,10 @@ impl Refusal {
     /// What to type next.
     pub fn hint(&self) -> String {
         match self {
-            Self::FaultyParent { .. } => {
-                "compare the parent with a backup; `kubectl get -o yaml` shows its labels and annotations".to_owned()
-            }
+            Self::FaultyParent { parent, .. } => format!(
+                "`kubectl applyset verify {}` tells whether its --fix can mend that; else compare the parent with a backup",
+                parent.argument()
+            ),
             Self::OtherTooling { found, .. } => format!(
                 "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {found}",
                 found.name
@@ -195,7 +195,7 @@ impl Refusal {
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
             Self::OfAnotherSet { parent: Some(parent), .. } => format!(
                 "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",
-                parent.group_kind.object_name(&parent.name)
+                parent.argument()
             ),
             Self::OfAnotherSet { parent: None, .. } => {
                 "take them all the same with --steal, if that set is gone for good".to_owned()
@@ -297,16 +297,6 @@ impl Refusal {
     }
 }
 
-/// All names: whoever is refused has to know what it is about.
-struct Named<'a>(&'a [ObjectKey]);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&names.join(", "))
-    }
-}
-
 fn other_set(parent: Option<&ObjectKey>, id: &str) -> String {
     match parent {
         Some(parent) => format!("the set of {parent}"),
@@ -319,19 +309,22 @@ fn with_objects(objects: &[ObjectKey]) -> String {
         return String::new();
     }
     let count = counted(objects.len(), "object");
-    format!(", and with it {count}: {}", Named(objects))
+    format!(", and with it {count}: {}", listed(objects))
 }
 
 fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
     let mut losses = Vec::new();
     if !lost.is_empty() {
         let objects = counted(lost.len(), "object");
-        losses.push(format!("{objects} that this run does not prune: {}", Named(lost)));
+        losses.push(format!(
+            "{objects} that this run does not prune: {}",
+            listed(lost)
+        ));
     }
     if !unknown.is_empty() {
         losses.push(format!(
             "whatever there is of these, which could not be listed: {}",
-            unknown.join(", ")
+            listed(unknown)
         ));
     }
     losses.join(", and ")
@@ -341,6 +334,37 @@ fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::identity::GroupKind;
+
+    #[test]
+    fn a_refusal_can_be_read_however_many_objects_it_is_about() {
+        let objects: Vec<ObjectKey> = (0..1000)
+            .map(|number| ObjectKey {
+                group_kind: GroupKind::new("", "ConfigMap"),
+                namespace: None,
+                name: number.to_string(),
+            })
+            .collect();
+        let refusals = [
+            Refusal::TooManyPrunes {
+                objects: objects.clone(),
+                limit: 10,
+            },
+            Refusal::DeletesSet {
+                parent: objects[0].clone(),
+                objects: objects.clone(),
+            },
+            Refusal::HoldsOthers {
+                container: objects[0].clone(),
+                lost: objects,
+                unknown: Vec::new(),
+            },
+        ];
+        for refusal in refusals {
+            let told = refusal.to_string();
+            assert!(told.contains("configmap/9 and 990 more"), "{told}");
+            assert!(told.contains("1000 objects") && told.len() < 400, "{told}");
+        }
+    }
 
     #[test]
     fn a_yes_covers_what_was_shown_and_nothing_more() {

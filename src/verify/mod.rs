@@ -26,10 +26,7 @@ use crate::identity::ObjectKey;
 use crate::inspect::FoundSet;
 use crate::observe::{Live, ParentCandidate};
 use crate::plan::copied;
-use crate::wording::counted;
-
-/// How many resources a message names that could not be listed.
-const NAMED: usize = 5;
+use crate::wording::{counted, listed};
 
 /// A parent, or what claims to be one, and what was found of its set.
 #[derive(Debug, Clone)]
@@ -205,20 +202,15 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
     if unread.is_empty() {
         return None;
     }
-    let named: Vec<&str> = unread.iter().take(NAMED).map(String::as_str).collect();
-    let more = match unread.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
     Some(Finding {
         rule: Rule::IncompleteLook,
         severity: Severity::Info,
         object: object.cloned(),
         set: None,
         message: format!(
-            "{} could not be listed in the whole cluster, so what is there is not known: {}{more}",
+            "{} could not be listed in the whole cluster, so what is there is not known: {}",
             counted(unread.len(), "resource"),
-            named.join(", ")
+            listed(unread)
         ),
         hint: "have it verified by somebody who may list everything; --fix only widens records until then"
             .to_owned(),

@@ -12,6 +12,7 @@ use crate::observe::{Live, Place, Presence};
 use crate::ownership::APPLIERS;
 use crate::plan::copied;
 use crate::recorded::Entry;
+use crate::wording::listed;
 
 /// Judges the record; nothing is said of one that cannot be read.
 ///
@@ -170,7 +171,7 @@ fn names_beyond(one: &Record, other: &Record) -> String {
     let kinds = kinds.map(ToString::to_string);
     let namespaces = one.additional_namespaces.difference(&other.additional_namespaces);
     let namespaces = namespaces.map(|namespace| format!("namespace {namespace}"));
-    kinds.chain(namespaces).collect::<Vec<_>>().join(", ")
+    listed(kinds.chain(namespaces))
 }
 
 fn unread(set: &FoundSet) -> Option<Finding> {
@@ -186,7 +187,7 @@ fn unread(set: &FoundSet) -> Option<Finding> {
         .into_iter()
         .map(|(name, namespaces)| match &namespaces[..] {
             [] => name,
-            _ => format!("{name} in {}", namespaces.join(", ")),
+            _ => format!("{name} in {}", listed(namespaces)),
         });
     let places: Vec<String> = places.collect();
     let message = format!("members could not be looked for among {}", places.join("; "));

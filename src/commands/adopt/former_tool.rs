@@ -17,6 +17,7 @@ use crate::inventory::{self, Inventory, LeftOut, Unusable};
 use crate::observe::{self, Places, Selector};
 use crate::options::InventoryReference;
 use crate::plan::Way;
+use crate::wording::listed;
 
 /// Finds what is in the inventory.
 pub(super) async fn find(
@@ -74,10 +75,9 @@ fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     if objects.is_empty() {
         return format!("{place}; if it made any objects, they are left out");
     }
-    let names: Vec<String> = objects.iter().map(ToString::to_string).collect();
     format!(
         "{place}, and only it has {}: left out, and to be adopted with -f if it is to stay",
-        names.join(", ")
+        listed(objects)
     )
 }
 
