@@ -28,6 +28,9 @@ use crate::wording::counted;
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error> {
+    if let Some(file) = &arguments.out {
+        saved::discard(file)?;
+    }
     let options = DiffOptions::new(arguments, shared)?;
     let style = options::style(shared);
     let mut run = Run::begin(

@@ -4,6 +4,7 @@
 //! together what that needs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use crate::saved_plan::{
     self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
     SavedPlan, SavedSet, Seen,
 };
+use crate::wording::listed;
 
 /// The namespace that every cluster has and that nobody can delete; its UID is by convention
 /// that of the cluster.
@@ -133,14 +135,40 @@ pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Resul
     if let Some(obstacle) = obstacles.next() {
         return Err(Error::NotSaved(obstacle));
     }
-    saved_plan::write(file, plan).map_err(|error| Error::Usage {
+    saved_plan::write(file, plan).map_err(|error| unwritable(file, &error))
+}
+
+/// Discards the plan of an earlier run: where no new one comes about, there is none.
+///
+/// # Errors
+///
+/// Where `file` is `-`, which is a file to nobody.
+pub(super) fn discard(file: &Path) -> Result<(), Error> {
+    check_name("--out", file)?;
+    saved_plan::discard(file).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> Error {
+    Error::Usage {
         message: format!("the plan cannot be written to {}: {error}", file.display()),
         hint: "--out names a file in a directory that you may write".to_owned(),
-    })
+    }
+}
+
+/// Elsewhere `-` stands for standard input or output.
+fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
+    if file.as_os_str() == "-" {
+        return Err(Error::Usage {
+            message: format!("{flag} - is not possible: a plan is kept in a file"),
+            hint: format!("name a file, as in {flag} plan.json"),
+        });
+    }
+    Ok(())
 }
 
 /// Reads the file of a plan.
 pub(super) fn read(file: &Path) -> Result<SavedPlan, Error> {
+    check_name("--plan", file)?;
     saved_plan::read(file).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
         hint: "`kubectl applyset diff SET -f … --out FILE` saves a plan".to_owned(),
@@ -193,7 +221,7 @@ pub(super) async fn approve(
         run.warn(&[format!(
             "whether these namespaces are still those that the plan was made for is not known, \
              because their UIDs could not be read then or cannot be now: {}",
-            uncompared.join(", ")
+            listed(uncompared)
         )]);
     }
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub use content::{Approval, Salt, Seen};
 pub use overtaken::{Fresh, Moved, looked_at, moved, uncompared};
-pub use seal::{Unsealable, read, write};
+pub use seal::{Unsealable, discard, read, write};
 pub use secrets::{Alteration, is_lost, restore};
 
 use crate::applyset::parent::{Pairs, is_bookkeeping_key};

@@ -60,6 +60,30 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     Ok(())
 }
 
+/// Takes a plan that is there off the disk, so that nobody carries it out in place of the one
+/// that is to be written. A file that is no plan stays.
+///
+/// # Errors
+///
+/// Where there is one, and it cannot be removed.
+pub fn discard(path: &Path) -> io::Result<()> {
+    let Ok(file) = target(path) else { return Ok(()) };
+    let is_plan = fs::read_to_string(&file)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .is_some_and(|document| is_plan(&document));
+    match is_plan {
+        false => Ok(()),
+        // A link that leads nowhere could not be told from one that leads astray.
+        true if path.is_symlink() => fs::write(file, ""),
+        true => fs::remove_file(file),
+    }
+}
+
+fn is_plan(document: &Value) -> bool {
+    document["apiVersion"] == API_VERSION && document["kind"] == KIND
+}
+
 /// The file that is replaced: that to which a symbolic link leads, so that the link stays.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
@@ -88,7 +112,7 @@ pub(super) fn seal(plan: &SavedPlan) -> String {
 
 pub(super) fn unseal(text: &str) -> Result<SavedPlan, Unsealable> {
     let mut document: Value = serde_json::from_str(text).map_err(Unsealable::Syntax)?;
-    if document["apiVersion"] != API_VERSION || document["kind"] != KIND {
+    if !is_plan(&document) {
         return Err(Unsealable::Other);
     }
     if document["version"] != VERSION {

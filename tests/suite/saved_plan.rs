@@ -723,6 +723,36 @@ fn a_plan_that_could_not_be_carried_out_is_not_saved() {
 }
 
 #[test]
+fn a_diff_that_fails_leaves_no_plan_of_an_earlier_run() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let plan = Plan::saved(&set, &[config_map(&home, "one", "1")], &[]);
+    assert!(plan.exists());
+    plan.save(Program::new(), &["--validate=perhaps"]).expect(2);
+    assert!(plan.exists(), "a command line that is wrong starts nothing");
+    plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
+    assert!(!plan.exists());
+    fs::write(plan.files.path("plan.json"), "{\"kind\": \"Notes\"}").expect("a file");
+    plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
+    assert!(plan.exists(), "what is no plan is not removed");
+}
+
+#[test]
+fn a_dash_is_no_plan() {
+    let home = namespace("home");
+    let files = Files::new().with("a.yaml", &objects_file(&[config_map(&home, "one", "1")]));
+    let file = files.path("a.yaml").display().to_string();
+    let set = Set::secret(&home, "web");
+    let run = Program::new()
+        .args(["diff", &set.reference, "-n", &home, "-f", &file, "--out", "-"])
+        .run()
+        .expect(2);
+    assert!(run.errors()[0].contains("--out -"), "{}", run.stderr);
+    let run = Program::new().args(["apply", "--plan", "-"]).run().expect(2);
+    assert!(run.errors()[0].contains("--plan -"), "{}", run.stderr);
+}
+
+#[test]
 fn a_file_that_is_no_plan_is_refused() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
