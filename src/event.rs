@@ -33,6 +33,9 @@ pub enum Event {
     Warning(String),
     /// Something failed that is no object of the set.
     Failure(String),
+    /// The set's parent was created or configured by its own manifest. It is no member, and so
+    /// no result.
+    Parent(ObjectKey, Action),
     /// How an object stands that is waited for.
     Awaited(Awaited),
 }

@@ -320,9 +320,13 @@ impl Execution<'_> {
             return Ok(Ending::Interrupted);
         }
         let parent = self.parent_writing();
-        if let Err(error) = parent.apply_manifest(known, self.approval, sink).await {
-            progress.applied.failed += 1;
-            sink(Event::Failure(error.to_string()));
+        let version = known.resource_version.clone();
+        match parent.apply_manifest(known, self.approval, sink).await {
+            Err(error) => {
+                progress.applied.failed += 1;
+                sink(Event::Failure(error.to_string()));
+            }
+            Ok(()) => self.tell_parent(&version, known, sink),
         }
         for (place, wave) in self.plan.waves.iter().enumerate() {
             // A wave may take long, and another run may have narrowed the record meanwhile.
@@ -456,6 +460,17 @@ impl Execution<'_> {
                 .await;
         }
         pruned
+    }
+
+    /// Tells what its own manifest made of the parent, which had this resourceVersion before.
+    fn tell_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
+        let action = match self.parent {
+            _ if self.desired.parent.is_none() => return,
+            None => Action::Created,
+            Some(_) if known.resource_version != version => Action::Configured,
+            Some(_) => return,
+        };
+        sink(Event::Parent(self.set.parent.clone(), action));
     }
 
     fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {

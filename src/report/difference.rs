@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::{
-    API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, print, print_message, text,
+    API_VERSION, Colors, Completeness, Format, Loudness, ParentNews, Reporter, Style, human, object_name,
+    print, print_message, text,
 };
 use crate::applyset::Record;
 use crate::diff::{Change, Difference};
@@ -107,6 +108,23 @@ impl Differences {
         shown
     }
 
+    /// What would become of the parent, where that is all that a run would write: no summary
+    /// counts it.
+    fn parent_alone(&self) -> Option<String> {
+        let parent = self.parent.as_ref().filter(|parent| !parent.is_empty())?;
+        let is_left =
+            |object: &Comparison| matches!(object.outcome.action, Action::Unchanged | Action::Skipped);
+        if !self.objects.iter().all(is_left) {
+            return None;
+        }
+        let action = match parent.live {
+            None => Action::Created,
+            Some(_) => Action::Configured,
+        };
+        let name = object_name(parent.predicted.as_ref()?)?;
+        Some(format!("{name}, the set's parent, would be {action}"))
+    }
+
     fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         for object in &self.objects {
@@ -193,7 +211,14 @@ impl Reporter {
         self.bars.clear();
         tell(found, self.style);
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let counts = human::counts(Operation::Diff, &found.summary(), completeness);
+            let parent = match found.parent_alone() {
+                None => ParentNews::None,
+                Some(text) => {
+                    print_message(human::Label::Note, &text, self.style.colors);
+                    ParentNews::Told
+                }
+            };
+            let counts = human::counts(Operation::Diff, &found.summary(), parent, completeness);
             let line = human::summary(&counts, DryRun::Server, cost);
             print_message(human::Label::Plain, &line, self.style.colors);
         }

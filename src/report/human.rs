@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Colors, Completeness, Cost};
-use crate::event::{Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
+use super::{Colors, Completeness, Cost, ParentNews};
+use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::identity::ObjectKey;
 use crate::wording::counted;
@@ -60,6 +60,11 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
     }
 }
 
+/// `secret/web in namespace shop, the set's parent, configured`
+pub(super) fn parent(key: &ObjectKey, action: Action) -> String {
+    format!("{key}, the set's parent, {action}")
+}
+
 /// `deployment.apps/web in namespace shop: InProgress: 1 of 2 replicas are ready`
 pub(super) fn awaited(awaited: &Awaited) -> String {
     let key = awaited.subject.key();
@@ -86,7 +91,12 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
 }
 
 /// `3 created, 1 pruned`
-pub(super) fn counts(operation: Operation, summary: &Summary, completeness: Completeness) -> String {
+pub(super) fn counts(
+    operation: Operation,
+    summary: &Summary,
+    parent: ParentNews,
+    completeness: Completeness,
+) -> String {
     let counts: Vec<String> = operation
         .actions()
         .into_iter()
@@ -95,6 +105,7 @@ pub(super) fn counts(operation: Operation, summary: &Summary, completeness: Comp
         .collect();
     match completeness {
         _ if !counts.is_empty() => counts.join(", "),
+        Completeness::ToTheEnd if parent == ParentNews::Told => "nothing else to do".to_owned(),
         Completeness::ToTheEnd => "nothing to do".to_owned(),
         Completeness::BrokenOff => "nothing was done".to_owned(),
     }
@@ -122,7 +133,6 @@ fn suffix(dry_run: DryRun) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Action;
 
     #[test]
     fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
@@ -130,12 +140,28 @@ mod tests {
         let mut one = Summary::default();
         one.add(Action::Created);
         let table = [
-            (&nothing, Completeness::ToTheEnd, "nothing to do"),
-            (&nothing, Completeness::BrokenOff, "nothing was done"),
-            (&one, Completeness::BrokenOff, "1 created"),
+            (
+                &nothing,
+                ParentNews::None,
+                Completeness::ToTheEnd,
+                "nothing to do",
+            ),
+            (
+                &nothing,
+                ParentNews::Told,
+                Completeness::ToTheEnd,
+                "nothing else to do",
+            ),
+            (
+                &nothing,
+                ParentNews::None,
+                Completeness::BrokenOff,
+                "nothing was done",
+            ),
+            (&one, ParentNews::Told, Completeness::BrokenOff, "1 created"),
         ];
-        for (summary, completeness, expected) in table {
-            assert_eq!(counts(Operation::Apply, summary, completeness), expected);
+        for (summary, parent, completeness, expected) in table {
+            assert_eq!(counts(Operation::Apply, summary, parent, completeness), expected);
         }
     }
 }

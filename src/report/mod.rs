@@ -110,7 +110,15 @@ pub struct Reporter {
     style: Style,
     bars: Bars,
     summary: Summary,
+    parent: ParentNews,
     account: Account,
+}
+
+/// Whether something was said of the set's parent, which no summary counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ParentNews {
+    None,
+    Told,
 }
 
 impl Reporter {
@@ -120,6 +128,7 @@ impl Reporter {
             style,
             bars: Bars::new(style.progress),
             summary: Summary::default(),
+            parent: ParentNews::None,
             account: Account {
                 operation,
                 dry_run,
@@ -156,6 +165,12 @@ impl Reporter {
                 self.account.failures.push(text);
             }
             Event::Object(outcome) => self.object(outcome),
+            Event::Parent(parent, action) => {
+                self.parent = ParentNews::Told;
+                if self.style.loudness > Loudness::Quiet {
+                    self.note(&human::parent(&parent, action));
+                }
+            }
             Event::Awaited(awaited) => self.awaited(awaited),
         }
     }
@@ -246,7 +261,7 @@ impl Reporter {
         self.bars.clear();
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             let dry_run = self.account.dry_run;
-            let counts = human::counts(self.account.operation, &self.summary, completeness);
+            let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);
             let line = human::summary(&counts, dry_run, cost);
             print_message(human::Label::Plain, &line, self.style.colors);
         }

@@ -492,6 +492,8 @@ fn a_parent_among_the_manifests_is_compared_with_its_data() {
         run.stdout
     );
     assert_eq!(run.stdout.matches("diff -u -N").count(), 1, "{}", run.stdout);
+    let told = "note: configmap/web, the set's parent, would be configured\n";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
     let parent = cluster().live(&set.parent).expect("a parent");
     assert_eq!(parent["data"]["key"], "1");
     set.apply(&next);

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, NAMESPACES, PART_OF, Set, cluster, config_map, custom_resource, definition, fresh, identities,
-    namespace, namespace_object, secret, with,
+    Files, ID, NAMESPACES, PART_OF, Program, Set, cluster, config_map, custom_resource, definition, fresh,
+    identities, namespace, namespace_object, objects_file, secret, with,
 };
 
 #[test]
@@ -58,6 +58,30 @@ fn apply_with_parent(set: &Set, parent: &Value, changed: &Value, field: &str) {
     assert_eq!(run.results("pruned"), Vec::<String>::new());
     set.assert_holds(&members[..1]);
     assert!(set.live_parent().is_some(), "the parent was pruned");
+}
+
+#[test]
+fn what_becomes_of_a_parent_among_the_manifests_is_told_although_it_is_no_result() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let told =
+        |action: &str| format!("note: configmap/web in namespace {home}, the set's parent, {action}\n");
+    let apply = |content: &str| {
+        let manifests = objects_file(&[config_map(&home, "web", content)]);
+        let files = Files::new().with("web.yaml", &manifests);
+        set.command(Program::new(), &files)
+            .args(["--allow-empty"])
+            .run()
+            .expect(0)
+    };
+    let run = apply("1");
+    assert!(run.stderr.contains(&told("created")), "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+    let run = apply("1");
+    assert!(!run.stderr.contains("parent"), "{}", run.stderr);
+    let run = apply("2");
+    assert!(run.stderr.contains(&told("configured")), "{}", run.stderr);
+    assert!(!run.stderr.contains("nothing to do"), "{}", run.stderr);
 }
 
 #[test]
