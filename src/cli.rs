@@ -2,11 +2,18 @@
 //!
 //! What the flags mean is told in `options`; nothing is decided here.
 
+mod booleans;
 mod examples;
+mod tips;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::error::ErrorKind;
+use clap::{
+    ArgAction, ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    ValueHint,
+};
 use clap_complete::Shell;
 
 /// Apply manifests and prune what left them, across kinds and namespaces.
@@ -16,6 +23,7 @@ use clap_complete::Shell;
     bin_name = "kubectl applyset",
     version = concat!("v", env!("CARGO_PKG_VERSION")),
     arg_required_else_help = true,
+    args_override_self = true,
     max_term_width = 100
 )]
 pub struct Cli {
@@ -25,6 +33,31 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads what was typed, the name of the program first. The error is also what `--help` and
+    /// `--version` print.
+    pub fn typed(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut command = command();
+        let arguments = booleans::without_values(arguments, &command).map_err(|no_boolean| {
+            let booleans::NoBoolean { flag, value } = no_boolean;
+            let message = format!("invalid value '{value}' for '{flag}': it is true or false");
+            command.error(ErrorKind::InvalidValue, message)
+        })?;
+        let texts: Vec<String> = arguments
+            .iter()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect();
+        let matches = command.try_get_matches_from_mut(arguments);
+        matches
+            .and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|error| tips::with_tip(error, &command, &texts))
+    }
+}
+
+fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// The commands.
@@ -185,6 +218,21 @@ pub struct ConnectionFlags {
     /// Accepted because kubectl has it; nothing is kept between runs
     #[arg(long, global = true, hide = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cache_dir: Option<PathBuf>,
+    /// Accepted because kubectl has it; what the server serves is asked in any case
+    #[arg(long, global = true, hide = true)]
+    pub match_server_version: bool,
+    /// Accepted because kubectl has it; -v tells the same of all parts
+    #[arg(long, global = true, hide = true, value_name = "LEVELS")]
+    pub vmodule: Option<String>,
+    /// Accepted because kubectl has it; no profile is written
+    #[arg(long, global = true, hide = true, value_name = "KIND")]
+    pub profile: Option<String>,
+    /// Accepted because kubectl has it; no profile is written
+    #[arg(long, global = true, hide = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub profile_output: Option<PathBuf>,
+    /// Accepted because kubectl has it; messages are not held back
+    #[arg(long, global = true, hide = true, value_name = "DURATION")]
+    pub log_flush_frequency: Option<String>,
 }
 
 /// Which set is meant.

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use kubectl_applyset::cli::Cli;
 use kubectl_applyset::commands::{self, completion};
 
@@ -12,5 +11,6 @@ fn main() -> ExitCode {
     if completion::answer(&arguments) {
         return ExitCode::SUCCESS;
     }
-    ExitCode::from(commands::run(&Cli::parse_from(arguments)).code())
+    let typed = Cli::typed(arguments).unwrap_or_else(|error| error.exit());
+    ExitCode::from(commands::run(&typed).code())
 }

@@ -1,0 +1,219 @@
+//! What is said of a flag that there is not: why kubectl's is missing here, or how a value is
+//! written.
+//!
+//! clap suggests whichever name is most alike, and that may be a flag that lifts a safety check.
+//! No such flag is suggested.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Flags that let a run do more; nobody is to type them by the way.
+const FLAGS_THAT_ALLOW_MORE: [&str; 6] = [
+    "--allow-data-loss",
+    "--allow-empty",
+    "--force-conflicts",
+    "--steal",
+    "--take-over",
+    "--yes",
+];
+
+const BY_SET: &str = "leave it out: what is pruned is told by the set, not by a list of kinds";
+const BY_LABEL: &str = "leave it out: a set finds its members by its own label; objects that `kubectl apply --prune -l` \
+     looked after come into a set with `kubectl applyset adopt SET -l SELECTOR`";
+const GRACEFUL: &str = "leave it out: objects are deleted as gracefully as they ask for; \
+     `kubectl delete` has this flag for a single one";
+const SERVER_SIDE: &str = "leave it out: it is for client-side apply, and apply is server-side here";
+const JSON: &str = "take -o json, which prints all there is to tell";
+const WHOLE_SETS: &str =
+    "name the set alone: its members are found by the cluster's record, without manifests";
+
+/// Flags of kubectl's apply, diff and delete, and what to do without them; an own flag of the
+/// command never comes here.
+const FLAGS_OF_KUBECTL: [(&str, &str); 30] = [
+    ("--all", BY_SET),
+    ("--prune-allowlist", BY_SET),
+    ("--prune-whitelist", BY_SET),
+    ("--selector", BY_LABEL),
+    ("-l", BY_LABEL),
+    ("--field-selector", BY_LABEL),
+    (
+        "--force",
+        "leave it out: nothing is deleted and made anew by itself; `kubectl delete` an object that cannot be changed, and apply again",
+    ),
+    ("--grace-period", GRACEFUL),
+    ("--now", GRACEFUL),
+    (
+        "--cascade",
+        "leave it out: dependents of what is deleted are deleted in the background",
+    ),
+    (
+        "--overwrite",
+        "leave it out: fields that others own are told as conflicts, and not overwritten",
+    ),
+    ("--openapi-patch", SERVER_SIDE),
+    ("--save-config", SERVER_SIDE),
+    ("--record", SERVER_SIDE),
+    ("--template", JSON),
+    ("--allow-missing-template-keys", JSON),
+    ("--show-managed-fields", JSON),
+    ("--no-headers", JSON),
+    (
+        "--subresource",
+        "leave it out: a set consists of whole objects; `kubectl apply --server-side` writes subresources",
+    ),
+    (
+        "--warnings-as-errors",
+        "leave it out: warnings of the server are told, and do not change the exit code",
+    ),
+    ("--interactive", "leave it out: it asks at a terminal in any case"),
+    ("-i", "leave it out: it asks at a terminal in any case"),
+    ("--raw", "leave it out: only sets are deleted here"),
+    ("--filename", WHOLE_SETS),
+    ("-f", WHOLE_SETS),
+    ("--kustomize", WHOLE_SETS),
+    ("-k", WHOLE_SETS),
+    ("--recursive", WHOLE_SETS),
+    ("-R", WHOLE_SETS),
+    (
+        "--edit",
+        "leave it out: change the manifests, and look at it with `kubectl applyset diff`",
+    ),
+];
+
+/// The error with a tip that helps, in place of one that does not. `arguments` are what was typed.
+pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[String]) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let of_kubectl = FLAGS_OF_KUBECTL.iter().find(|(flag, _)| flag == unknown);
+    let tip = match of_kubectl {
+        Some((_, tip)) => Some((*tip).to_owned()),
+        None => value_apart(command, arguments),
+    };
+    if tip.is_some() || suggests_more(&error) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+fn suggests_more(error: &clap::Error) -> bool {
+    [ContextKind::SuggestedArg, ContextKind::Suggested]
+        .into_iter()
+        .filter_map(|kind| error.get(kind))
+        .any(|suggestion| {
+            let text = match suggestion {
+                ContextValue::StyledStrs(texts) => texts.iter().map(ToString::to_string).collect(),
+                other => other.to_string(),
+            };
+            FLAGS_THAT_ALLOW_MORE.iter().any(|flag| text.contains(flag))
+        })
+}
+
+/// A flag whose value stands behind `=` alone, and such a value behind a space.
+fn value_apart(command: &Command, arguments: &[String]) -> Option<String> {
+    let commands = || std::iter::once(command).chain(command.get_subcommands());
+    arguments.windows(2).find_map(|pair| {
+        let [flag, value] = pair else { return None };
+        let long = flag.strip_prefix("--")?;
+        let argument = commands()
+            .flat_map(Command::get_arguments)
+            .find(|argument| argument.get_long() == Some(long) && argument.is_require_equals_set())?;
+        let possible = argument.get_possible_values();
+        let is_value = possible.iter().any(|possible| possible.matches(value, false))
+            || possible.is_empty()
+                && (value.starts_with(|first: char| first.is_ascii_digit())
+                    || matches!(value.as_str(), "true" | "false"));
+        is_value.then(|| format!("the value of '{flag}' stands behind '=': {flag}={value}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Cli;
+
+    fn told(line: &str) -> String {
+        let typed = Cli::typed(line.split(' ').map(Into::into).collect());
+        let error = typed.map(|_| ()).expect_err(line);
+        assert_eq!(error.exit_code(), 2, "{line}");
+        error.to_string()
+    }
+
+    #[test]
+    fn flags_of_kubectl_are_explained_and_none_that_allows_more_is_suggested() {
+        for (line, tip) in [
+            ("kubectl-applyset apply a -f x --prune --all", "told by the set"),
+            ("kubectl-applyset apply a -f x --force", "made anew by itself"),
+            (
+                "kubectl-applyset apply a -f x --cascade=foreground",
+                "in the background",
+            ),
+            ("kubectl-applyset apply a -f x --selector=a=b", "adopt SET -l"),
+            ("kubectl-applyset apply a -f x -l a=b", "adopt SET -l"),
+            ("kubectl-applyset diff a -f x -l a=b", "adopt SET -l"),
+            ("kubectl-applyset apply a -f x --overwrite", "conflicts"),
+            ("kubectl-applyset apply a -f x --template={{}}", "-o json"),
+            ("kubectl-applyset apply a -f x --warnings-as-errors", "exit code"),
+            ("kubectl-applyset delete a --grace-period=0", "gracefully"),
+            ("kubectl-applyset delete a --now", "gracefully"),
+            ("kubectl-applyset delete a -f x", "name the set alone"),
+            (
+                "kubectl-applyset apply a -f x --dry-run server",
+                "--dry-run=server",
+            ),
+            ("kubectl-applyset apply --prune false a -f x", "--prune=false"),
+            ("kubectl-applyset apply a -f x --wait 1s", "--wait=1s"),
+            ("kubectl-applyset list -A --concurency=4", "--concurrency"),
+        ] {
+            let told = told(line);
+            let (_, tips) = told.split_once("tip: ").expect(&told);
+            assert!(tips.contains(tip), "{line}: {told}");
+        }
+        for line in [
+            "kubectl-applyset apply a -f x --force-conflict",
+            "kubectl-applyset apply a -f x --allow-emty",
+            "kubectl-applyset delete a --steal",
+            "kubectl-applyset list --yess",
+            "kubectl-applyset apply a -f x --stael",
+            "kubectl-applyset apply a -f x b",
+        ] {
+            assert!(!told(line).contains("tip: "), "{line}: {}", told(line));
+        }
+    }
+
+    #[test]
+    fn no_tip_is_for_a_flag_that_every_command_has() {
+        let command = crate::cli::command();
+        for argument in command.get_arguments() {
+            let long = argument.get_long().map(|long| format!("--{long}"));
+            let short = argument.get_short().map(|short| format!("-{short}"));
+            for flag in long.into_iter().chain(short) {
+                assert!(
+                    super::FLAGS_OF_KUBECTL.iter().all(|(other, _)| *other != flag),
+                    "{flag}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_flag_counts_and_files_add_up() {
+        let line = "kubectl-applyset apply a -n one -n two -f x -f y --yes --yes=false --dry-run --dry-run=none \
+                    --match-server-version --vmodule=a=1 --profile=none --profile-output x --log-flush-frequency=1s \
+                    --context=c --context d";
+        let typed = Cli::typed(line.split_whitespace().map(Into::into).collect()).expect(line);
+        assert_eq!(typed.shared.namespace.as_deref(), Some("two"));
+        assert_eq!(typed.shared.connection.context.as_deref(), Some("d"));
+        let crate::cli::Command::Apply(apply) = typed.command else {
+            panic!("no apply");
+        };
+        assert_eq!(apply.manifests.filename, ["x", "y"]);
+        assert!(!apply.yes && apply.dry_run == crate::cli::DryRunMode::None);
+    }
+}
