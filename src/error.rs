@@ -101,6 +101,9 @@ pub enum Error {
     /// The user may not do what the run is about to do; nothing was written.
     #[error("{}", missing_rights(.0))]
     MissingRights(Vec<Right>),
+    /// A right is missing in a command whose rights `rbac` prints.
+    #[error(transparent)]
+    GrantedByRbac(Box<Error>),
     /// There is no parent, and whether members are left without one could not be seen.
     #[error("{parent} is not the parent of a set, and whether objects of its set are left somewhere could not be seen, because these could not be listed everywhere: {}", .hidden.join(", "))]
     NobodyKnows {
@@ -160,6 +163,23 @@ impl From<Vec<Refusal>> for Error {
 }
 
 impl Error {
+    /// The same error, as `apply` and `diff` meet it: what they lack, `rbac` prints.
+    pub fn in_reach_of_rbac(self) -> Self {
+        let is_forbidden = match &self {
+            Self::MissingRights(_) => true,
+            Self::Read { error, .. } | Self::ParentWrite(ParentWriteError::Request(error)) => {
+                error.is(http::StatusCode::FORBIDDEN)
+            }
+            Self::List { error, .. } => error.is_forbidden(),
+            _ => false,
+        };
+        if is_forbidden {
+            Self::GrantedByRbac(Box::new(self))
+        } else {
+            self
+        }
+    }
+
     /// The class, which scripts see as the exit code.
     pub fn exit(&self) -> Exit {
         match self {
@@ -174,6 +194,7 @@ impl Error {
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
             Self::ParentWrite(_) => Exit::Failed,
+            Self::GrantedByRbac(error) => error.exit(),
             Self::Connection(_)
             | Self::Discovery(_)
             | Self::KindUnknowable(_)
@@ -205,9 +226,10 @@ impl Error {
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
             ],
             Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
-            Self::MissingRights(_) => vec![
+            Self::GrantedByRbac(_) => vec![
                 "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
             ],
+            Self::MissingRights(_) => vec![ASK_AN_ADMINISTRATOR.to_owned()],
             Self::NobodyKnows { parent, .. } => vec![format!(
                 "somebody who may list everything can run the same command, or see with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
                 ApplySetId::of(parent)
@@ -221,6 +243,10 @@ impl Error {
             .collect()
     }
 }
+
+/// `rbac` prints what applying a set takes. Other commands may look elsewhere, too.
+const ASK_AN_ADMINISTRATOR: &str =
+    "an administrator of the cluster has to grant this; `kubectl auth can-i --list` shows what you may do";
 
 /// The server knows who asks, and does not let them; or does not know them.
 fn is_denied(error: &ApiError) -> bool {
@@ -246,7 +272,7 @@ fn request_hint(error: &ApiError) -> String {
     match &*error.kind {
         ApiErrorKind::Status(status) => match status.code {
             401 => "log in again, or check --token and the user of the kubeconfig's context".to_owned(),
-            403 => "`kubectl applyset rbac SET -f …` prints the rights that a set needs".to_owned(),
+            403 => ASK_AN_ADMINISTRATOR.to_owned(),
             _ => "`kubectl version` shows whether the server answers at all".to_owned(),
         },
         ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => {

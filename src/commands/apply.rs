@@ -38,7 +38,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
     );
     run.limit(options.waiting.limit);
     let outcome = apply(&mut run, shared, &options).await;
-    run.finish(outcome)
+    run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
 async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Ending, Error> {
@@ -64,7 +64,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exi
     );
     run.limit(options.waiting.limit);
     let outcome = apply_plan(&mut run, shared, &options, &plan).await;
-    run.finish(outcome)
+    run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
 async fn apply_plan(

@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error
             outcome
         }
     };
-    finish(run, &found, outcome)
+    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac))
 }
 
 /// As with kubectl, what the program finds alike is alike; what it cannot see is none of its

@@ -1,5 +1,5 @@
 //! The rights that a set with these manifests needs for all its life: to be made, to
-//! change, to lose objects, and to go on after an interruption.
+//! change, to be waited for, to lose objects, to go on after an interruption, and to be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,6 +53,8 @@ pub fn needed_ever(
             Scope::Namespaced => right(verb),
             Scope::Cluster => right(verb).named(&key.name),
         }));
+        // A watch cannot be bound to names, and shows no more than the LIST does.
+        rights.insert(right(Verb::Watch));
         rights.extend(to_see_what_goes_along(key));
     }
     for member in desired.members.iter().chain(&desired.parent) {
@@ -86,6 +88,8 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
     let mut rights = vec![
         right(Verb::Get).named(&parent.name),
         right(Verb::Patch).named(&parent.name),
+        // With the set. Whoever may patch the parent can already take the set's record off.
+        right(Verb::Delete).named(&parent.name),
     ];
     let is_custom = !resource.group.is_empty();
     if desired.parent.is_some() {

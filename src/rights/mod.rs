@@ -28,6 +28,8 @@ pub enum Verb {
     Get,
     /// Read a collection.
     List,
+    /// Hear of changes of a collection.
+    Watch,
     /// Make an object, by POST or by an apply of one that is not there.
     Create,
     /// Apply.
@@ -48,6 +50,7 @@ impl Verb {
         match self {
             Self::Get => "get",
             Self::List => "list",
+            Self::Watch => "watch",
             Self::Create => "create",
             Self::Patch => "patch",
             Self::Delete => "delete",

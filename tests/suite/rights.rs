@@ -275,6 +275,36 @@ fn the_printed_rights_carry_a_set_through_its_life() {
     assert_eq!(last.results("configured"), identities(&changed));
     assert_eq!(last.results("pruned").len(), objects.len() - changed.len());
     set.assert_holds(&changed);
+
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    program
+        .args(["delete", "web", "-n", &shop, "--yes"])
+        .run()
+        .expect(0);
+    assert_eq!(cluster().live(&set.parent), None);
+}
+
+#[test]
+fn the_printed_rights_let_wait_and_only_apply_and_diff_name_them() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let objects = [config_map(&shop, "one", "1")];
+    let user = user(&[]);
+    let hints = |run: &Run| run.document()["error"]["hints"].to_string();
+    let run = apply_as(&user, &set, &objects, &[]).expect(4);
+    assert!(hints(&run).contains("applyset rbac"), "{}", run.stdout);
+    grant_what_is_printed(&user, &set, &objects);
+    let run = apply_as(&user, &set, &objects, &["--wait"]).expect(0);
+    assert!(!run.stderr.contains("watch"), "{}", run.stderr);
+
+    let other = namespace("other");
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    let run = program.args(["list", "-n", &other]).run().expect(4);
+    assert!(
+        !run.stderr.contains("applyset rbac") && run.stderr.contains("administrator"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

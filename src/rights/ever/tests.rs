@@ -41,11 +41,13 @@ fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
         [
             "get priorityclasss.scheduling.k8s.io/high",
             "list priorityclasss.scheduling.k8s.io",
+            "watch priorityclasss.scheduling.k8s.io",
             "create priorityclasss.scheduling.k8s.io/high",
             "patch priorityclasss.scheduling.k8s.io/high",
             "delete priorityclasss.scheduling.k8s.io/high",
             "get configmaps in namespace other",
             "list configmaps in namespace other",
+            "watch configmaps in namespace other",
             "create configmaps in namespace other",
             "patch configmaps in namespace other",
             "delete configmaps in namespace other",
@@ -55,6 +57,7 @@ fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
             "get secrets/web in namespace shop",
             "create secrets in namespace shop",
             "patch secrets/web in namespace shop",
+            "delete secrets/web in namespace shop",
         ]
     );
 }
@@ -108,6 +111,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
             "get namespaces/shop in namespace shop",
             "get widgetsets.example.com/web in namespace shop",
             "patch widgetsets.example.com/web in namespace shop",
+            "delete widgetsets.example.com/web in namespace shop",
         ]
     );
 }
