@@ -275,6 +275,15 @@ fn request_hint(error: &ApiError) -> String {
             403 => ASK_AN_ADMINISTRATOR.to_owned(),
             _ => "`kubectl version` shows whether the server answers at all".to_owned(),
         },
+        ApiErrorKind::Connection { proxy: Some(proxy), .. } => format!(
+            "check that this proxy runs, and that {} is right; NO_PROXY names servers that are asked without one",
+            proxy.named_by()
+        ),
+        ApiErrorKind::Untrusted { .. } => {
+            "check certificate-authority of the cluster in the kubeconfig, or --certificate-authority; --tls-server-name \
+             says which name the certificate is for"
+                .to_owned()
+        }
         ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => {
             "check that the server runs, and --server, --context or KUBECONFIG; `kubectl cluster-info` asks the same server"
                 .to_owned()

@@ -3,7 +3,7 @@
 //! The rules are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's:
 //! `HTTPS_PROXY` and `HTTP_PROXY` by the scheme of the target, `NO_PROXY` for exceptions,
 //! small letters where capitals are unset, and never for this machine itself. Addresses of
-//! proxies may hold passwords and are never shown.
+//! proxies may hold passwords; no more than host and port is shown.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,6 +15,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     uri: Uri,
+    named_by: String,
 }
 
 /// The address of a proxy that is none, or one of a protocol that is not spoken here.
@@ -31,9 +32,19 @@ impl fmt::Debug for Proxy {
     }
 }
 
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.uri.host().unwrap_or_default())?;
+        if let Some(port) = self.uri.port() {
+            write!(f, ":{port}")?;
+        }
+        write!(f, " of {}", self.named_by)
+    }
+}
+
 impl Proxy {
     /// Reads an address; one without a scheme is that of an http proxy. `named_by` says in
-    /// an error where it came from.
+    /// messages where it came from.
     pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
             // Names are resolved by the proxy with either.
@@ -45,7 +56,10 @@ impl Proxy {
             .parse::<Uri>()
             .ok()
             .filter(|uri| matches!(uri.scheme_str(), Some("http" | "https" | "socks5")))
-            .map(|uri| Self { uri })
+            .map(|uri| Self {
+                uri,
+                named_by: named_by.to_owned(),
+            })
             .ok_or_else(|| InvalidProxy {
                 named_by: named_by.to_owned(),
             })
@@ -82,6 +96,11 @@ impl Proxy {
         let exceptions = set("NO_PROXY").map_or_else(String::new, |(_, list)| list);
         let matcher = Matcher::builder().all("http://any").no(exceptions).build();
         Ok(matcher.intercept(target).map(|_| proxy))
+    }
+
+    /// The variable or the field of the kubeconfig that holds its address.
+    pub fn named_by(&self) -> &str {
+        &self.named_by
     }
 
     /// The address with its credentials, for whoever connects.
@@ -159,5 +178,6 @@ mod tests {
         }
         let proxy = Proxy::parse("https://u:SECRET@x", "HTTPS_PROXY").expect("a proxy");
         assert!(!format!("{proxy:?}").contains("SECRET"));
+        assert_eq!(proxy.to_string(), "x of HTTPS_PROXY");
     }
 }

@@ -28,16 +28,26 @@ use secrecy::Values;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 
+use crate::proxy::Proxy;
+
 /// A connection to an API server that counts the requests sent through it.
 #[derive(Clone)]
 pub struct ApiServer {
     client: kube::Client,
-    address: Arc<str>,
+    route: Arc<Route>,
     requests: Arc<AtomicU64>,
     pushbacks: Arc<AtomicU64>,
     presence: Presence,
     request_timeout: Duration,
     credential: Option<Credential>,
+}
+
+/// Where requests go, for messages.
+#[derive(Debug, Clone)]
+struct Route {
+    address: String,
+    /// What is in between, and where that is said.
+    proxy: Option<Proxy>,
 }
 
 /// A successful answer.
@@ -71,11 +81,21 @@ pub enum ApiErrorKind {
     #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
-    #[error("no answer from {address}: {message}")]
+    #[error("no answer from {address}{}: {message}", through(proxy.as_ref()))]
     Connection {
         /// The API server.
         address: String,
+        /// The proxy that it is asked through. Nothing but this is connected to then.
+        proxy: Option<Proxy>,
         /// What the network or the credentials plugin said.
+        message: String,
+    },
+    /// Somebody answered, and the certificate is not one to believe.
+    #[error("the certificate of {address} is not trusted: {message}")]
+    Untrusted {
+        /// The API server.
+        address: String,
+        /// What is wrong with it.
         message: String,
     },
     /// There is nothing to show the server any more.
@@ -122,7 +142,10 @@ impl ApiServer {
     pub fn new(client: kube::Client, address: &str, request_timeout: Duration) -> Self {
         Self {
             client,
-            address: Arc::from(address),
+            route: Arc::new(Route {
+                address: address.to_owned(),
+                proxy: None,
+            }),
             requests: Arc::new(AtomicU64::new(0)),
             pushbacks: Arc::new(AtomicU64::new(0)),
             presence: Presence::default(),
@@ -135,6 +158,16 @@ impl ApiServer {
     #[must_use]
     pub fn with_credential(self, credential: Option<Credential>) -> Self {
         Self { credential, ..self }
+    }
+
+    /// The same, telling of this proxy where there is no answer; `client` goes through it.
+    #[must_use]
+    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
+        let address = self.route.address.clone();
+        Self {
+            route: Arc::new(Route { address, proxy }),
+            ..self
+        }
     }
 
     /// How many HTTP requests were sent so far, repeated ones included.
@@ -195,7 +228,7 @@ impl ApiServer {
         let request = self.request(call).await?;
         let authorization = request.headers().get(header::AUTHORIZATION).cloned();
         let exchange = async {
-            let broken = |error: kube::Error| Failure::connection(&self.address, &error);
+            let broken = |error: kube::Error| Failure::connection(&self.route, &error);
             let response = self.client.send(request).await.map_err(broken)?;
             let (head, body) = response.into_parts();
             let body = body.collect().await.map_err(broken)?;
@@ -295,12 +328,28 @@ struct Failure {
 }
 
 impl Failure {
-    fn connection(address: &str, error: &(dyn std::error::Error + 'static)) -> Self {
-        let message = innermost_cause(error);
+    fn connection(route: &Route, error: &(dyn std::error::Error + 'static)) -> Self {
+        let address = route.address.clone();
+        let mut causes: Vec<String> = std::iter::successors(Some(error), |error| error.source())
+            .map(ToString::to_string)
+            .collect();
+        let distrust = causes
+            .iter()
+            .find_map(|cause| cause.rsplit_once("invalid peer certificate: "));
+        if let Some((_, message)) = distrust {
+            let message = message.to_owned();
+            return Self {
+                kind: ApiErrorKind::Untrusted { address, message },
+                prospect: Prospect::Hopeless,
+                retry_after: None,
+            };
+        }
+        let message = causes.pop().unwrap_or_default();
         let prospect = retry::after_broken_connection(&message);
         Self {
             kind: ApiErrorKind::Connection {
-                address: address.to_owned(),
+                address,
+                proxy: route.proxy.clone(),
                 message,
             },
             prospect,
@@ -365,12 +414,8 @@ fn is_whole(method: &Method, body: &[u8]) -> bool {
     is_object && (*method == Method::GET || serde_json::from_slice::<IgnoredAny>(body).is_ok())
 }
 
-fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+fn through(proxy: Option<&Proxy>) -> String {
+    proxy.map_or_else(String::new, |proxy| format!(" through the proxy {proxy}"))
 }
 
 /// Encodes the query of a path.

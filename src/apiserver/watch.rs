@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ApiError, ApiErrorKind, ApiServer, Call, Failure, Status};
+use super::{ApiError, ApiErrorKind, ApiServer, Call, Failure, Route, Status};
 
 /// The most bytes that one event may have: an object has at most 3 MiB.
 const LONGEST_EVENT: usize = 64 * 1024 * 1024;
@@ -19,7 +19,7 @@ const LONGEST_EVENT: usize = 64 * 1024 * 1024;
 pub struct Watch {
     body: Body,
     read: BytesMut,
-    address: std::sync::Arc<str>,
+    route: std::sync::Arc<Route>,
     /// How long nothing may be heard.
     silence: Duration,
 }
@@ -77,13 +77,13 @@ impl ApiServer {
         let response = timeout(self.request_timeout, self.client.send(request)).await;
         let response = response
             .map_err(|_| error(ApiErrorKind::Timeout(self.request_timeout)))?
-            .map_err(|cause| error(Failure::connection(&self.address, &cause).kind))?;
+            .map_err(|cause| error(Failure::connection(&self.route, &cause).kind))?;
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(Watch {
                 body,
                 read: BytesMut::new(),
-                address: self.address.clone(),
+                route: self.route.clone(),
                 silence,
             });
         }
@@ -110,7 +110,7 @@ impl Watch {
             match timeout(self.silence, self.body.frame()).await {
                 Err(_) => return Some(Err(ApiErrorKind::Timeout(self.silence))),
                 Ok(None) => return None,
-                Ok(Some(Err(error))) => return Some(Err(Failure::connection(&self.address, &error).kind)),
+                Ok(Some(Err(error))) => return Some(Err(Failure::connection(&self.route, &error).kind)),
                 Ok(Some(Ok(frame))) => {
                     if let Some(data) = frame.data_ref() {
                         self.read.extend_from_slice(data);

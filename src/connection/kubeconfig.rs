@@ -27,6 +27,8 @@ pub(super) struct Names<'a> {
     pub(super) context: Option<&'a str>,
     pub(super) cluster: Option<&'a str>,
     pub(super) user: Option<&'a str>,
+    /// Flags hold credentials, so that those of the context's user are not needed.
+    pub(super) flags_hold_credentials: bool,
 }
 
 /// The file that the flag names, else those of `KUBECONFIG`, else that of the home
@@ -34,10 +36,7 @@ pub(super) struct Names<'a> {
 pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectionError> {
     match flag {
         Some(path) if !path.as_os_str().is_empty() => read_file(path).map(Some),
-        _ => {
-            let variable = std::env::var_os("KUBECONFIG");
-            merged(&paths(variable.as_deref(), std::env::home_dir()))
-        }
+        _ => merged(&default_paths()),
     }
 }
 
@@ -49,9 +48,8 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
         && kubeconfig.current_context.is_none()
 }
 
-/// The cluster and the user that are meant. Names that a flag or the current context
-/// gives have to be there; a context may name a user that is not there, who is nobody
-/// (client-go, `DirectClientConfig`).
+/// The cluster and the user that are meant. Names that a flag or the context gives have to be
+/// there, or the request would be anonymous; but for a user in whose place flags say who asks.
 pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, ConnectionError> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
@@ -73,8 +71,11 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
     let users = users.map(|named| (&named.name, &named.auth_info));
     let user = match (names.user, &context.user) {
         (Some(name), _) => find("user", name, users)?,
-        (None, Some(name)) => find("user", name, users).unwrap_or_default(),
-        (None, None) => AuthInfo::default(),
+        (None, Some(name)) if !name.is_empty() => match find("user", name, users) {
+            Err(_) if names.flags_hold_credentials => AuthInfo::default(),
+            found => found?,
+        },
+        _ => AuthInfo::default(),
     };
     Ok(Chosen {
         cluster,
@@ -105,6 +106,11 @@ fn find<'a, T: Clone + Default + 'a>(
 
 /// Where kubeconfigs may be: an empty variable counts as unset, and empty paths in it are
 /// passed over (client-go, `NewDefaultClientConfigLoadingRules`).
+pub(super) fn default_paths() -> Vec<PathBuf> {
+    let variable = std::env::var_os("KUBECONFIG");
+    paths(variable.as_deref(), std::env::home_dir())
+}
+
 fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
     match variable {
         Some(list) if !list.is_empty() => std::env::split_paths(list)
@@ -244,6 +250,7 @@ mod tests {
             context,
             cluster,
             user,
+            flags_hold_credentials: false,
         };
         let server = |kubeconfig: &Kubeconfig, names| choose(kubeconfig, names).map(|it| it.cluster.server);
         let nothing = server(&kubeconfig, names(None, None, None));
@@ -251,7 +258,11 @@ mod tests {
         let by_cluster = server(&kubeconfig, names(None, Some("one"), None));
         assert_eq!(by_cluster.expect("a cluster").as_deref(), Some("https://one"));
         kubeconfig.current_context = Some("a".to_owned());
-        let chosen = choose(&kubeconfig, names(None, None, None)).expect("a user that is nobody");
+        let by_flags = Names {
+            flags_hold_credentials: true,
+            ..names(None, None, None)
+        };
+        let chosen = choose(&kubeconfig, by_flags).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
         let chosen = choose(&kubeconfig, names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));
@@ -268,6 +279,7 @@ mod tests {
                 names(None, Some("two"), None),
                 "the kubeconfig has no cluster \"two\"",
             ),
+            (names(None, None, None), "the kubeconfig has no user \"gone\""),
             (
                 names(None, None, Some("you")),
                 "the kubeconfig has no user \"you\"",

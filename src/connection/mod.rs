@@ -147,8 +147,8 @@ pub enum ConnectionError {
         error: std::io::Error,
     },
     /// Neither a kubeconfig nor the environment of a Pod.
-    #[error("there is no kubeconfig, and this is not a Pod of a cluster")]
-    NoConfiguration,
+    #[error("there is no kubeconfig{}, and this is not a Pod of a cluster", at(.0))]
+    NoConfiguration(Vec<PathBuf>),
     /// A name that the kubeconfig does not have.
     #[error("the kubeconfig has no {what} {name:?}")]
     NotInKubeconfig {
@@ -186,6 +186,16 @@ pub enum ConnectionError {
     /// Certificates or credentials that cannot be used.
     #[error("the connection cannot be set up: {0}")]
     Client(#[from] kube::Error),
+    /// A file of a certificate or a key that cannot be read.
+    #[error("the {what} {} cannot be read: {error}", path.display())]
+    UnreadableFile {
+        /// `client certificate` or `client key`.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// A certificate authority file that cannot be read.
     #[error("the certificate authority {path} cannot be used: {reason}", path = .0.display(), reason = .1)]
     CertificateAuthority(PathBuf, String),
@@ -195,7 +205,7 @@ impl ConnectionError {
     /// Whether a flag or the kubeconfig is wrong, and not what they lead to.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::NoConfiguration | Self::Client(_) => false,
+            Self::NoConfiguration(_) | Self::Client(_) => false,
             Self::Exec(error) => error.fault.is_configuration(),
             _ => true,
         }
@@ -219,7 +229,7 @@ impl ConnectionError {
             }
             Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
             Self::ImpersonatedNobody => "add --as USER".to_owned(),
-            Self::NoConfiguration => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
+            Self::NoConfiguration(_) => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
             Self::Proxy(_) => {
                 "write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned()
@@ -233,6 +243,9 @@ impl ConnectionError {
             }
             Self::Client(_) => "`kubectl cluster-info` uses the same kubeconfig".to_owned(),
             Self::CertificateAuthority(..) => "name a file of PEM certificates".to_owned(),
+            Self::UnreadableFile { .. } => {
+                "check --client-certificate, --client-key, and the user of the kubeconfig".to_owned()
+            }
         }
     }
 }
@@ -257,7 +270,7 @@ impl ConnectionOptions {
     /// connection up. Nothing is sent yet.
     pub async fn connect(&self) -> Result<Connection, ConnectionError> {
         let options = self.clone();
-        let (config, credential) = match spawn_blocking(move || options.config()).await {
+        let (config, proxy, credential) = match spawn_blocking(move || options.config()).await {
             Ok(config) => config?,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
@@ -275,7 +288,8 @@ impl ConnectionOptions {
             .unwrap_or(REQUEST_TIMEOUT);
         Ok(Connection {
             server: ApiServer::new(client, address.trim_end_matches('/'), timeout)
-                .with_credential(credential),
+                .with_credential(credential)
+                .with_proxy(proxy),
             namespace,
             endpoint,
         })
@@ -295,14 +309,17 @@ impl ConnectionOptions {
         })
     }
 
-    fn config(&self) -> Result<(Config, Option<Credential>), ConnectionError> {
+    fn config(&self) -> Result<(Config, Option<Proxy>, Option<Credential>), ConnectionError> {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
-        let mut config = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
+        let (mut config, proxy) = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
             Some(kubeconfig) => {
                 let names = Names {
                     context: given(self.context.as_ref()),
                     cluster: given(self.cluster.as_ref()),
                     user: given(self.user.as_ref()),
+                    flags_hold_credentials: self.token.is_some()
+                        || self.username.is_some()
+                        || self.client_certificate.is_some(),
                 };
                 self.config_of(kubeconfig::choose(&kubeconfig, names)?)?
             }
@@ -313,24 +330,26 @@ impl ConnectionOptions {
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         let credential = login::log_in(&mut config.auth_info, self.login)?;
-        Ok((config, credential))
+        config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
+        Ok((config, proxy, credential))
     }
 
-    fn config_of(&self, mut chosen: Chosen) -> Result<Config, ConnectionError> {
+    /// The proxy is told apart, since a configuration does not say where it came from.
+    fn config_of(&self, mut chosen: Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
         self.override_cluster(&mut chosen.cluster);
         self.override_user(&mut chosen.user)?;
+        check_files(&chosen.user)?;
         let cluster = chosen.cluster;
         let server = cluster.server.as_deref().filter(|server| !server.is_empty());
         let server = parse_server(server.ok_or(ConnectionError::NoServer)?)?;
         let mut config = Config::new(server);
-        config.proxy_url = match given(cluster.proxy_url.as_ref()) {
+        let proxy = match given(cluster.proxy_url.as_ref()) {
             Some(address) => {
                 let named_by = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
                 Some(Proxy::parse(address, &named_by)?)
             }
             None => Proxy::of_environment(&config.cluster_url)?,
-        }
-        .map(|proxy| proxy.uri().clone());
+        };
         config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
         config.root_cert = root_certificates(&cluster)?;
         if let Some(exec) = &mut chosen.user.exec
@@ -343,23 +362,33 @@ impl ConnectionOptions {
         if let Some(namespace) = chosen.namespace {
             config.default_namespace = namespace;
         }
-        Ok(config)
+        Ok((config, proxy))
     }
 
     /// The connection that every Pod is given.
-    fn config_of_pod(&self) -> Result<Config, ConnectionError> {
-        let mut config = Config::incluster().map_err(|_| ConnectionError::NoConfiguration)?;
+    fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), ConnectionError> {
+        let mut config =
+            Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.looked_at()))?;
         let mut cluster = Cluster::default();
         self.override_cluster(&mut cluster);
         self.override_user(&mut config.auth_info)?;
+        check_files(&config.auth_info)?;
         if let Some(certificates) = root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
         }
         config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
         config.tls_server_name = cluster.tls_server_name;
-        config.proxy_url = Proxy::of_environment(&config.cluster_url)?.map(|proxy| proxy.uri().clone());
-        Ok(config)
+        let proxy = Proxy::of_environment(&config.cluster_url)?;
+        Ok((config, proxy))
+    }
+
+    /// The kubeconfigs that were looked for.
+    fn looked_at(&self) -> Vec<PathBuf> {
+        match &self.kubeconfig {
+            Some(path) if !path.as_os_str().is_empty() => vec![path.clone()],
+            _ => kubeconfig::default_paths(),
+        }
     }
 
     fn override_cluster(&self, cluster: &mut Cluster) {
@@ -478,6 +507,37 @@ fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Connecti
         return Err(invalid("it holds no certificate".to_owned()));
     }
     Ok(Some(certificates))
+}
+
+/// Whether the files can be opened that kube will read; its own error names neither file nor flag.
+fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
+    let certificate = user
+        .client_certificate
+        .as_ref()
+        .filter(|_| user.client_certificate_data.is_none());
+    let key = user
+        .client_key
+        .as_ref()
+        .filter(|_| user.client_key_data.is_none());
+    let certificate = certificate.map(|path| ("client certificate", path));
+    let key = key.map(|path| ("client key", path));
+    for (what, path) in certificate.into_iter().chain(key) {
+        std::fs::File::open(path).map_err(|error| ConnectionError::UnreadableFile {
+            what,
+            path: path.into(),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+fn at(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", paths.join(" or "))
+    }
 }
 
 fn position(line_and_column: Option<(u64, u64)>) -> String {

@@ -18,7 +18,9 @@ fn a_kubeconfig_that_is_missing_does_not_hide_the_next() {
         .args(arguments)
         .run()
         .expect(0);
-    Program::with_kubeconfig(&missing).args(arguments).run().expect(4);
+    let run = Program::with_kubeconfig(&missing).args(arguments).run().expect(4);
+    let missing_name = missing.display().to_string();
+    assert!(run.stderr.contains(&missing_name), "{}", run.stderr);
     Program::new()
         .args(arguments)
         .args(["--kubeconfig".as_ref(), missing.as_os_str()])
@@ -48,4 +50,49 @@ fn groups_are_impersonated_by_somebody() {
     let home = namespace("home");
     let arguments = ["list", "-n", &home, "--as=me", "--as-group=system:masters"];
     Program::new().args(arguments).run().expect(0);
+}
+
+/// Runs `list`, and asserts that the one error and its hint tell these.
+#[track_caller]
+fn assert_told(program: Program, code: i32, texts: &[&str]) {
+    let run = program.args(["list"]).run().expect(code);
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    for text in texts {
+        assert!(run.stderr.contains(text), "{text}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_proxy_that_does_not_answer_is_named_with_where_that_is_said() {
+    let server = ["--server=https://192.0.2.1", "--token=x"];
+    let program = Program::new().env("HTTPS_PROXY", "http://me:SECRET@proxy.invalid:3128");
+    let run = program.args(server).args(["list"]).run().expect(4);
+    for text in ["proxy.invalid:3128", "HTTPS_PROXY", "192.0.2.1"] {
+        assert!(run.stderr.contains(text), "{text}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("SECRET"), "{}", run.stderr);
+
+    let cluster =
+        "clusters: [{name: far, cluster: {server: 'https://192.0.2.1', proxy-url: 'http://proxy.invalid'}}]";
+    let context = "contexts: [{name: far, context: {cluster: far}}]\ncurrent-context: far";
+    let files = Files::new().with("config", &format!("{cluster}\n{context}\n"));
+    let program = Program::with_kubeconfig(&files.path("config"));
+    assert_told(program, 4, &["proxy.invalid", "proxy-url", "far"]);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_as_such() {
+    let authority = ControlPlane::shared().data_dir().join("admin.crt");
+    let program = Program::new().args(["--certificate-authority".as_ref(), authority.as_os_str()]);
+    assert_told(program, 4, &["is not trusted", "certificate-authority"]);
+    let program = Program::new().args(["--tls-server-name=other.example.com"]);
+    assert_told(program, 4, &["is not trusted", "--tls-server-name"]);
+}
+
+#[test]
+fn a_certificate_or_a_key_that_is_not_there_is_named() {
+    let program = Program::new().args(["--client-certificate=/not/there.crt"]);
+    assert_told(program, 2, &["/not/there.crt", "--client-certificate"]);
+    let program = Program::new().args(["--client-key=/not/there.key"]);
+    assert_told(program, 2, &["/not/there.key", "--client-key"]);
 }
