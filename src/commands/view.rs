@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::opening;
 use crate::applyset::Tooling;
+use crate::applyset::parent::Reading;
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
 use crate::inspect::{FoundSet, MemberState};
@@ -47,7 +48,8 @@ async fn view(
         tooling: None,
         ..SetDocument::from(&opened.set)
     };
-    let Some(parent) = opening::read_parent(&cluster.server, &opened).await? else {
+    let parent = opening::read_parent(&cluster.server, &opened).await?;
+    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoBookkeeping) else {
         return Err(opening::no_such_set(&opened.set.parent));
     };
     let mut set = FoundSet::new(opened.set.parent.clone(), &parent);

@@ -259,6 +259,10 @@ fn a_set_that_is_not_there_is_no_set_to_view() {
         .expect(2);
     assert_eq!(run.stdout, "");
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    // An ordinary object of that name is no set either.
+    cluster().create(&secret(&home, "web"));
+    let run = Program::new().args(["view", "web", "-n", &home]).run().expect(2);
+    assert_eq!(run.stdout, "");
 }
 
 #[test]
