@@ -27,7 +27,10 @@ const JSON: &str = "take -o json, which prints all there is to tell";
 const WHOLE_SETS: &str =
     "name the set alone: its members are found by the cluster's record, without manifests";
 
-/// Flags of kubectl's apply, diff and delete, and what to do without them; an own flag of the
+/// The commands that kubectl has, too.
+const COUNTERPARTS: [&str; 3] = ["apply", "diff", "delete"];
+
+/// Flags of kubectl's commands of the same names, and what to do without them; an own flag of the
 /// command never comes here.
 const FLAGS_OF_KUBECTL: [(&str, &str); 30] = [
     ("--all", BY_SET),
@@ -88,7 +91,12 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    let of_kubectl = FLAGS_OF_KUBECTL.iter().find(|(flag, _)| flag == unknown);
+    let mut words = arguments.iter().skip(1);
+    let command_name = words.find(|word| command.find_subcommand(word).is_some());
+    let has_counterpart = command_name.is_some_and(|name| COUNTERPARTS.contains(&name.as_str()));
+    let of_kubectl = FLAGS_OF_KUBECTL
+        .iter()
+        .find(|(flag, _)| has_counterpart && flag == unknown);
     let tip = match of_kubectl {
         Some((_, tip)) => Some((*tip).to_owned()),
         None => value_apart(command, arguments),
@@ -169,6 +177,7 @@ mod tests {
             ),
             ("kubectl-applyset apply --prune false a -f x", "--prune=false"),
             ("kubectl-applyset apply a -f x --wait 1s", "--wait=1s"),
+            ("kubectl-applyset list --all", "--all-namespaces"),
             ("kubectl-applyset list -A --concurency=4", "--concurrency"),
         ] {
             let told = told(line);
