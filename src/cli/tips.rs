@@ -104,6 +104,14 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
     if tip.is_some() || suggests_more(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
+        // The usage that clap shows holds what it suggests.
+        if let Some(mut command) = command_name
+            .and_then(|name| command.find_subcommand(name))
+            .cloned()
+        {
+            let usage = ContextValue::StyledStr(command.render_usage());
+            error.insert(ContextKind::Usage, usage);
+        }
     }
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -183,6 +191,10 @@ mod tests {
             let told = told(line);
             let (_, tips) = told.split_once("tip: ").expect(&told);
             assert!(tips.contains(tip), "{line}: {told}");
+            assert!(
+                !told.contains("--force-conflicts") && !told.contains("--allow-empty"),
+                "{told}"
+            );
         }
         for line in [
             "kubectl-applyset apply a -f x --force-conflict",
@@ -192,7 +204,16 @@ mod tests {
             "kubectl-applyset apply a -f x --stael",
             "kubectl-applyset apply a -f x b",
         ] {
-            assert!(!told(line).contains("tip: "), "{line}: {}", told(line));
+            let told = told(line);
+            assert!(!told.contains("tip: "), "{line}: {told}");
+            assert!(told.contains("Usage: kubectl applyset "), "{told}");
+            let usage = told.split_once("Usage: ").expect("a usage").1;
+            assert!(
+                super::FLAGS_THAT_ALLOW_MORE
+                    .iter()
+                    .all(|flag| !usage.contains(flag)),
+                "{told}"
+            );
         }
     }
 
