@@ -164,6 +164,7 @@ impl From<Vec<Refusal>> for Error {
 
 impl Error {
     /// The same error, as `apply` and `diff` meet it: what they lack, `rbac` prints.
+    #[must_use]
     pub fn in_reach_of_rbac(self) -> Self {
         let is_forbidden = match &self {
             Self::MissingRights(_) => true,

@@ -47,7 +47,7 @@ pub struct ApiServer {
 struct Route {
     address: String,
     /// What is in between, and where that is said.
-    proxy: Option<Proxy>,
+    proxy: Option<Box<Proxy>>,
 }
 
 /// A successful answer.
@@ -81,12 +81,12 @@ pub enum ApiErrorKind {
     #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
-    #[error("no answer from {address}{}: {message}", through(proxy.as_ref()))]
+    #[error("no answer from {address}{}: {message}", through(proxy.as_deref()))]
     Connection {
         /// The API server.
         address: String,
         /// The proxy that it is asked through. Nothing but this is connected to then.
-        proxy: Option<Proxy>,
+        proxy: Option<Box<Proxy>>,
         /// What the network or the credentials plugin said.
         message: String,
     },
@@ -165,7 +165,10 @@ impl ApiServer {
     pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
         let address = self.route.address.clone();
         Self {
-            route: Arc::new(Route { address, proxy }),
+            route: Arc::new(Route {
+                address,
+                proxy: proxy.map(Box::new),
+            }),
             ..self
         }
     }

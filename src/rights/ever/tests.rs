@@ -265,7 +265,7 @@ fn the_rules_that_are_granted_give_exactly_the_rights() {
             let is_given = rules.allow(right);
             assert!(is_given || !is_here, "{right} is not given");
         }
-        let unwanted = right(Verb::Delete, "Secret", namespace, Some("web"));
+        let unwanted = right(Verb::Delete, "Secret", namespace, Some("db"));
         let is_wanted = namespace == Some("other");
         assert_eq!(rules.allow(&unwanted), is_wanted);
     }
