@@ -4,6 +4,8 @@
 //! Pure. It finds what is wrong with manifests in the light of discovery; whether
 //! objects may be taken or pruned is decided in `plan`.
 
+mod string_data;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -28,7 +30,8 @@ pub struct DesiredObject {
     pub key: ObjectKey,
     /// The resource that it is applied through.
     pub resource: Arc<Resource>,
-    /// The object as it is sent: namespace filled in, a member with its part-of label.
+    /// The object as it is sent: namespace filled in, a member with its part-of label, the
+    /// `stringData` of a Secret as `data`.
     pub object: Object,
     /// Where it was written.
     pub position: Position,
@@ -360,7 +363,8 @@ fn place(
         Scope::Cluster => None,
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
-    let mut metadata = manifest.object.metadata();
+    let object = string_data::folded(&manifest.gvk, manifest.object);
+    let mut metadata = object.metadata();
     match &namespace {
         Some(namespace) => {
             metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
@@ -369,17 +373,17 @@ fn place(
             metadata.remove("namespace");
         }
     }
-    let object = DesiredObject {
+    let desired = DesiredObject {
         key: ObjectKey {
             group_kind: resource.group_kind(),
             namespace,
             name: manifest.name,
         },
         resource,
-        object: manifest.object,
+        object,
         position: manifest.position,
     };
-    (object, metadata)
+    (desired, metadata)
 }
 
 fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {

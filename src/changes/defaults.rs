@@ -243,7 +243,6 @@ const EMPTY_MAPS: &[&str] = &[
     "matchLabels",
     "nodeSelector",
     "requests",
-    "stringData",
 ];
 
 /// More maps with keys that people choose.

@@ -203,7 +203,6 @@ const GRANULAR_MAPS: &[&str] = &[
     "spec",
     "startupProbe",
     "strategy",
-    "stringData",
     "template",
     "updateStrategy",
     "valueFrom",

@@ -33,8 +33,7 @@
 //! # Values that the server writes in another way
 //!
 //! In built-in kinds some values come back different: `1000m` as `1`, an empty
-//! string or list not at all, `fieldRef` with its default version, `stringData`
-//! as `data`. There the merge does change something, which conversion and
+//! string or list not at all, `fieldRef` with its default version. There the merge does change something, which conversion and
 //! defaulting undo before the store compares (`apiserver`,
 //! `handlers/fieldmanager/equality.go`). Two things survive the undoing: another
 //! manager that has the same path loses it, and our entry's new time may move it

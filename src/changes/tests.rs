@@ -471,19 +471,6 @@ fn keys_that_people_chose_are_never_zero_values() {
 }
 
 #[test]
-fn string_data_is_compared_with_data() {
-    let example = |stored: &str| {
-        let mut example = Example::of("v1", "Secret", &json!({}), &json!({}), &json!({}));
-        example.desired["stringData"] = json!({"k": "x"});
-        example.live["data"] = json!({"k": stored});
-        example.live["metadata"]["managedFields"][0]["fieldsV1"]["f:stringData"] = json!({"f:k": {}});
-        example.reason()
-    };
-    assert_eq!(example("eA=="), "unchanged");
-    assert_eq!(example("eQ=="), "value differs: stringData.k");
-}
-
-#[test]
 fn blank_status_and_creation_timestamp_are_ignored() {
     let example = || {
         let mut example = Example::deployment(

@@ -1,8 +1,6 @@
 //! The walk over manifest, field set and live object together. It stops at the
 //! first reason to send.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value};
 
 use super::entries::Entries;
@@ -111,14 +109,7 @@ impl<'a> Walk<'a> {
             let Some(wanted) = desired.get(name) else {
                 return Err(Reason::FieldDropped(self.here()));
             };
-            match (wanted, live.get("data")) {
-                (Value::Object(wanted), Some(Value::Object(data)))
-                    if self.path == ["f:stringData"] && self.is_secret() && !node.is_empty() =>
-                {
-                    self.string_data(wanted, node, data)?;
-                }
-                _ => self.field(name, wanted, node, live.get(name), shape)?,
-            }
+            self.field(name, wanted, node, live.get(name), shape)?;
             self.path.pop();
             covered += 1;
         }
@@ -279,38 +270,6 @@ impl<'a> Walk<'a> {
             && self.entries.status_is_a_subresource()
     }
 
-    /// `stringData` is written only; it is read as `data`, where nobody owns what
-    /// it became.
-    fn string_data(&mut self, desired: &'a Fields, owned: &'a Fields, data: &'a Fields) -> Step {
-        for (key, node) in owned {
-            self.path.push(key);
-            let (Some(name), true) = (key.strip_prefix("f:"), is_leaf(node)) else {
-                return Err(Reason::Unreadable(self.here()));
-            };
-            let text = match desired.get(name) {
-                None => return Err(Reason::FieldDropped(self.here())),
-                Some(value) => value.as_str(),
-            };
-            let stored = data.get(name).and_then(Value::as_str);
-            if text.is_none() || text.map(|text| BASE64.encode(text)).as_deref() != stored {
-                return Err(Reason::ValueDiffers(self.here()));
-            }
-            self.undisturbed(None)?;
-            self.path.pop();
-        }
-        match desired
-            .keys()
-            .find(|name| !owned.contains_key(&format!("f:{name}")))
-        {
-            Some(name) => Err(Reason::FieldAdded(self.below(name))),
-            None => Ok(()),
-        }
-    }
-
-    fn is_secret(&self) -> bool {
-        self.place.api_version == "v1" && self.place.kind == "Secret"
-    }
-
     /// Accepts a value that the server writes in another way, where no other
     /// manager's entry would change.
     fn undisturbed(&self, key: Option<&str>) -> Step {
@@ -385,8 +344,4 @@ fn is_traceless(
         }
         _ => false,
     }
-}
-
-fn is_leaf(node: &Value) -> bool {
-    node.as_object().is_some_and(Map::is_empty)
 }

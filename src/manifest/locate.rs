@@ -38,8 +38,21 @@ fn line_in(text: &str, line: usize, path: &str) -> Option<usize> {
             }
         });
     }
+    let object = object?;
     let path = path.strip_prefix('.').unwrap_or(path);
-    descend(&object?, &format!(".{path}"))
+    // The `stringData` of a Secret is sent as `data`, and wins where both have a key.
+    let typed = path.strip_prefix("data.").filter(|_| is_secret(&object));
+    typed
+        .and_then(|key| descend(&object, &format!(".stringData.{key}")))
+        .or_else(|| descend(&object, &format!(".{path}")))
+}
+
+fn is_secret(object: &Node) -> bool {
+    let says = |field: &str, wanted: &str| {
+        let value = object.get(field).map(|value| &value.content);
+        matches!(value, Some(Content::Scalar(Scalar::String(text))) if *text == *wanted)
+    };
+    says("apiVersion", "v1") && says("kind", "Secret")
 }
 
 /// The line of what `path` leads to from here; it begins with `.` or `[`.
@@ -115,5 +128,24 @@ mod tests {
             assert_eq!(line_in(text, 3, path), expected, "{path}");
         }
         assert_eq!(line_in(text, 2, ".spec.prots"), None);
+    }
+
+    #[test]
+    fn data_of_a_secret_is_found_where_it_was_typed() {
+        let of = |kind: &str| {
+            format!(
+                "apiVersion: v1\nkind: {kind}\ndata:\n  a.b: eA==\n  c: eA==\nstringData:\n  a.b: x\n  d: y\n"
+            )
+        };
+        for (path, expected) in [
+            (".data.a.b", Some(7)),
+            (".data.c", Some(5)),
+            (".data.d", Some(8)),
+            (".data.e", None),
+            (".stringData.d", Some(8)),
+        ] {
+            assert_eq!(line_in(&of("Secret"), 1, path), expected, "{path}");
+        }
+        assert_eq!(line_in(&of("ConfigMap"), 1, ".data.a.b"), Some(4));
     }
 }

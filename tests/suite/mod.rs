@@ -38,6 +38,7 @@ mod secrets;
 mod set_deletion;
 mod simultaneous;
 mod sources;
+mod string_data;
 mod unrecorded;
 mod validation;
 mod vanished;
