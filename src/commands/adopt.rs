@@ -133,7 +133,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         .filter(|id| *id != set.id.as_str())
         .collect();
     let mut warnings = Vec::new();
-    let parents = situation::parents_of(&cluster, &ids, &mut warnings).await;
+    let namespaces = found.candidates.iter();
+    let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
+    let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
+    let concurrency = usize::from(shared.concurrency);
+    let parents = situation::parents_of(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.warn(&warnings);
     let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
     let record = read.survey.recorded.union(&plan.record(set));

@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::opening::{self, Cluster, OpenedSet};
 use super::unrecorded;
 use crate::apiserver::ApiServer;
-use crate::applyset::{PART_OF_LABEL, ParentIdentity, Tooling};
+use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::changes::{self, Definition, Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{self, Live, NamespaceState, ParentObject, Places, Presence, Selector};
-use crate::plan::{self, Observed, ParentPolicy, Policy, Refusal, Standing};
+use crate::observe::{self, Live, Looking, NamespaceState, ParentObject, Places, Presence, Selector};
+use crate::plan::{self, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,15 @@ pub(super) async fn read(
         warnings.push(unrecorded::orphans_found(opened, members.len(), &hidden));
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
-    let other_parents = find_parents(cluster, desired, &others, &mut warnings).await;
+    let other_parents = find_parents(
+        cluster,
+        opened,
+        desired,
+        &others,
+        rules.concurrency,
+        &mut warnings,
+    )
+    .await;
     let mut observed = Observed {
         recorded: survey.recorded,
         members,
@@ -164,37 +172,59 @@ async fn read_others(
 /// The parents of the sets that hold objects of the manifests, for the refusal to name.
 async fn find_parents(
     cluster: &Cluster,
+    opened: &OpenedSet,
     desired: &Desired,
     others: &[Live],
+    concurrency: usize,
     warnings: &mut Vec<String>,
-) -> BTreeMap<String, ParentIdentity> {
+) -> OtherParents {
     let wanted: BTreeSet<_> = desired.members.iter().map(|member| &member.key).collect();
     let ids = others
         .iter()
         .filter(|live| wanted.contains(&live.key))
         .filter_map(|live| live.part_of.as_deref())
         .collect();
-    parents_of(cluster, &ids, warnings).await
+    let namespaces = wanted.iter().filter_map(|key| key.namespace.clone());
+    let namespaces = namespaces.chain(opened.set.parent.namespace.clone()).collect();
+    parents_of(cluster, &ids, namespaces, concurrency, warnings).await
 }
 
-/// The parents of the sets with these ids, by id, as far as they can be found.
+/// The parents of the sets with these ids. Whoever may not look into all namespaces sees
+/// those in `namespaces` and in that of the connection, where the other set most likely is.
 pub(super) async fn parents_of(
     cluster: &Cluster,
     ids: &BTreeSet<&str>,
+    mut namespaces: BTreeSet<String>,
+    concurrency: usize,
     warnings: &mut Vec<String>,
-) -> BTreeMap<String, ParentIdentity> {
+) -> OtherParents {
     if ids.is_empty() {
-        return BTreeMap::new();
+        return OtherParents::default();
     }
-    let kinds = opening::parent_kinds(cluster, warnings).await;
-    match observe::parents(&cluster.server, &kinds, None).await {
-        Ok(parents) => parents
-            .into_iter()
-            .map(|(identity, _)| (crate::applyset::ApplySetId::of(&identity).to_string(), identity))
-            .filter(|(id, _)| ids.contains(id.as_str()))
-            .collect(),
-        // The refusal then names the set by its id.
-        Err(_) => BTreeMap::new(),
+    namespaces.insert(cluster.namespace.clone());
+    let mut doubts = Vec::new();
+    let kinds = opening::parent_kinds(cluster, &mut doubts).await;
+    let selector = Selector {
+        labels: ID_LABEL.to_owned(),
+        accept: observe::METADATA_LIST,
+    };
+    let looking = Looking {
+        selector: &selector,
+        concurrency,
+        seen: &|| (),
+    };
+    let look = observe::crawl(&cluster.server, &kinds, &namespaces, looking, Live::of).await;
+    let parents = look.found.into_iter();
+    let found: BTreeMap<String, ParentIdentity> = parents
+        .map(|parent| (ApplySetId::of(&parent.key).to_string(), parent.key))
+        .filter(|(id, _)| ids.contains(id.as_str()))
+        .collect();
+    if found.len() < ids.len() {
+        warnings.extend(doubts.iter().cloned());
+    }
+    OtherParents {
+        found,
+        some_unseen: !doubts.is_empty() || !look.unread.is_empty(),
     }
 }
 

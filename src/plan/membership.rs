@@ -3,12 +3,12 @@
 //!
 //! What is left is told; what belongs to another set stops the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Refusal, Set, Stealing};
-use crate::applyset::{ParentIdentity, Record};
+use super::{OtherParents, Refusal, Set, Stealing};
+use crate::applyset::Record;
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
 use crate::observe::{Live, OwnerReference, Presence, Tracking};
@@ -169,14 +169,14 @@ impl MembershipPlan {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
-    fn add(&mut self, live: &Live, change: MembershipChange, parents: &BTreeMap<String, ParentIdentity>) {
+    fn add(&mut self, live: &Live, change: MembershipChange, parents: &OtherParents) {
         match change {
             MembershipChange::Write => self.changes.push(live.clone()),
             MembershipChange::Settled => self.settled.push(live.clone()),
             MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
             MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
                 object: live.key.clone(),
-                parent: parents.get(&id).cloned(),
+                parent: parents.of(&id),
                 id,
             }),
         }
@@ -263,7 +263,7 @@ pub fn plan_adoption(
     set: &Set,
     candidates: &[Candidate],
     missing: Vec<Left>,
-    parents: &BTreeMap<String, ParentIdentity>,
+    parents: &OtherParents,
     stealing: Stealing,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan {
@@ -298,7 +298,11 @@ pub fn plan_move(
     let mut seen = BTreeSet::new();
     for live in members.iter().filter(is_asked) {
         if seen.insert(live.uid.as_str()) {
-            plan.add(live, judge_move(live, from, to, appliers), &BTreeMap::new());
+            plan.add(
+                live,
+                judge_move(live, from, to, appliers),
+                &OtherParents::default(),
+            );
         }
     }
     let found: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
@@ -423,7 +427,7 @@ mod tests {
             &set(),
             &candidates,
             Vec::new(),
-            &BTreeMap::new(),
+            &OtherParents::default(),
             Stealing::Refused,
         );
         let names: Vec<&str> = plan

@@ -27,7 +27,7 @@ pub use membership::{
     Candidate, History, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
     judge_release, plan_adoption, plan_move, plan_release,
 };
-pub use overlap::places_of_newcomers;
+pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, judge as judge_candidate};
@@ -124,8 +124,8 @@ pub struct Observed {
     pub members: Vec<Live>,
     /// Objects of the manifests' places that are members of other sets.
     pub others: Vec<Live>,
-    /// The parents of those sets, by id, as far as they could be found.
-    pub other_parents: BTreeMap<String, ParentIdentity>,
+    /// The parents of those sets.
+    pub other_parents: OtherParents,
     /// What the live members that the manifests ask for are in comparison with them.
     pub comparisons: BTreeMap<ObjectKey, Verdict>,
     /// Namespaces that are being deleted, with everything in them.

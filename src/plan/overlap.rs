@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Observed, Refusal};
+use crate::applyset::ParentIdentity;
 use crate::desired::Desired;
 use crate::discovery::{Origin, Resource, Scope};
 use crate::identity::ObjectKey;
@@ -32,6 +33,37 @@ pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {
     places
 }
 
+/// The parents of other sets, as far as they could be found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OtherParents {
+    /// By the id of their set.
+    pub found: BTreeMap<String, ParentIdentity>,
+    /// Whether there are places where parents may be that could not be looked into.
+    pub some_unseen: bool,
+}
+
+/// What is known of the parent of another set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OtherParent {
+    /// It is there.
+    Found(ParentIdentity),
+    /// It is nowhere in the cluster.
+    Gone,
+    /// It is not where this user may look.
+    Unseen,
+}
+
+impl OtherParents {
+    /// The parent of the set with this id.
+    pub fn of(&self, id: &str) -> OtherParent {
+        match self.found.get(id) {
+            Some(parent) => OtherParent::Found(parent.clone()),
+            None if self.some_unseen => OtherParent::Unseen,
+            None => OtherParent::Gone,
+        }
+    }
+}
+
 /// One refusal for each object that another set holds.
 pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let held: BTreeMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
@@ -43,7 +75,7 @@ pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
             Some(Refusal::Overlap {
                 position: member.position.clone(),
                 object: member.key.clone(),
-                parent: observed.other_parents.get(&id).cloned(),
+                parent: observed.other_parents.of(&id),
                 id,
             })
         })
@@ -81,6 +113,18 @@ mod tests {
         let refusals = plan(&set(), &wanted, &observed, &policy()).refusals;
         assert_eq!(refusals.len(), 1);
         assert!(matches!(&refusals[0], Refusal::Overlap { object, .. } if object.name == "a"));
+    }
+
+    #[test]
+    fn stealing_is_advised_only_where_the_other_set_is_seen_to_be_gone() {
+        let (wanted, mut observed) = overlapping();
+        let hint = |observed: &Observed| plan(&set(), &wanted, observed, &policy()).refusals[0].hint();
+        assert!(hint(&observed).contains("take them into this one with --steal"));
+        observed.other_parents.some_unseen = true;
+        assert!(hint(&observed).starts_with("ask somebody who may list"));
+        let found = ("applyset-other-v1".to_owned(), set().parent);
+        observed.other_parents.found.extend([found]);
+        assert!(hint(&observed).contains("take them into this one with --steal"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::OtherParent;
 use crate::applyset::Tooling;
 use crate::applyset::parent::ParentFault;
 use crate::event::Operation;
@@ -52,7 +53,7 @@ pub enum Refusal {
     #[error("the manifests hold no member, so everything in the set would be pruned")]
     EmptyManifests,
     /// An object of the manifests is a member of another set.
-    #[error("{position}: {object} belongs to {}", other_set(.parent.as_ref(), .id))]
+    #[error("{position}: {object} belongs to {}", other_set(.parent, .id))]
     Overlap {
         /// Where the object is written.
         position: Position,
@@ -60,8 +61,8 @@ pub enum Refusal {
         object: ObjectKey,
         /// The id of the other set.
         id: String,
-        /// The parent of the other set, where it could be found.
-        parent: Option<ObjectKey>,
+        /// The parent of the other set.
+        parent: OtherParent,
     },
     /// A namespace or kind would be pruned that holds what is not pruned.
     #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
@@ -130,14 +131,14 @@ pub enum Refusal {
         changes: Vec<String>,
     },
     /// An object that is to be adopted is a member of another set.
-    #[error("{object} belongs to {}", other_set(.parent.as_ref(), .id))]
+    #[error("{object} belongs to {}", other_set(.parent, .id))]
     OfAnotherSet {
         /// The object.
         object: ObjectKey,
         /// The id of the other set.
         id: String,
-        /// The parent of the other set, where it could be found.
-        parent: Option<ObjectKey>,
+        /// The parent of the other set.
+        parent: OtherParent,
     },
     /// Another program manages a set whose members are to change.
     #[error("the set of {parent} is managed by {found}, and this is {ours}")]
@@ -178,6 +179,10 @@ impl Refusal {
             }
             Self::ParentTerminating { .. } | Self::HomeTerminating { .. } => "wait until it is gone, and run again".to_owned(),
             Self::EmptyManifests => "check what is given to -f; --allow-empty prunes everything".to_owned(),
+            Self::Overlap { parent: OtherParent::Unseen, .. }
+            | Self::OfAnotherSet { parent: OtherParent::Unseen, .. } => {
+                "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --steal is for sets that are gone for good".to_owned()
+            }
             Self::Overlap { .. } => {
                 "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
             }
@@ -193,12 +198,12 @@ impl Refusal {
             Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
             Self::MendsParent { .. } => "--yes mends it without a question".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
-            Self::OfAnotherSet { parent: Some(parent), .. } => format!(
+            Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
                 "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",
                 parent.argument()
             ),
-            Self::OfAnotherSet { parent: None, .. } => {
-                "take them all the same with --steal, if that set is gone for good".to_owned()
+            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
+                "take them with --steal".to_owned()
             }
             Self::ManagedElsewhere { found, operation: Operation::Disband | Operation::Delete, .. } => {
                 format!("end the set with {}, or do it all the same with --take-over --yes", found.name)
@@ -297,10 +302,11 @@ impl Refusal {
     }
 }
 
-fn other_set(parent: Option<&ObjectKey>, id: &str) -> String {
+fn other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
-        Some(parent) => format!("the set of {parent}"),
-        None => format!("another set, {id}, whose parent is gone or not yours to see"),
+        OtherParent::Found(parent) => format!("the set of {parent}"),
+        OtherParent::Gone => format!("another set, {id}, whose parent is gone"),
+        OtherParent::Unseen => format!("another set, {id}, whose parent is gone or not yours to see"),
     }
 }
 

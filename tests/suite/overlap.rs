@@ -1,11 +1,13 @@
 //! An object belongs to one set at most: what another set holds is refused, and taken
 //! only on demand.
 
+use controlplane::Grant;
 use serde_json::{Value, json};
 
+use super::rights::{rule, user};
 use crate::support::{
-    PART_OF, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities, kubectl_apply,
-    namespace, service, with,
+    Files, PART_OF, Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities,
+    kubectl_apply, namespace, objects_file, service, with,
 };
 
 /// Asserts that applying `objects` is refused, each of `errors` with all of its texts,
@@ -145,4 +147,45 @@ fn one_list_for_each_kind_and_place_tells_and_no_request_for_each_object() {
     let about_maps = sent.iter().filter(|sent| sent.path.contains("/configmaps"));
     // Members and others' members in two namespaces each, and the ConfigMaps that are parents.
     assert!(about_maps.count() <= 5, "{sent:#?}");
+}
+
+#[test]
+fn a_parent_is_found_by_users_of_one_namespace_and_stealing_is_not_advised_blindly() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let one = config_map(&home, "one", "1");
+    let everything = |resource: &str| rule("", resource, &["*"]);
+    let person = user(&[Grant::in_namespace(
+        &home,
+        [everything("configmaps"), everything("secrets")],
+    )]);
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
+    let ours = Set::secret(&home, "ours");
+    let refused = || {
+        let program = Program::with_kubeconfig(&person.kubeconfig);
+        ours.command(program, &files).run().expect(3)
+    };
+    let near = Set::config_map(&home, "theirs");
+    near.apply(std::slice::from_ref(&one));
+    let before = cluster().state(&[&home]);
+    let run = refused();
+    assert!(
+        run.stderr.contains("the set of configmap/theirs"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().state(&[&home]), before);
+
+    let far = Set::config_map(&away, "theirs");
+    far.apply_with(std::slice::from_ref(&one), &["--steal"]).expect(0);
+
+    let before = cluster().state(&[&home]);
+    let run = refused();
+    assert!(run.stderr.contains(&far.id), "{}", run.stderr);
+    assert!(run.stderr.contains("gone or not yours to see"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: ask somebody who may list"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().state(&[&home]), before);
 }
