@@ -38,6 +38,11 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
+    /// Whether it is a Secret of the API itself.
+    pub fn is_secret(&self) -> bool {
+        self.key.group_kind == GroupKind::new("", "Secret")
+    }
+
     /// The resource through which the object can be read now: that of its manifest, or where
     /// a definition among the manifests is going to add this version, the one among `served`
     /// of the same kind. `None` where nothing of the kind can be there.

@@ -41,6 +41,10 @@ pub const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", CLIENT_SIDE_
 /// owner: kubectl needs it as long as it goes on applying from the client's side.
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
+/// Whoever applies `stringData` from the server's side owns that, and not the `data` that the
+/// server makes of it.
+const STRING_DATA: &str = "f:stringData";
+
 /// Whether fields of the object are owned by client-side apply, that annotation excepted.
 pub fn has_client_side_apply(metadata: &Value) -> bool {
     entries(metadata)
@@ -95,10 +99,7 @@ pub fn migration(
     if moved.is_empty() {
         return None;
     }
-    let is_ours = |entry: &Value| {
-        entry["manager"] == manager && entry["operation"] == "Apply" && is_whole_object(entry)
-    };
-    let mut ours = match others.iter().position(is_ours) {
+    let mut ours = match others.iter().position(|entry| is_ours(entry, manager)) {
         Some(place) => others.remove(place),
         None => empty_entry(&moved[0], manager),
     };
@@ -120,10 +121,67 @@ pub fn migration(
         };
     }
     others.push(ours);
-    Some(json!([
-        {"op": "replace", "path": "/metadata/managedFields", "value": others},
+    Some(replacement(&json!(others), metadata))
+}
+
+fn replacement(entries: &Value, metadata: &Value) -> Value {
+    json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
-    ]))
+    ])
+}
+
+/// As [`migration`], of a Secret: what was applied as `stringData` is owned as the `data` that
+/// the server made of it, so that a key that leaves the manifest leaves the object.
+pub fn migration_of_secret(metadata: &Value, former: &Former) -> Option<Value> {
+    let mut owned = metadata.clone();
+    let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
+    let mut folded = false;
+    for entry in entries.filter(|entry| is_ours(entry, former.manager) || is_moved(entry, former)) {
+        folded |= own_as_data(entry);
+    }
+    let moved = migration(&owned, former.manager, former.tool, former.last_applied);
+    moved.or_else(|| folded.then(|| replacement(&owned["managedFields"], metadata)))
+}
+
+/// Whether this manager has applied `stringData` to a Secret.
+pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
+    let mut entries = entries(metadata).iter();
+    entries.any(|entry| is_ours(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
+}
+
+/// What a run is about to own as `data`, as entries of their own.
+fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
+    let entries = entries(metadata).iter();
+    entries
+        .filter(|entry| is_ours(entry, former.manager) || is_moved(entry, former))
+        .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
+        .filter(|typed| typed.as_object().is_some_and(|typed| !typed.is_empty()))
+        .map(|typed| json!({"fieldsV1": {"f:data": typed}}))
+        .collect()
+}
+
+/// Whether there was anything to do.
+fn own_as_data(entry: &mut Value) -> bool {
+    let Some(fields) = entry["fieldsV1"].as_object_mut() else {
+        return false;
+    };
+    let Some(typed) = fields.remove(STRING_DATA) else {
+        return false;
+    };
+    let is_empty = typed.as_object().is_none_or(Map::is_empty);
+    if !is_empty {
+        let data = match fields.get("f:data") {
+            Some(data) => union(data, &typed),
+            None => typed,
+        };
+        fields.insert("f:data".to_owned(), data);
+    }
+    true
+}
+
+fn is_ours(entry: &Value, manager: &str) -> bool {
+    entry["manager"] == manager && entry["operation"] == "Apply" && is_whole_object(entry)
 }
 
 /// What becomes of the annotation in which client-side apply keeps what it applied last.
@@ -345,6 +403,43 @@ mod tests {
             migration(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
             None
         );
+    }
+
+    #[test]
+    fn string_data_that_was_applied_is_owned_as_data() {
+        let former = Former {
+            manager: "ours",
+            tool: Some("tool"),
+            last_applied: LastApplied::Moved,
+        };
+        let entry = |manager: &str, fields: &Value| json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields});
+        let typed = json!({"f:stringData": {"f:a": {}}});
+        let table = [
+            (vec![entry("ours", &typed)], Some(json!({"f:data": {"f:a": {}}}))),
+            (
+                vec![entry(
+                    "ours",
+                    &json!({"f:stringData": {"f:a": {}}, "f:data": {"f:b": {}}}),
+                )],
+                Some(json!({"f:data": {"f:a": {}, "f:b": {}}})),
+            ),
+            (
+                vec![
+                    entry("ours", &json!({"f:data": {"f:b": {}}})),
+                    entry("tool", &typed),
+                ],
+                Some(json!({"f:data": {"f:a": {}, "f:b": {}}})),
+            ),
+            (vec![entry("ours", &json!({"f:stringData": {}}))], Some(json!({}))),
+            (vec![entry("ours", &json!({"f:data": {}}))], None),
+            (vec![entry("another", &typed)], None),
+        ];
+        for (entries, expected) in table {
+            let metadata = json!({"resourceVersion": "5", "managedFields": entries});
+            let patch = migration_of_secret(&metadata, &former);
+            let fields = patch.map(|patch| patch[0]["value"][0]["fieldsV1"].clone());
+            assert_eq!(fields, expected, "{metadata}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{self, Live, Looking, NamespaceState, ParentObject, Places, Presence, Selector};
+use crate::ownership;
 use crate::plan::{self, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing};
 
 /// What the user allows, as far as it says what has to be read.
@@ -297,8 +298,12 @@ pub(super) async fn read_members(
         .collect();
     let definitions = read_definitions(server, places, desired).await?;
     let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(item, resource)?;
-        let verdict = wanted.get(&live.key).map(|member| {
+        let mut live = Live::of(item, resource)?;
+        let member = wanted.get(&live.key);
+        if member.is_some_and(|member| member.is_secret()) {
+            live.client_side_apply |= ownership::has_string_data(&item["metadata"], rules.field_manager);
+        }
+        let verdict = member.map(|member| {
             if member.resource.version != resource.version {
                 return Verdict::Send(Reason::OtherVersion);
             }

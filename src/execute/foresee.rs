@@ -302,7 +302,8 @@ impl Execution<'_> {
             },
             last_applied: self.last_applied(),
         };
-        let left = ownership::without_leftovers(applied, &former)?;
+        let secret = object.is_secret().then_some(live);
+        let left = ownership::without_leftovers(applied, secret, &former)?;
         let mut patch = ownership::merge_patch(live, &left);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             for field in ["managedFields", "resourceVersion", "generation"] {

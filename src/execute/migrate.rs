@@ -10,7 +10,7 @@ use crate::apiserver::{ApiError, Call, query};
 use crate::applyset::Tooling;
 use crate::desired::DesiredObject;
 use crate::observe::METADATA;
-use crate::ownership::{self, LastApplied};
+use crate::ownership::{self, Former, LastApplied};
 
 /// How often an object that others write at the same time is read and tried again.
 const ATTEMPTS: u32 = 5;
@@ -25,7 +25,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Moves what client-side apply owns of a live object to our field manager.
+    /// Moves what client-side apply owns of a live object to our field manager, and to `data`
+    /// what was applied as `stringData`.
     pub(super) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
         let path = object
             .resource
@@ -35,12 +36,17 @@ impl Execution<'_> {
             attempts += 1;
             let reply = self.server.get(&path, METADATA).await?;
             let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            let moves = ownership::migration(
-                &live["metadata"],
-                &self.writing.field_manager,
-                self.writing.former_manager.as_deref(),
-                self.last_applied(),
-            );
+            let former = Former {
+                manager: &self.writing.field_manager,
+                tool: self.writing.former_manager.as_deref(),
+                last_applied: self.last_applied(),
+            };
+            let metadata = &live["metadata"];
+            let moves = if object.is_secret() {
+                ownership::migration_of_secret(metadata, &former)
+            } else {
+                ownership::migration(metadata, former.manager, former.tool, former.last_applied)
+            };
             let Some(moves) = moves else {
                 return Ok(());
             };

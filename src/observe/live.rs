@@ -40,7 +40,8 @@ pub struct Live {
     pub tracking: Tracking,
     /// The kind that it defines, for a CRD.
     pub defines: Option<GroupKind>,
-    /// Whether client-side apply still owns fields, which would outlive their manifest.
+    /// Whether fields are owned in a way in which they would outlive their manifest: by
+    /// client-side apply, or as the `stringData` of an earlier run.
     pub client_side_apply: bool,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,

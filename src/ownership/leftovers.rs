@@ -6,13 +6,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Former, LastApplied, entries, is_moved, take_last_applied};
+use super::{Former, LastApplied, applied_string_data, entries, is_moved, take_last_applied};
 
 /// The object without these fields; `None` where it loses none.
 ///
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
-/// holds the manifest, and the former owner still has its own.
-pub fn without_leftovers(applied: &Value, former: &Former) -> Option<Value> {
+/// holds the manifest, and the former owner still has its own. `secret` is the live object,
+/// where that is a Secret: only there it is told what was applied as `stringData` until now.
+pub fn without_leftovers(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
         .cloned()
@@ -21,6 +22,8 @@ pub fn without_leftovers(applied: &Value, former: &Former) -> Option<Value> {
         let annotations = moved.iter_mut().filter_map(take_last_applied);
         kept.extend(annotations.map(|fields| json!({"fieldsV1": fields})));
     }
+    let typed = secret.map(|secret| applied_string_data(&secret["metadata"], former));
+    moved.extend(typed.into_iter().flatten());
     let mut left = applied.clone();
     remove(&mut left, &trees(&moved), &trees(&kept));
     (left != *applied).then_some(left)
@@ -146,9 +149,28 @@ mod tests {
             tool: None,
             last_applied,
         };
-        let mut left = without_leftovers(&object, &former)?;
+        let mut left = without_leftovers(&object, None, &former)?;
         left["metadata"].as_object_mut()?.remove("managedFields");
         Some(left)
+    }
+
+    #[test]
+    fn what_an_earlier_run_typed_leaves_the_secret() {
+        let secret = |fields: &Value| {
+            json!({"data": {"a": "eA==", "b": "eA=="}, "metadata": {"managedFields": [
+                {"manager": "ours", "operation": "Apply", "fieldsV1": fields},
+            ]}})
+        };
+        let former = Former {
+            manager: "ours",
+            tool: None,
+            last_applied: LastApplied::Moved,
+        };
+        let live = secret(&json!({"f:stringData": {"f:a": {}, "f:b": {}}}));
+        let applied = secret(&json!({"f:data": {"f:a": {}}}));
+        let left = without_leftovers(&applied, Some(&live), &former).expect("something to lose");
+        assert_eq!(left["data"], json!({"a": "eA=="}));
+        assert_eq!(without_leftovers(&applied, Some(&applied), &former), None);
     }
 
     #[test]

@@ -194,7 +194,8 @@ pub enum MemberStanding {
         resource_version: String,
         /// Why it is not taken for unchanged.
         reason: Option<Reason>,
-        /// Whether client-side apply owns fields that have to be taken from it first.
+        /// Whether client-side apply owns fields that have to be taken from it first, or an
+        /// earlier run has applied `stringData`.
         client_side_apply: bool,
     },
     /// A member that is being deleted, or whose namespace is; applying it would be answered with success

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, Run, Set, cluster, config_map, kubectl_apply, named, namespace, objects_file, with,
+    Files, PART_OF, Program, Run, Set, cluster, config_map, kubectl_apply, named, namespace, objects_file,
+    with,
 };
 
 fn typed(home: &str, name: &str, values: &Value) -> Value {
@@ -51,6 +52,25 @@ fn a_key_that_leaves_string_data_leaves_the_secret() {
     );
     let run = set.apply_with(&[same], &[]).expect(0);
     assert_eq!(run.results("unchanged").len(), 1);
+}
+
+#[test]
+fn a_key_that_was_owned_as_string_data_leaves_the_secret_too() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let former = typed(&home, "one", &json!({"new": "a", "leaked": "b"}));
+    set.apply(&[former.clone()]);
+    let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
+    cluster().apply_as("kubectl-applyset", &with(former, &label));
+    let after = typed(&home, "one", &json!({"new": "a"}));
+    assert_eq!(data(&after), json!({"new": "YQ==", "leaked": "Yg=="}));
+    let told = diff(&set, &[after.clone()]).expect(1);
+    assert!(told.stdout.contains("-  leaked:"), "{}", told.stdout);
+
+    set.apply(&[after.clone()]);
+
+    assert_eq!(data(&after), json!({"new": "YQ=="}));
+    diff(&set, &[after]).expect(0);
 }
 
 #[test]
