@@ -32,18 +32,18 @@ fn a_key_that_leaves_string_data_leaves_the_secret() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = typed(&home, "one", &json!({"new": "a", "leaked": "b"}));
-    set.apply(&[before.clone()]);
+    set.apply(std::slice::from_ref(&before));
     assert_eq!(data(&before), json!({"new": "YQ==", "leaked": "Yg=="}));
     let after = typed(&home, "one", &json!({"new": "a"}));
-    let told = diff(&set, &[after.clone()]).expect(1);
+    let told = diff(&set, std::slice::from_ref(&after)).expect(1);
     assert!(told.stdout.contains("-  leaked:"), "{}", told.stdout);
 
-    let run = set.apply_with(&[after.clone()], &[]).expect(0);
+    let run = set.apply_with(std::slice::from_ref(&after), &[]).expect(0);
 
     assert_eq!(run.results("configured").len(), 1);
     assert_eq!(data(&after), json!({"new": "YQ=="}));
-    diff(&set, &[after.clone()]).expect(0);
-    let run = set.apply_with(&[after.clone()], &[]).expect(0);
+    diff(&set, std::slice::from_ref(&after)).expect(0);
+    let run = set.apply_with(std::slice::from_ref(&after), &[]).expect(0);
     assert_eq!(run.results("unchanged").len(), 1);
     // How it is written makes no difference.
     let same = with(
@@ -59,15 +59,15 @@ fn a_key_that_was_owned_as_string_data_leaves_the_secret_too() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let former = typed(&home, "one", &json!({"new": "a", "leaked": "b"}));
-    set.apply(&[former.clone()]);
+    set.apply(std::slice::from_ref(&former));
     let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
     cluster().apply_as("kubectl-applyset", &with(former, &label));
     let after = typed(&home, "one", &json!({"new": "a"}));
     assert_eq!(data(&after), json!({"new": "YQ==", "leaked": "Yg=="}));
-    let told = diff(&set, &[after.clone()]).expect(1);
+    let told = diff(&set, std::slice::from_ref(&after)).expect(1);
     assert!(told.stdout.contains("-  leaked:"), "{}", told.stdout);
 
-    set.apply(&[after.clone()]);
+    set.apply(std::slice::from_ref(&after));
 
     assert_eq!(data(&after), json!({"new": "YQ=="}));
     diff(&set, &[after]).expect(0);
@@ -84,7 +84,7 @@ fn a_value_of_another_field_manager_conflicts_with_string_data() {
     cluster().create(&theirs);
     let mine = typed(&home, "own", &json!({"x": "mine-by-right"}));
 
-    let run = set.apply_with(&[mine.clone()], &[]).expect(1);
+    let run = set.apply_with(std::slice::from_ref(&mine), &[]).expect(1);
 
     assert!(
         run.stderr.contains(".data.x belongs to \"tests\""),
