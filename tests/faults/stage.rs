@@ -391,7 +391,7 @@ impl Stage {
                 let identity = identity(object);
                 let live = now.get(&identity).unwrap_or(&Value::Null);
                 if !covers(live, &without_type(object)) {
-                    return Err(format!("{identity} is not what the manifest says: {}", live));
+                    return Err(format!("{identity} is not what the manifest says: {live}"));
                 }
             }
             let parent = now.get(&identity(&set.parent));
