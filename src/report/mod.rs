@@ -435,15 +435,19 @@ fn print_document(text: &str) {
 /// Each line gets the label, but for lines that are indented: they go with the one above,
 /// or give a hint.
 fn print_message(label: human::Label, message: &str, colors: Colors) {
-    let mut stderr = io::stderr().lock();
+    let mut lines = String::new();
     for line in printable(message).lines() {
         let (label, text) = match line.strip_prefix("  hint: ") {
             Some(hint) => (human::Label::Hint, hint),
             None if line.starts_with("  ") => (human::Label::Plain, line),
             None => (label, line),
         };
-        let _ = writeln!(stderr, "{}{text}", label.text(colors));
+        lines.push_str(&label.text(colors));
+        lines.push_str(text);
+        lines.push('\n');
     }
+    // In one piece, so that no other program of a pipeline writes into the middle of a line.
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
 fn json<T: Serialize>(document: &T) -> String {
