@@ -83,6 +83,14 @@ impl Object {
         }
     }
 
+    /// Whether some mapping in it may have this key, whose letters JSON writes as they are.
+    pub fn mentions(&self, key: &str) -> bool {
+        let quoted = format!("\"{key}\":");
+        self.text
+            .windows(quoted.len())
+            .any(|text| text == quoted.as_bytes())
+    }
+
     /// The object as a value; null where it nests more deeply than is ever read.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()

@@ -50,19 +50,10 @@ pub(super) async fn widen_to_everything(
     let Look { mut found, unread } =
         observe::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
     found.retain(|live| live.key != opened.set.parent);
-    let known: BTreeSet<GroupKind> = survey
-        .places
-        .resources
-        .iter()
-        .map(|resource| resource.group_kind())
-        .collect();
-    let mut added = BTreeSet::new();
-    for live in &found {
-        survey.places.namespaces.extend(live.key.namespace.clone());
-        if !known.contains(&live.key.group_kind) && added.insert(live.key.group_kind.clone()) {
-            survey.places.resources.push(Arc::clone(&live.resource));
-        }
-    }
+    let places = &mut survey.places;
+    let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
+    places.namespaces.extend(namespaces);
+    places.add_resources(found.iter().map(|live| Arc::clone(&live.resource)));
     let places = Record::of(found.iter().map(|live| &live.key), &opened.set.parent);
     survey.recorded = survey.recorded.union(&places);
     let plurals = |unread: &mut dyn Iterator<Item = &(Place, ListError)>| -> Vec<String> {

@@ -17,7 +17,8 @@ use crate::object::Object;
 /// no valid Secret stays as it is, for the server to refuse.
 pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
-    if !is_secret {
+    // Most Secrets have none, and need not be read for that.
+    if !is_secret || !object.mentions("stringData") {
         return object;
     }
     match object.value() {

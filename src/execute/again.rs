@@ -39,6 +39,9 @@ pub(super) async fn read_as(
     }
 }
 
+/// Told of an object that somebody else has deleted.
+pub(super) const GONE_ALREADY: &str = "it was gone already";
+
 /// Whether an answer to a deletion says that this object is deleted, or going to be.
 pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();

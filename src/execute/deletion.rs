@@ -94,14 +94,10 @@ impl SetDeletion<'_> {
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !is_home_of(self.set, live));
             let mut told = |news: News<ObjectOutcome>| {
-                sink(match news {
-                    News::Slowest(slowest) => Event::Slowest(slowest),
-                    News::Answer(outcome) => {
-                        done += 1;
-                        failed += usize::from(outcome.action == Action::Failed);
-                        Event::Object(outcome)
-                    }
-                });
+                sink(news.counted(|outcome| {
+                    done += 1;
+                    failed += usize::from(outcome.action == Action::Failed);
+                }));
             };
             self.deleting()
                 .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut told)

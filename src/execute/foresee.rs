@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::Value;
 
+use super::again::GONE_ALREADY;
 use super::conflict::explained;
 use super::member::{TERMINATING, uid};
 use super::pace::Pace;
@@ -197,13 +198,14 @@ impl Execution<'_> {
     /// that of its manifest; then the manifest is laid over it as well as can be.
     async fn foresee_unrehearsed(&self, object: &DesiredObject, mut subject: Subject) -> Foreseen {
         let mut live = None;
-        if let Some(resource) = self.readable_through(object) {
+        let readable = self.readable_through(object);
+        if let Some(resource) = readable {
             live = match observe::object(self.server, resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
             };
         }
-        let missing = match (is_promised(object), self.readable_through(object)) {
+        let missing = match (is_promised(object), readable) {
             (true, Some(_)) => "version",
             (true, None) => "kind",
             (false, _) => "namespace",
@@ -326,16 +328,15 @@ impl Execution<'_> {
     }
 
     async fn foresee_prune(&self, live: &Live) -> Foreseen {
-        let foreseen = told(subject(live), Action::Pruned);
         match observe::object(self.server, &live.resource, &live.key).await {
-            Ok(None) => {
-                let mut foreseen = foreseen;
-                "it was gone already".clone_into(&mut foreseen.outcome.reason);
-                foreseen
-            }
+            Ok(None) => of_outcome(ObjectOutcome::because(
+                subject(live),
+                Action::Pruned,
+                GONE_ALREADY,
+            )),
             Ok(found) => Foreseen {
                 live: found,
-                ..foreseen
+                ..told(subject(live), Action::Pruned)
             },
             Err(error) => unforeseen(subject(live), &error),
         }

@@ -446,14 +446,10 @@ impl Execution<'_> {
             // deleted under the other.
             let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
             let mut told = |news: News<ObjectOutcome>| {
-                sink(match news {
-                    News::Slowest(slowest) => Event::Slowest(slowest),
-                    News::Answer(outcome) => {
-                        pruned.failed += usize::from(outcome.action == Action::Failed);
-                        pruned.kept += usize::from(outcome.action == Action::Skipped);
-                        Event::Object(outcome)
-                    }
-                });
+                sink(news.counted(|outcome| {
+                    pruned.failed += usize::from(outcome.action == Action::Failed);
+                    pruned.kept += usize::from(outcome.action == Action::Skipped);
+                }));
             };
             deleting
                 .delete_wave(unwanted, &mut left, self.interrupt, pace, &mut told)

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::again::{is_of, read_as};
+use super::again::{GONE_ALREADY, is_of, read_as};
 use super::member::OVERTAKEN;
 use super::pace::Pace;
 use super::wave::{News, each};
@@ -96,7 +96,7 @@ impl Deleting<'_> {
     pub(super) async fn delete(&self, live: &Live) -> ObjectOutcome {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
-        let gone = || ObjectOutcome::because(subject(), self.done, "it was gone already");
+        let gone = || ObjectOutcome::because(subject(), self.done, GONE_ALREADY);
         let skipped = |reason: String| ObjectOutcome::because(subject(), Action::Skipped, reason);
         let failed =
             |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));

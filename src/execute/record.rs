@@ -114,12 +114,18 @@ impl Execution<'_> {
             }
             return Ok(());
         }
-        let found = self.look_for_others(settled).await?;
-        if known.overtaken || found.newcomers {
+        // Where another run has written the record, there is nothing to look for.
+        let lingering = if known.overtaken {
+            None
+        } else {
+            let found = self.look_for_others(settled).await?;
+            (!found.newcomers).then_some(found.lingering)
+        };
+        let Some(lingering) = lingering else {
             sink(Event::Warning(OVERTAKEN.to_owned()));
             return parent.stay_wide(&mut known, needed, sink).await;
-        }
-        let after = self.plan.record_after.union(&found.lingering);
+        };
+        let after = self.plan.record_after.union(&lingering);
         let target = annotations(&self.set.tooling, &after);
         if known.annotations == target {
             return parent.stay_wide(&mut known, needed, sink).await;

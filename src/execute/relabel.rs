@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::again::read_again;
+use super::again::{GONE_ALREADY, read_again};
 use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
@@ -16,7 +16,7 @@ use super::wave::{News, each};
 use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiServer, Call, query};
 use crate::applyset::{ApplySetId, PART_OF_LABEL};
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, ObjectOutcome, Subject};
 use crate::observe::{Live, METADATA, Tracking};
 use crate::plan::{LeaveReason, MembershipChange};
 
@@ -51,13 +51,9 @@ impl Relabelling<'_> {
         let mut pace = Pace::new(self.writing.concurrency);
         let write = async |live| self.write(live).await;
         let told = |news: News<ObjectOutcome>| {
-            sink(match news {
-                News::Slowest(slowest) => Event::Slowest(slowest),
-                News::Answer(outcome) => {
-                    relabelled.failed += usize::from(outcome.action == Action::Failed);
-                    Event::Object(outcome)
-                }
-            });
+            sink(news.counted(|outcome| {
+                relabelled.failed += usize::from(outcome.action == Action::Failed);
+            }));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
         each(self.server, self.interrupt, objects, write, &mut pace, told).await;
@@ -68,7 +64,7 @@ impl Relabelling<'_> {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
         let skipped = |reason: &str| ObjectOutcome::because(subject(), Action::Skipped, reason);
-        let gone = || skipped("it was gone already");
+        let gone = || skipped(GONE_ALREADY);
         let failed = |error: String| ObjectOutcome::failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {
             return done();

@@ -6,12 +6,9 @@
 //! members may be where the plan knows nothing of: the look goes there, too, and the record
 //! is not narrowed.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use http::StatusCode;
 
-use super::again::is_of;
+use super::again::{GONE_ALREADY, is_of};
 use super::deletion::{Parent, SetDeletion, parent_managers};
 use super::parent::{Forgotten, Written};
 use super::prune::{LeftInPlace, deletion};
@@ -21,9 +18,8 @@ use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::Desired;
-use crate::discovery::{self, DiscoveryError, Resource};
+use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, ParentObject, Place, Places, Presence, Selector, WholeParent};
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, SkipReason, SurveyError, judge_for_deletion, parent_fate, survey,
@@ -146,14 +142,7 @@ impl<'a> Releasing<'a> {
             resources,
             namespaces,
         } = survey(set, &standing, &Desired::default(), &discovery)?.places;
-        let known: BTreeSet<GroupKind> = self
-            .places
-            .resources
-            .iter()
-            .map(|resource| resource.group_kind())
-            .collect();
-        let is_new = |resource: &Arc<Resource>| !known.contains(&resource.group_kind());
-        self.places.resources.extend(resources.into_iter().filter(is_new));
+        self.places.add_resources(resources);
         self.places.namespaces.extend(namespaces);
         self.surveyed = parent.reading.clone();
         Ok(())
@@ -353,8 +342,6 @@ impl<'a> Releasing<'a> {
 const OF_THIS_TOOLING: ParentPolicy = ParentPolicy {
     take_over: Confirmation::Missing,
 };
-
-const GONE_ALREADY: &str = "it was gone already";
 
 pub(super) fn told(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));

@@ -11,6 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use super::Interrupt;
 use super::pace::Pace;
 use crate::apiserver::ApiServer;
+use crate::event::{Event, ObjectOutcome};
 use crate::identity::ObjectKey;
 
 /// What is told of a wave while it goes on.
@@ -21,6 +22,19 @@ pub enum News<A> {
     /// Which object has been under way for the longest time, and how long, where that is
     /// long; `None` once none is slow any more.
     Slowest(Option<(ObjectKey, Duration)>),
+}
+
+impl News<ObjectOutcome> {
+    /// What is told of it, once `count` has seen the outcome, where it is one.
+    pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
+        match self {
+            Self::Slowest(slowest) => Event::Slowest(slowest),
+            Self::Answer(outcome) => {
+                count(&outcome);
+                Event::Object(outcome)
+            }
+        }
+    }
 }
 
 /// From when on people are told what they wait for.

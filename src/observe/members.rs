@@ -16,6 +16,7 @@ use super::list::{ListError, Selector};
 use super::served::list_as_served;
 use crate::apiserver::ApiServer;
 use crate::discovery::{Resource, Scope};
+use crate::identity::GroupKind;
 
 /// From this many namespaces on, one LIST over all of them is the cheaper one.
 const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
@@ -55,6 +56,14 @@ impl Places {
         } else {
             Reach::Namespace
         }
+    }
+
+    /// Adds those of the resources whose kinds are not here yet.
+    pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
+        let known = self.resources.iter();
+        let mut known: BTreeSet<GroupKind> = known.map(|resource| resource.group_kind()).collect();
+        let is_new = |resource: &Arc<Resource>| known.insert(resource.group_kind());
+        self.resources.extend(resources.into_iter().filter(is_new));
     }
 
     /// The collections to read.
