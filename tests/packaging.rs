@@ -6,22 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::support::succeed;
+
 pub(crate) const CHECKOUT: &str = env!("CARGO_MANIFEST_DIR");
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-applyset");
-
-/// Runs a command to its end; fails where the command cannot be started or fails.
-pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{errors}",
-        output.status
-    );
-    output
-}
 
 #[test]
 fn completion_scripts_are_what_the_program_prints() {

@@ -8,8 +8,8 @@ use std::process::Command;
 use controlplane::ControlPlane;
 use tempfile::TempDir;
 
-use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, succeed, text};
-use crate::support::go_tools;
+use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, text};
+use crate::support::{go_tools, succeed};
 
 /// The six platforms of a release, as Go names them.
 const PLATFORMS: [(&str, &str); 6] = [

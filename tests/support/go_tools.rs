@@ -5,21 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::succeed;
+
 /// Builds these commands, and returns the directory of this name that they are in. Go knows
 /// what it has built already.
 pub(crate) fn go_tools(name: &str, packages: &[&str]) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&directory).expect("a directory under target");
-    let build = Command::new("go")
+    let mut build = Command::new("go");
+    build
         .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
         .arg(&directory)
         .args(packages)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools"))
         .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off")
-        .output()
-        .expect("Go builds");
-    let errors = String::from_utf8_lossy(&build.stderr);
-    assert!(build.status.success(), "{packages:?}: {errors}");
+        .env("GOWORK", "off");
+    succeed(&mut build);
     directory
 }

@@ -17,6 +17,7 @@ mod terminal;
 mod tunnel;
 mod web;
 
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,20 @@ pub(crate) const IS_PARENT_TYPE: &str = "applyset.kubernetes.io/is-parent-type";
 /// A name that no other call has returned.
 pub(crate) fn fresh(prefix: &str) -> String {
     ControlPlane::shared().fresh_namespace_name(prefix)
+}
+
+/// Runs a command to its end; fails where the command cannot be started or fails.
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{errors}",
+        output.status
+    );
+    output
 }
 
 /// Looks until there is something, and fails when patience is over.
