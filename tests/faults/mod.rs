@@ -13,6 +13,7 @@ mod table;
 mod trial;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Mutex;
 use std::thread;
 
@@ -29,6 +30,17 @@ struct Trial<'a> {
     scenario: &'a Scenario,
     target: Target,
     disturbance: Disturbance,
+}
+
+impl fmt::Display for Trial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            scenario,
+            target,
+            disturbance,
+        } = self;
+        write!(f, "{}: {disturbance} at {target}", scenario.name)
+    }
 }
 
 /// Which trials are made.
@@ -92,13 +104,7 @@ fn whatever_breaks_nothing_is_lost_and_the_next_run_converges() {
         Choice::Some(number) => trials.truncate(number),
         Choice::Sample => trials = sample(trials),
     }
-    trials.retain(|trial| {
-        let name = format!(
-            "{}: {} at {}",
-            trial.scenario.name, trial.disturbance, trial.target
-        );
-        name.contains(&only)
-    });
+    trials.retain(|trial| trial.to_string().contains(&only));
     assert!(!trials.is_empty(), "no trial");
     let table = run(&trials);
     if !matches!(choice, Choice::Sample) {
@@ -127,8 +133,12 @@ fn run(trials: &[Trial]) -> Table {
                         table::print(&format!("{number} of {} trials begun", trials.len()));
                     }
                     let outcome = trial::attempt(trial.scenario, &trial.target, trial.disturbance, number);
+                    // Whoever waits for an hour wants to begin with the first one.
+                    if let Err(problem) = &outcome {
+                        table::print(&format!("FAILED {trial}: {problem}"));
+                    }
                     let mut table = table.lock().expect("no panic");
-                    table.add(trial.scenario.name, &trial.target, trial.disturbance, outcome);
+                    table.add(trial, outcome);
                 }
             });
         }

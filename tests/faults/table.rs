@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::Trial;
 use super::trial::{Disturbance, Target};
 
 /// The outcomes so far.
@@ -20,16 +21,11 @@ enum Outcome {
 
 impl Table {
     /// Adds one trial.
-    pub(super) fn add(
-        &mut self,
-        scenario: &'static str,
-        target: &Target,
-        disturbance: Disturbance,
-        outcome: Result<(), String>,
-    ) {
-        let row = self.rows.entry((scenario, target.clone())).or_default();
+    pub(super) fn add(&mut self, trial: &Trial, outcome: Result<(), String>) {
+        let row = (trial.scenario.name, trial.target.clone());
+        let row = self.rows.entry(row).or_default();
         row.insert(
-            disturbance,
+            trial.disturbance,
             if outcome.is_ok() {
                 Outcome::Held
             } else {
@@ -37,8 +33,7 @@ impl Table {
             },
         );
         if let Err(problem) = outcome {
-            self.failures
-                .push(format!("{scenario}: {disturbance} at {target}: {problem}"));
+            self.failures.push(format!("{trial}: {problem}"));
         }
     }
 
