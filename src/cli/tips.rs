@@ -244,6 +244,6 @@ mod tests {
             panic!("no apply");
         };
         assert_eq!(apply.manifests.filename, ["x", "y"]);
-        assert!(!apply.yes && apply.dry_run == crate::cli::DryRunMode::None);
+        assert!(!apply.yes && apply.dry_run.mode == crate::cli::DryRunMode::None);
     }
 }

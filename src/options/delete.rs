@@ -1,8 +1,8 @@
 //! What the flags of `delete` mean.
 
-use std::collections::BTreeSet;
-
-use super::{APPLIERS, SetReference, TakeOver, WaitOptions, dry_run, field_manager, is_interactive};
+use super::{
+    SetReference, TakeOver, WaitOptions, appliers, confirmation, dry_run, field_manager, is_interactive,
+};
 use crate::cli::{Delete, Shared};
 use crate::error::Error;
 use crate::execute::Writing;
@@ -42,8 +42,6 @@ impl DeleteOptions {
     /// Reads the flags of `delete`.
     pub fn new(delete: &Delete, shared: &Shared) -> Result<Self, Error> {
         let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(env!("CARGO_PKG_NAME")))?;
-        let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-        appliers.insert(field_manager.clone());
         Ok(Self {
             set: SetReference::new(&delete.set)?,
             policy: Policy {
@@ -57,14 +55,10 @@ impl DeleteOptions {
                     DataLoss::Refused
                 },
                 max_prune: None,
-                appliers,
+                appliers: appliers(&field_manager),
             },
             take_over: TakeOver::new(delete.take_over, delete.yes),
-            confirmation: if delete.yes {
-                Confirmation::Given
-            } else {
-                Confirmation::Missing
-            },
+            confirmation: confirmation(delete.yes),
             absence: if delete.ignore_not_found {
                 Absence::Fine
             } else {
@@ -73,7 +67,7 @@ impl DeleteOptions {
             is_interactive: is_interactive(),
             writing: Writing::without_manifests(
                 field_manager,
-                dry_run(delete.dry_run),
+                dry_run(&delete.dry_run),
                 usize::from(shared.concurrency),
             ),
             waiting: WaitOptions::new(&delete.waiting)?,

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{ApplyOptions, TakeOver, colors};
+use super::style::colors;
+use super::{ApplyOptions, TakeOver};
 use crate::cli::{Diff, Shared};
 use crate::error::Error;
 use crate::execute::{DryRun, Writing};

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetReference, TakeOver, dry_run, field_manager, is_interactive, recursion, sources, tooling};
+use super::sources::{recursion, sources};
+use super::{
+    SetReference, TakeOver, appliers, confirmation, dry_run, field_manager, is_interactive, tooling,
+};
 use crate::applyset::Tooling;
 use crate::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::cli::{Adopt, Disband, DryRunMode, ManifestFlags, Move, Shared};
+use crate::cli::{Adopt, Disband, DryRunFlag, ManifestFlags, Move, Shared};
 use crate::error::Error;
 use crate::execute::Writing;
 use crate::inventory::Tool;
 use crate::manifest::{Recursion, Source};
-use crate::ownership::APPLIERS;
 use crate::plan::{Confirmation, Stealing};
 
 /// What `disband`, `adopt` and `move` have in common.
@@ -113,7 +115,7 @@ pub enum Selection {
 /// The flags that these commands share.
 struct Flags<'a> {
     set: SetReference,
-    dry_run: DryRunMode,
+    dry_run: &'a DryRunFlag,
     take_over: bool,
     yes: bool,
     tooling: Option<&'a str>,
@@ -124,13 +126,11 @@ impl MembershipOptions {
     fn new(flags: Flags<'_>, shared: &Shared) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling)?;
         let field_manager = field_manager(flags.field_manager.unwrap_or(&tooling.name))?;
-        let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-        appliers.insert(field_manager.clone());
         Ok(Self {
             set: flags.set,
             tooling,
             take_over: TakeOver::new(flags.take_over, flags.yes),
-            appliers,
+            appliers: appliers(&field_manager),
             is_interactive: is_interactive(),
             writing: Writing::without_manifests(
                 field_manager,
@@ -146,7 +146,7 @@ impl DisbandOptions {
     pub fn new(disband: &Disband, shared: &Shared) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::new(&disband.set)?,
-            dry_run: disband.dry_run,
+            dry_run: &disband.dry_run,
             take_over: disband.take_over,
             yes: disband.yes,
             tooling: None,
@@ -154,11 +154,7 @@ impl DisbandOptions {
         };
         Ok(Self {
             membership: MembershipOptions::new(flags, shared)?,
-            confirmation: if disband.yes {
-                Confirmation::Given
-            } else {
-                Confirmation::Missing
-            },
+            confirmation: confirmation(disband.yes),
         })
     }
 }
@@ -168,7 +164,7 @@ impl AdoptOptions {
     pub fn new(adopt: &Adopt, shared: &Shared) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::new(&adopt.set)?,
-            dry_run: adopt.dry_run,
+            dry_run: &adopt.dry_run,
             take_over: adopt.take_over,
             yes: adopt.yes,
             tooling: adopt.tooling.as_deref(),
@@ -208,7 +204,7 @@ impl MoveOptions {
     pub fn new(arguments: &Move, shared: &Shared) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::parse(&arguments.set)?,
-            dry_run: arguments.dry_run,
+            dry_run: &arguments.dry_run,
             take_over: arguments.take_over,
             yes: arguments.yes,
             tooling: arguments.tooling.as_deref(),

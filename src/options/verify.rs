@@ -1,12 +1,10 @@
 //! Options of `verify`.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 
-use super::{SetReference, field_manager};
+use super::{SetReference, appliers, field_manager, is_interactive};
 use crate::cli::{SetArgument, Verify};
 use crate::error::Error;
-use crate::ownership::APPLIERS;
 
 /// Options of `verify`, apart from the shared ones.
 #[derive(Debug)]
@@ -57,21 +55,18 @@ impl VerifyOptions {
             (false, true) => VerifyScope::Cluster,
             (false, false) => VerifyScope::Namespace,
         };
-        let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         let name = verify.field_manager.as_deref().unwrap_or(env!("CARGO_PKG_NAME"));
         let field_manager = field_manager(name)?;
-        let mut appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-        appliers.insert(field_manager.clone());
         Ok(Self {
             scope,
-            fix: match (verify.fix, verify.yes, has_terminal) {
+            fix: match (verify.fix, verify.yes, is_interactive()) {
                 (false, _, _) => Fix::No,
                 (true, true, _) => Fix::Confirmed,
                 (true, false, true) => Fix::Asked,
                 (true, false, false) => Fix::Unconfirmed,
             },
+            appliers: appliers(&field_manager),
             field_manager,
-            appliers,
         })
     }
 }

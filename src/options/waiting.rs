@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::duration;
+use super::duration::duration;
 use crate::cli::WaitFlags;
 use crate::error::Error;
 use crate::wait::Patience;

@@ -1,0 +1,104 @@
+//! Where manifests come from: `-f`, `-R` and `-k`.
+
+use crate::cli::ManifestFlags;
+use crate::error::Error;
+use crate::manifest::{Recursion, Source};
+
+/// `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
+pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
+    if let Some(directory) = &flags.kustomize {
+        return Ok(vec![Source::kustomization(directory)]);
+    }
+    let mut sources = Vec::new();
+    for list in &flags.filename {
+        let entries = list_entries(list).ok_or_else(|| Error::Usage {
+            message: format!("-f {list:?} has a quotation mark out of place"),
+            hint: "commas separate sources; a name with a comma is written as -f '\"a,b.yaml\"'".to_owned(),
+        })?;
+        sources.extend(entries.iter().map(|entry| Source::from_argument(entry)));
+    }
+    Ok(sources)
+}
+
+/// Whether directories of directories are looked into.
+pub(super) fn recursion(flags: &ManifestFlags) -> Recursion {
+    if flags.recursive {
+        Recursion::Recursive
+    } else {
+        Recursion::Flat
+    }
+}
+
+/// One record of comma-separated values (RFC 4180): an entry in quotation marks may hold
+/// commas, and quotation marks doubled. `None` where a quotation mark is elsewhere.
+fn list_entries(list: &str) -> Option<Vec<String>> {
+    let mut entries = Vec::new();
+    let mut rest = Some(list);
+    while let Some(text) = rest {
+        let (entry, behind) = match text.strip_prefix('"') {
+            Some(quoted) => quoted_entry(quoted)?,
+            None => match text.split_once(',') {
+                Some((entry, behind)) => (entry.to_owned(), Some(behind)),
+                None => (text.to_owned(), None),
+            },
+        };
+        if !text.starts_with('"') && entry.contains('"') {
+            return None;
+        }
+        entries.push(entry);
+        rest = behind;
+    }
+    Some(entries)
+}
+
+/// Reads from behind the opening quotation mark up to the comma behind the closing one.
+fn quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
+    let mut entry = String::new();
+    let mut rest = text;
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        entry.push_str(part);
+        if behind.is_empty() {
+            return Some((entry, None));
+        }
+        if let Some(next) = behind.strip_prefix(',') {
+            return Some((entry, Some(next)));
+        }
+        rest = behind.strip_prefix('"')?;
+        entry.push('"');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_sources_is_split_as_kubectl_splits_it() {
+        let table: [(&str, Option<&[&str]>); 9] = [
+            ("a.yaml", Some(&["a.yaml"])),
+            ("a,b", Some(&["a", "b"])),
+            ("a,b,-", Some(&["a", "b", "-"])),
+            ("", Some(&[""])),
+            ("\"a,b\",c", Some(&["a,b", "c"])),
+            ("\"a\"\"b\"", Some(&["a\"b"])),
+            ("\"a", None),
+            ("\"a\"b", None),
+            ("a\"b", None),
+        ];
+        for (list, entries) in table {
+            let read = list_entries(list);
+            let read: Option<Vec<&str>> = read
+                .as_ref()
+                .map(|entries| entries.iter().map(String::as_str).collect());
+            assert_eq!(read.as_deref(), entries, "{list}");
+        }
+        let flags = ManifestFlags {
+            filename: vec!["a,b".to_owned(), "-".to_owned()],
+            recursive: false,
+            kustomize: None,
+        };
+        let expected = ["a", "b", "-"].map(Source::from_argument);
+        assert_eq!(sources(&flags).expect("sources"), expected);
+    }
+}
