@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
+use super::reporter::ParentNews;
 use super::{
-    API_VERSION, Colors, Completeness, Format, Loudness, ParentNews, Reporter, Style, human, object_name,
-    print, print_message, text,
+    API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
+    print_message, text,
 };
 use crate::applyset::Record;
 use crate::diff::{Change, Difference};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Colors, Completeness, Cost, ParentNews};
+use super::reporter::ParentNews;
+use super::{Colors, Completeness, Cost};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::identity::ObjectKey;

@@ -1,0 +1,174 @@
+//! What is told of a run that writes: each event as it comes, and all of it at the end.
+
+use super::document::Account;
+use super::output::{print, print_message};
+use super::progress::Bars;
+use super::{Colors, Completeness, Cost, Format, Loudness, Report, SetDocument, Style, document, human};
+use crate::error::Error;
+use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
+use crate::execute::DryRun;
+
+/// Consumes the events of a run, and tells of it at the end.
+pub struct Reporter {
+    pub(super) style: Style,
+    pub(super) bars: Bars,
+    pub(super) summary: Summary,
+    pub(super) parent: ParentNews,
+    pub(super) account: Account,
+}
+
+/// Whether something was said of the set's parent, which no summary counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParentNews {
+    None,
+    Told,
+}
+
+impl Reporter {
+    /// A reporter of one run.
+    pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
+        Self {
+            style,
+            bars: Bars::new(style.progress),
+            summary: Summary::default(),
+            parent: ParentNews::None,
+            account: Account {
+                operation,
+                dry_run,
+                results: Vec::new(),
+                waiting: None,
+                warnings: Vec::new(),
+                failures: Vec::new(),
+            },
+        }
+    }
+
+    /// Whether what is said beside the report is coloured.
+    pub fn colors(&self) -> Colors {
+        self.style.colors
+    }
+
+    /// Takes one event in.
+    pub fn event(&mut self, event: Event) {
+        match event {
+            Event::Phase { phase, total } => {
+                if self.style.loudness == Loudness::Verbose {
+                    self.note(&human::phase(phase, total));
+                }
+                if phase == Phase::Waiting {
+                    self.account.waiting.get_or_insert_default();
+                }
+                self.bars.begin(phase, total);
+            }
+            Event::Slowest(slowest) => self.bars.dwell(slowest),
+            Event::Warning(text) => self.warn(text),
+            Event::Failure(text) => {
+                self.bars
+                    .suspend(|| print_message(human::Label::Error, &text, self.style.colors));
+                self.account.failures.push(text);
+            }
+            Event::Object(outcome) => self.object(outcome),
+            Event::Parent(parent, action) => {
+                self.parent = ParentNews::Told;
+                if self.style.loudness > Loudness::Quiet {
+                    self.note(&human::parent(&parent, action));
+                }
+            }
+            Event::Awaited(awaited) => self.awaited(awaited),
+        }
+    }
+
+    fn object(&mut self, outcome: ObjectOutcome) {
+        self.bars.advance(outcome.action);
+        match self.style.format {
+            Format::Lines if self.style.loudness > Loudness::Quiet => {
+                let line = human::line(&outcome, self.account.dry_run);
+                self.bars.suspend(|| print(&line));
+            }
+            Format::Names if outcome.action != Action::Failed => {
+                let name = outcome
+                    .subject
+                    .key()
+                    .group_kind
+                    .object_name(&outcome.subject.name);
+                self.bars.suspend(|| print(&name));
+            }
+            _ => {}
+        }
+        if let Some(detail) = human::detail(&outcome) {
+            let loudness = match outcome.action {
+                Action::Failed => Loudness::Quiet,
+                Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
+                Action::Created
+                | Action::Configured
+                | Action::Unchanged
+                | Action::Released
+                | Action::Adopted => Loudness::Verbose,
+            };
+            if self.style.loudness >= loudness {
+                let label = if outcome.action == Action::Failed {
+                    human::Label::Error
+                } else {
+                    human::Label::Note
+                };
+                self.bars
+                    .suspend(|| print_message(label, &detail, self.style.colors));
+            }
+        }
+        self.summary.add(outcome.action);
+        if matches!(self.style.format, Format::Json | Format::Yaml) {
+            self.account.results.push(outcome);
+        }
+    }
+
+    fn awaited(&mut self, awaited: Awaited) {
+        let text = human::awaited(&awaited);
+        let (label, loudness) = match awaited.standing {
+            Standing::Changed => {
+                self.bars.tell(&text);
+                (human::Label::Note, Loudness::Verbose)
+            }
+            Standing::Arrived => {
+                self.bars.arrive();
+                (human::Label::Note, Loudness::Verbose)
+            }
+            Standing::Slow => (human::Label::Note, Loudness::Normal),
+            Standing::Missed => (human::Label::Error, Loudness::Quiet),
+        };
+        if self.style.loudness >= loudness {
+            self.bars
+                .suspend(|| print_message(label, &text, self.style.colors));
+        }
+        if awaited.standing == Standing::Missed {
+            self.account.waiting.get_or_insert_default().push(awaited);
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.style.loudness > Loudness::Quiet {
+            self.bars
+                .suspend(|| print_message(human::Label::Warning, &text, self.style.colors));
+        }
+        self.account.warnings.push(text);
+    }
+
+    fn note(&self, text: &str) {
+        self.bars
+            .suspend(|| print_message(human::Label::Note, text, self.style.colors));
+    }
+
+    /// Prints what belongs at the end of a run, however it ended.
+    ///
+    /// `set` is what is known of the set.
+    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
+        self.bars.clear();
+        if self.style.loudness > Loudness::Quiet && error.is_none() {
+            let dry_run = self.account.dry_run;
+            let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);
+            let line = human::summary(&counts, dry_run, cost);
+            print_message(human::Label::Plain, &line, self.style.colors);
+        }
+        let report = Report::new(set, &self.account, error, completeness, cost);
+        document(&report, self.style);
+    }
+}
