@@ -24,11 +24,10 @@ mod rehearse;
 mod relabel;
 mod release;
 mod wave;
+mod writing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
 pub use foresee::{Foreseen, ForeseenParent};
@@ -43,9 +42,10 @@ use prune::Deleting;
 pub use prune::LeftInPlace;
 pub use wave::News;
 use wave::each;
+pub use writing::{Conflicts, DryRun, Validation, Writing};
 
 use crate::apiserver::ApiServer;
-use crate::desired::{Desired, DesiredObject};
+use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
@@ -54,83 +54,6 @@ use crate::observe::{NamespaceState, ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
-
-/// How writes are made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Writing {
-    /// Field manager of members.
-    pub field_manager: String,
-    /// The field manager of the tool that the set is taken over from: what it applied is
-    /// taken from it, too.
-    pub former_manager: Option<String>,
-    /// What becomes of fields that another manager owns.
-    pub conflicts: Conflicts,
-    /// What the server does about unknown fields.
-    pub validation: Validation,
-    /// Whether anything is written at all.
-    pub dry_run: DryRun,
-    /// The most requests under way at once.
-    pub concurrency: usize,
-}
-
-impl Writing {
-    /// The way of commands that send no manifests: nothing is taken by force.
-    pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
-        Self {
-            field_manager,
-            former_manager: None,
-            conflicts: Conflicts::Reported,
-            validation: Validation::Strict,
-            dry_run,
-            concurrency,
-        }
-    }
-}
-
-/// What becomes of fields that another manager owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Conflicts {
-    /// The object fails, and the conflict is told.
-    Reported,
-    /// The fields are taken.
-    Forced,
-}
-
-/// What the server does about fields that it does not know, or finds twice
-/// (`fieldValidation` of the API).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Validation {
-    /// The object fails.
-    Strict,
-    /// A warning is sent along.
-    Warn,
-    /// Nothing.
-    Ignore,
-}
-
-impl Validation {
-    /// The value of the parameter.
-    pub(crate) fn parameter(self) -> &'static str {
-        match self {
-            Self::Strict => "Strict",
-            Self::Warn => "Warn",
-            Self::Ignore => "Ignore",
-        }
-    }
-}
-
-/// Whether anything is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DryRun {
-    /// It is.
-    None,
-    /// Nothing is sent; what would happen is told from the plan.
-    Client,
-    /// Everything about members is sent with `dryRun=All`.
-    Server,
-}
 
 /// Everything that carrying out a plan needs.
 #[derive(Clone, Copy)]
@@ -362,38 +285,6 @@ impl Execution<'_> {
             Some(Ending::Interrupted)
         } else {
             (progress.applied.failed > 0).then_some(Ending::Incomplete)
-        }
-    }
-
-    /// Tells what a run would do, asking the server where the user wants that.
-    async fn rehearse(&self, sink: &mut Sink<'_>) -> Ending {
-        sink(Event::Phase {
-            phase: Phase::Applying,
-            total: self.plan.applies(),
-        });
-        let mut progress = Progress::new(self.writing.concurrency);
-        self.tell_unchanged(&mut progress.applied, sink);
-        self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
-            .await;
-        for wave in &self.plan.waves {
-            self.apply_wave(wave, &mut progress, sink).await;
-        }
-        let is_asked =
-            |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
-        if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
-            && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
-        {
-            progress.applied.failed += 1;
-            sink(Event::Failure(format!("the set's parent: {}", error.kind)));
-        }
-        self.tell_skips(sink);
-        if progress.applied.failed > 0 {
-            return Ending::Incomplete;
-        }
-        match self.prune_all(&mut progress, sink).await {
-            _ if self.interrupt.is_requested() => Ending::Interrupted,
-            Pruned { failed: 0, .. } => Ending::Done,
-            Pruned { .. } => Ending::Incomplete,
         }
     }
 

@@ -1,18 +1,50 @@
-//! Dry runs of single members: what a run would do to each, found out without writing.
+//! Dry runs: what a run would do, and to each member, found out without writing.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::Execution;
 use super::member::{MemberReply, failed, told, written};
+use super::{DryRun, Execution, Progress, Pruned, Sink};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
-use crate::event::{Action, ObjectOutcome, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::observe::METADATA;
 use crate::plan::{MemberStanding, is_promised};
 
 impl Execution<'_> {
+    /// Tells what a run would do, asking the server where the user wants that.
+    pub(super) async fn rehearse(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Applying,
+            total: self.plan.applies(),
+        });
+        let mut progress = Progress::new(self.writing.concurrency);
+        self.tell_unchanged(&mut progress.applied, sink);
+        self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+            .await;
+        for wave in &self.plan.waves {
+            self.apply_wave(wave, &mut progress, sink).await;
+        }
+        let is_asked =
+            |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
+        if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
+            && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
+        {
+            progress.applied.failed += 1;
+            sink(Event::Failure(format!("the set's parent: {}", error.kind)));
+        }
+        self.tell_skips(sink);
+        if progress.applied.failed > 0 {
+            return Ending::Incomplete;
+        }
+        match self.prune_all(&mut progress, sink).await {
+            _ if self.interrupt.is_requested() => Ending::Interrupted,
+            Pruned { failed: 0, .. } => Ending::Done,
+            Pruned { .. } => Ending::Incomplete,
+        }
+    }
+
     /// Lets the server rehearse an apply, and tells only what that would do.
     pub(super) async fn rehearse_member(
         &self,
