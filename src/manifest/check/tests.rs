@@ -1,0 +1,285 @@
+//! Small documents: what is read of them, and what is told of those that are wrong.
+
+use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with};
+
+fn read(text: &str) -> Result<Vec<Manifest>, ManifestErrors> {
+    read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
+}
+
+/// The errors of a text, one per line, without hints.
+fn errors(text: &str) -> Vec<String> {
+    let errors = read(text).expect_err("the text is wrong");
+    errors.0.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_manifest_tells_its_identity_and_its_line() {
+    let text = "# first\n---\n\n# why\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  \
+                name: web\n  namespace: shop\nstatus: {}\n---\napiVersion: v1\nkind: Node\n\
+                metadata: {name: 'a:b', namespace: ''}\n";
+    let manifests = read(text).expect("the text is right");
+    let seen: Vec<_> = manifests
+        .iter()
+        .map(|manifest| {
+            (
+                manifest.gvk.api_version(),
+                manifest.gvk.kind.as_str(),
+                manifest.namespace.as_deref(),
+                manifest.name.as_str(),
+                manifest.position.to_string(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (
+                "apps/v1".to_owned(),
+                "Deployment",
+                Some("shop"),
+                "web",
+                "standard input:5".to_owned()
+            ),
+            (
+                "v1".to_owned(),
+                "Node",
+                None,
+                "a:b",
+                "standard input:12".to_owned()
+            ),
+        ]
+    );
+    assert!(manifests[0].object.value().get("status").is_some());
+}
+
+#[test]
+fn lists_are_flattened_and_their_items_keep_their_lines() {
+    let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  \
+                metadata: {name: a}\n- apiVersion: v1\n  kind: ConfigMapList\n  items:\n  \
+                - metadata: {name: b}\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: c}\n";
+    let manifests = read(text).expect("the text is right");
+    let seen: Vec<_> = manifests
+        .iter()
+        .map(|manifest| {
+            (
+                manifest.gvk.kind.as_str(),
+                manifest.name.as_str(),
+                manifest.position.line,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [("Secret", "a", 4), ("Secret", "c", 11), ("ConfigMap", "b", 10)]
+    );
+    assert_eq!(manifests[2].object.value()["apiVersion"], "v1");
+}
+
+#[test]
+fn what_is_no_object_is_told_with_its_line() {
+    let table = [
+        ("- a\n", "1: a list is not a Kubernetes object"),
+        ("\n\nhello\n", "3: a string is not a Kubernetes object"),
+        ("kind: A\nmetadata: {name: a}", "1: apiVersion is missing"),
+        (
+            "apiVersion: ''\nkind: A\nmetadata: {name: a}",
+            "1: apiVersion is missing",
+        ),
+        (
+            "apiVersion: 1\nkind: A\nmetadata: {name: a}",
+            "1: apiVersion must be a string, this is a number",
+        ),
+        (
+            "apiVersion: a/b/c\nkind: A\nmetadata: {name: a}",
+            "1: apiVersion \"a/b/c\" is neither VERSION nor GROUP/VERSION",
+        ),
+        ("apiVersion: v1\nkind:\nmetadata: {name: a}", "1: kind is missing"),
+        (
+            "apiVersion: v1\nkind: [A]\nmetadata: {name: a}",
+            "2: kind must be a string, this is a list",
+        ),
+        (
+            "apiVersion: v1\nkind: \"a\\e[1m\"\nmetadata: {name: a}",
+            "2: kind \"a\\u{1b}[1m\" is not a kind",
+        ),
+        ("apiVersion: v1\nkind: A\n", "1: metadata.name is missing"),
+        (
+            "apiVersion: v1\nkind: List\nitems:\n- 5",
+            "4: items must be a list of objects, this is a number",
+        ),
+        (
+            "apiVersion: v1\nkind: List\nitems: {}",
+            "3: items must be a list of objects, this is a mapping",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(errors(text), [format!("standard input:{expected}")], "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_metadata_is_told_with_its_line() {
+    let thing = |metadata: &str| format!("apiVersion: v1\nkind: Thing\nmetadata: {metadata}\n");
+    let long = "a".repeat(64);
+    let table = [
+        (thing("[]"), "3: metadata must be a mapping, this is a list"),
+        (thing("{}"), "3: metadata.name is missing"),
+        (thing("{name: ''}"), "3: metadata.name is missing"),
+        (
+            thing("\n  name: y"),
+            "4: metadata.name must be a string, this is a boolean",
+        ),
+        (
+            thing("\n  generateName: a-"),
+            "4: metadata.generateName makes a new object of every apply",
+        ),
+        (
+            thing("{name: a/b}"),
+            "3: metadata.name \"a/b\" cannot be the name of an object",
+        ),
+        (
+            thing("{name: ..}"),
+            "3: metadata.name \"..\" cannot be the name of an object",
+        ),
+        (
+            thing("{name: a%b}"),
+            "3: metadata.name \"a%b\" cannot be the name of an object",
+        ),
+        (
+            thing("{name: \"a\\e\\u009b\"}"),
+            "3: metadata.name \"a\\u{1b}\\u{9b}\" cannot be the name of an object",
+        ),
+        (
+            thing("{name: a, namespace: 5}"),
+            "3: metadata.namespace must be a string, this is a number",
+        ),
+        (
+            thing("{name: a, namespace: Shop}"),
+            "3: metadata.namespace \"Shop\" cannot be the name of a namespace",
+        ),
+        (
+            thing("{name: a, namespace: a.b}"),
+            "3: metadata.namespace \"a.b\" cannot be the name of a namespace",
+        ),
+        (
+            thing("{name: a, namespace: a-}"),
+            "3: metadata.namespace \"a-\" cannot be the name of a namespace",
+        ),
+        (
+            thing(&format!("{{name: a, namespace: {long}}}")),
+            &format!("3: metadata.namespace {long:?} cannot be the name of a namespace"),
+        ),
+        (
+            thing("\n  name: a\n  labels:\n    x: 1"),
+            "6: metadata.labels[\"x\"] must be a string, this is a number",
+        ),
+        (
+            thing("\n  name: a\n  labels: [x]"),
+            "5: metadata.labels must be a mapping, this is a list",
+        ),
+        (
+            thing("\n  name: a\n  annotations:\n    \"\\e\": yes"),
+            "6: metadata.annotations[\"\\u{1b}\"] must be a string, this is a boolean",
+        ),
+        (
+            thing("\n  name: a\n  labels:\n    applyset.kubernetes.io/part-of: x"),
+            "6: label applyset.kubernetes.io/part-of is already in the manifest",
+        ),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: ~\n  a: 1".to_owned(),
+            "6: data[\"a\"] must be a string, this is a number",
+        ),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nbinaryData:\n  a: [x]".to_owned(),
+            "5: binaryData[\"a\"] must be a string, this is a list",
+        ),
+        (
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: true".to_owned(),
+            "5: stringData[\"a\"] must be a string, this is a boolean",
+        ),
+        (
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: x".to_owned(),
+            "4: data must be a mapping, this is a string",
+        ),
+        (
+            thing("{name: a, finalizers: x}"),
+            "1: metadata: invalid type: string \"x\", expected a sequence",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(errors(&text), [format!("standard input:{expected}")], "{text}");
+    }
+}
+
+#[test]
+fn all_errors_are_told_in_reading_order() {
+    let text = "kind: A\nmetadata:\n  name: 5\n  labels: {a: 1}\n---\na: b: c\n---\na: 1\na: 2\n\
+                a: 3\n---\napiVersion: v1\nkind: Fine\nmetadata: {name: fine}\n";
+    assert_eq!(
+        errors(text),
+        [
+            "standard input:1: apiVersion is missing",
+            "standard input:3: metadata.name must be a string, this is a number",
+            "standard input:4: metadata.labels[\"a\"] must be a string, this is a number",
+            "standard input:6: YAML syntax error: mapping values are not allowed in this context",
+            "standard input:9: key \"a\" was already set in line 8",
+            "standard input:10: key \"a\" was already set in line 8",
+        ]
+    );
+}
+
+#[test]
+fn a_large_text_is_read_as_a_small_one() {
+    let expected: Vec<_> = (0..5_000)
+        .map(|number| (format!("a{number}"), 5 * number + 2))
+        .collect();
+    let document = |(name, _): &(String, usize)| {
+        format!("---\napiVersion: v1\nkind: Thing\nmetadata:\n  name: {name}\n")
+    };
+    let text = expected.iter().map(document).collect::<Vec<_>>().concat();
+    let manifests = read(&text).expect("the text is right");
+    let seen: Vec<_> = manifests
+        .into_iter()
+        .map(|manifest| (manifest.name, manifest.position.line))
+        .collect();
+    // The first separator has nothing above it and belongs to its document.
+    assert_eq!(seen, expected);
+
+    let wrong = text.replace("99\n", "99: x\n");
+    let expected: Vec<_> = (0..50).map(|hundred| 5 * (100 * hundred + 99) + 5).collect();
+    let seen: Vec<usize> = errors(&wrong)
+        .iter()
+        .filter_map(|error| error.split(':').nth(1)?.parse().ok())
+        .collect();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_template_is_called_one() {
+    let object = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n";
+    let template = "this looks like a template that nobody has rendered";
+    for (text, line) in [
+        (format!("{object}spec:\n  replicas: {{{{ .Values.x }}}}\n"), 5),
+        (format!("{{{{- if .Values.x }}}}\n{object}{{{{- end }}}}\n"), 1),
+    ] {
+        let expected = format!("standard input:{line}: {template}");
+        assert_eq!(errors(&text).first(), Some(&expected), "{text}");
+    }
+    assert!(read(&format!("{object}spec: \"{{{{ x }}}}\"\n")).is_ok());
+}
+
+#[test]
+fn an_empty_name_is_told_to_be_empty() {
+    let errors = read_with(&[Source::from_argument("")], Recursion::Flat, &b""[..]);
+    let errors = errors.expect_err("there is no such file");
+    assert_eq!(errors.0[0].to_string(), "\"\": this is no name of a file");
+    assert!(errors.0[0].hint().contains("empty"));
+}
+
+#[test]
+fn a_hint_says_what_to_type() {
+    let errors = read("apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {x: 1}}")
+        .expect_err("a label is no number");
+    assert_eq!(errors.0[0].hint(), "quote it");
+    assert!(errors.to_string().ends_with("\n  hint: quote it"));
+}

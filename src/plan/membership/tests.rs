@@ -1,0 +1,171 @@
+//! Tables: who joins, who moves, who is let go, and who is left where it is.
+
+use super::super::fixtures::{live, policy, set};
+use super::*;
+use crate::applyset::ApplySetId;
+
+const OTHER: &str = "applyset-other-v1";
+
+fn owner(uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Service".to_owned(),
+        name: "web".to_owned(),
+        uid: uid.to_owned(),
+    }
+}
+
+fn adopted(way: Way, stealing: Stealing, change: impl FnOnce(&mut Live)) -> MembershipChange {
+    let mut live = live("ConfigMap", Some("shop"), "a");
+    live.part_of = None;
+    change(&mut live);
+    judge_adoption(&Candidate { live, way }, &set(), stealing)
+}
+
+fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
+    adopted(Way::Named, Stealing::Refused, change)
+}
+
+#[test]
+fn adoption_takes_what_is_free_and_leaves_the_rest() {
+    use LeaveReason::{IsParent, NeverApplied, Owned, Terminating, TrackedElsewhere};
+    use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
+    assert_eq!(named(|_| {}), Write);
+    assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
+    let untracked = |live: &mut Live| {
+        live.part_of = Some(set().id.to_string());
+        live.tracking = Tracking::Off;
+        live.part_of_writers.clear();
+    };
+    assert_eq!(named(untracked), Write);
+    assert_eq!(
+        named(|live| live.part_of = Some(OTHER.to_owned())),
+        OfAnotherSet(OTHER.to_owned())
+    );
+    assert_eq!(named(|live| live.key = set().parent), Leave(IsParent));
+    assert_eq!(
+        named(|live| live.presence = Presence::Terminating),
+        Leave(Terminating)
+    );
+    assert_eq!(
+        named(|live| live.owners.push(owner("w"))),
+        Leave(Owned(owner("w")))
+    );
+    assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), Write);
+    let table = [
+        (Way::Selected(History::Applied), Write),
+        (Way::Selected(History::NeverApplied), Leave(NeverApplied)),
+        (Way::Tracked(None), Write),
+        (
+            Way::Tracked(Some("other".to_owned())),
+            Leave(TrackedElsewhere("other".to_owned())),
+        ),
+    ];
+    for (way, change) in table {
+        assert_eq!(adopted(way, Stealing::Refused, |_| {}), change);
+    }
+    assert_eq!(
+        adopted(Way::Named, Stealing::Allowed, |live| live.part_of =
+            Some(OTHER.to_owned())),
+        Write
+    );
+}
+
+#[test]
+fn each_object_of_another_set_is_refused_by_name() {
+    let of_other = |name: &str| {
+        let mut live = live("ConfigMap", Some("shop"), name);
+        live.part_of = Some(OTHER.to_owned());
+        Candidate {
+            live,
+            way: Way::Named,
+        }
+    };
+    let candidates = [of_other("a"), of_other("b")];
+    let plan = plan_adoption(
+        &set(),
+        &candidates,
+        Vec::new(),
+        &OtherParents::default(),
+        Stealing::Refused,
+    );
+    let names: Vec<&str> = plan
+        .refusals
+        .iter()
+        .map(|refusal| match refusal {
+            Refusal::OfAnotherSet { object, .. } => object.name.as_str(),
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+}
+
+fn new_set() -> Set {
+    let mut new = set();
+    new.parent.name = "new".to_owned();
+    new.id = ApplySetId::of(&new.parent);
+    new
+}
+
+#[test]
+fn members_move_and_what_was_never_a_member_by_will_stays() {
+    use MembershipChange::{Leave, Settled, Write};
+    let moved = |change: fn(&mut Live)| {
+        let mut live = live("ConfigMap", Some("shop"), "a");
+        change(&mut live);
+        judge_move(&live, &set(), &new_set(), &policy().appliers)
+    };
+    assert_eq!(moved(|_| {}), Write);
+    assert_eq!(
+        moved(|live| live.part_of = Some(new_set().id.to_string())),
+        Settled
+    );
+    assert_eq!(moved(|live| live.part_of = None), Leave(LeaveReason::NotAMember));
+    assert_eq!(
+        moved(|live| live.key = new_set().parent),
+        Leave(LeaveReason::IsParent)
+    );
+    assert_eq!(
+        moved(|live| live.presence = Presence::Terminating),
+        Leave(LeaveReason::Terminating)
+    );
+    assert_eq!(
+        moved(|live| live.owners.push(owner("uid-of-parent"))),
+        Leave(LeaveReason::Owned(owner("uid-of-parent")))
+    );
+    assert_eq!(
+        moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
+        Leave(LeaveReason::CopiedLabel {
+            writers: vec!["controller".to_owned()]
+        })
+    );
+}
+
+#[test]
+fn only_what_was_asked_for_moves_and_strangers_are_told() {
+    let members = [
+        live("ConfigMap", Some("shop"), "a"),
+        live("ConfigMap", Some("shop"), "b"),
+    ];
+    let stranger = live("ConfigMap", Some("shop"), "c");
+    let asked = [&members[0], &stranger].map(|live| Left::new(live, LeaveReason::NotAMember));
+    let appliers = policy().appliers;
+    let some = plan_move(&set(), &new_set(), &members, Some(asked.to_vec()), &appliers);
+    assert_eq!(some.changes, members[..1]);
+    assert_eq!(some.left, asked[1..]);
+    let all = plan_move(&set(), &new_set(), &members, None, &appliers);
+    assert_eq!(all.changes, members);
+}
+
+#[test]
+fn everything_with_the_label_is_released_and_copies_come_last() {
+    let mut copy = live("ConfigMap", Some("shop"), "a");
+    copy.part_of_writers.clear();
+    copy.uid = "copy".to_owned();
+    let own = live("ConfigMap", Some("shop"), "b");
+    let mut stranger = live("ConfigMap", Some("shop"), "c");
+    stranger.part_of = Some(OTHER.to_owned());
+    let members = vec![copy.clone(), own.clone(), own.clone(), stranger];
+    let plan = plan_release(&set(), members, &policy().appliers);
+    assert_eq!(plan.changes, [own, copy]);
+}
