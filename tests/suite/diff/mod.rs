@@ -1,16 +1,18 @@
 //! `diff` tells what `apply` then does, and writes nothing.
 
+mod absent;
+mod external;
+mod rights;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use controlplane::{ControlPlane, Grant};
+use controlplane::ControlPlane;
 use serde_json::{Value, json};
 
-use super::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
-    Files, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
-    custom_resource, definition, fresh, identities, kubectl_apply, named, namespace, namespace_object,
-    objects_file, secret, service, with,
+    Files, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map, fresh,
+    kubectl_apply, named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 const WORDS: [&str; 6] = [
@@ -35,6 +37,10 @@ fn files(objects: &[Value]) -> Files {
 
 fn diff(set: &Set, objects: &[Value], flags: &[&str]) -> Run {
     diff_by(Program::new(), set, objects, flags)
+}
+
+fn executable(files: &Files, name: &str) {
+    fs::set_permissions(files.path(name), fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
 fn diff_by(program: Program, set: &Set, objects: &[Value], flags: &[&str]) -> Run {
@@ -303,181 +309,6 @@ fn values_of_secrets_are_shown_nowhere() {
     );
 }
 
-fn executable(files: &Files, name: &str) {
-    fs::set_permissions(files.path(name), fs::Permissions::from_mode(0o755)).expect("a program");
-}
-
-#[test]
-fn an_external_program_is_given_what_kubectl_gives() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    set.apply(&[config_map(&home, "one", "1"), config_map(&home, "gone", "1")]);
-    let next = [config_map(&home, "one", "2"), service(&home, "new", 80)];
-    let program = Files::new().with(
-        "show",
-        "#!/bin/sh\nfor d in \"$1\" \"$2\"; do basename \"$d\" | cut -d- -f1; (cd \"$d\" && wc -c * | awk '$2 != \"total\" {print ($1 > 0), $2}'); done\nshift 2; echo \"$*\"; exit $CODE\n",
-    );
-    executable(&program, "show");
-    let value = format!("{} -a --b=c x;y", program.path("show").display());
-    let run = |code: &str, flags: &[&str]| {
-        let program = Program::new()
-            .env("KUBECTL_EXTERNAL_DIFF", &value)
-            .env("CODE", code);
-        diff_by(program, &set, &next, flags)
-    };
-    let shown = run("1", &[]).expect(1);
-    let file = |there: u8, kind: &str, name: &str| format!("{there} v1.{kind}.{home}.{name}");
-    let expected = [
-        "LIVE".to_owned(),
-        file(1, "ConfigMap", "gone"),
-        file(1, "ConfigMap", "one"),
-        file(1, "Secret", "web"),
-        file(0, "Service", "new"),
-        "MERGED".to_owned(),
-        file(0, "ConfigMap", "gone"),
-        file(1, "ConfigMap", "one"),
-        file(1, "Secret", "web"),
-        file(1, "Service", "new"),
-        "-a --b=c".to_owned(),
-    ];
-    assert_eq!(shown.stdout.lines().collect::<Vec<_>>(), expected);
-    run("0", &[]).expect(0);
-    run("7", &[]).expect(2);
-    let document = run("7", &["-o", "json"]).expect(1).document();
-    assert_eq!(document["summary"]["created"], 1);
-    let missing = Program::new().env("KUBECTL_EXTERNAL_DIFF", "/no/such/program");
-    diff_by(missing, &set, &next, &[]).expect(2);
-}
-
-#[test]
-fn nobody_else_may_look_at_what_an_external_program_is_given() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let listing = Files::new().with_script("show", "stat -c %a \"$1\" \"$2\" \"$2\"/*; exit 1");
-    let program = Program::new().env("KUBECTL_EXTERNAL_DIFF", listing.path("show"));
-    let run = diff_by(program, &set, &[config_map(&home, "one", "1")], &[]).expect(1);
-    let modes: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(modes, ["700", "700", "600", "600"]);
-}
-
-#[test]
-fn an_external_program_does_not_judge_what_it_cannot_see() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let object = config_map(&home, "one", "1");
-    set.apply(std::slice::from_ref(&object));
-    let run = |objects: &[Value]| {
-        let program = Program::new().env("KUBECTL_EXTERNAL_DIFF", "true");
-        diff_by(program, &set, objects, &[])
-    };
-    run(std::slice::from_ref(&object)).expect(0);
-    // What `apply` would fail at is shown as it is.
-    cluster().apply_as("rival", &config_map(&home, "one", "rival"));
-    let failing = run(&[config_map(&home, "one", "2")]).expect(1);
-    assert!(
-        failing.stderr.contains("belongs to \"rival\""),
-        "{}",
-        failing.stderr
-    );
-    // A manifest that takes over what another one set changes nothing but its owners.
-    let ownership = run(&[config_map(&home, "one", "rival")]);
-    assert_eq!((ownership.code, ownership.stdout.as_str()), (1, ""));
-}
-
-#[test]
-fn what_is_not_there_yet_is_foreseen_with_a_warning() {
-    let home = namespace("home");
-    let away = fresh("away");
-    let group = format!("{}.example.com", fresh("g"));
-    let set = Set::secret(&home, "web");
-    let objects = [
-        definition(&group, "Namespaced"),
-        custom_resource(&group, Some(&home), "one"),
-        namespace_object(&away),
-        config_map(&away, "two", "1"),
-    ];
-    let run = assert_foreseen(&set, &[&home], &objects, &[]);
-    assert_eq!(run.results("created"), identities(&objects));
-    for name in ["one", "two"] {
-        let is_about = |warning: &&String| {
-            warning.contains(&format!("/{name} ")) && warning.contains("could not be validated")
-        };
-        assert_eq!(
-            run.warnings().iter().filter(is_about).count(),
-            1,
-            "{:?}",
-            run.warnings()
-        );
-        assert!(
-            result(&run, name)["diff"]
-                .as_str()
-                .expect("a text")
-                .contains("+kind: ")
-        );
-    }
-}
-
-#[test]
-fn a_namespace_that_is_there_and_joins_the_manifests_hides_nothing() {
-    let [home, shop] = [namespace("home"), namespace("shop")];
-    let set = Set::secret(&home, "web");
-    cluster().create(&config_map(&shop, "taken", "1"));
-    let objects = [
-        namespace_object(&shop),
-        config_map(&shop, "taken", "1"),
-        config_map(&shop, "new", "1"),
-    ];
-    let run = assert_foreseen(&set, &[&home, &shop], &objects, &[]);
-    assert_eq!(run.results("created"), [format!("ConfigMap {shop}/new")]);
-    assert_eq!(run.warnings(), [""; 0]);
-    let label = result(&run, "taken")["changes"][0]["field"].clone();
-    assert!(
-        label
-            .as_str()
-            .is_some_and(|field| field.starts_with("/metadata/labels"))
-    );
-}
-
-#[test]
-fn what_is_there_in_another_version_is_not_told_to_be_created() {
-    let home = namespace("home");
-    let group = format!("{}.example.com", fresh("g"));
-    let set = Set::secret(&home, "web");
-    let first = [
-        definition(&group, "Namespaced"),
-        custom_resource(&group, Some(&home), "one"),
-    ];
-    set.apply(&first);
-    let [mut definition, mut object] = first;
-    let mut version = definition["spec"]["versions"][0].clone();
-    version["name"] = json!("v2");
-    version["storage"] = json!(false);
-    let versions = definition["spec"]["versions"].as_array_mut().expect("versions");
-    versions.push(version);
-    object["apiVersion"] = json!(format!("{group}/v2"));
-    object["spec"]["size"] = json!(2);
-    let next = [definition, object];
-    let run = assert_foreseen(&set, &[&home], &next, &[]);
-    assert_eq!(run.results("configured"), identities(&next));
-    let changes = result(&run, "one")["changes"].clone();
-    let size = json!({"field": "/spec/size", "before": 1, "after": 2});
-    assert!(changes.as_array().expect("changes").contains(&size), "{changes}");
-    assert!(
-        run.warnings()
-            .iter()
-            .any(|warning| warning.contains("its version"))
-    );
-}
-
-#[test]
-fn the_namespace_of_the_set_may_come_with_it() {
-    let home = fresh("home");
-    let set = Set::secret(&home, "web");
-    let objects = [namespace_object(&home), config_map(&home, "one", "1")];
-    let run = assert_foreseen(&set, &[], &objects, &[]);
-    assert_eq!(run.results("created"), identities(&objects));
-}
-
 #[test]
 fn a_parent_among_the_manifests_is_compared_with_its_data() {
     let home = namespace("home");
@@ -667,74 +498,6 @@ fn fields_that_leave_with_client_side_apply_are_foreseen() {
         fields("web").contains(&"/spec/sessionAffinity".to_owned()),
         "{:?}",
         fields("web")
-    );
-}
-
-#[test]
-fn the_rights_of_apply_are_enough() {
-    let [shop, other, group] = [
-        namespace("shop"),
-        namespace("other"),
-        format!("{}.example.com", fresh("g")),
-    ];
-    let set = Set::secret(&shop, "web");
-    let objects = [
-        config_map(&shop, "one", "1"),
-        secret(&other, "two"),
-        service(&shop, "web", 80),
-        definition(&group, "Namespaced"),
-        custom_resource(&group, Some(&shop), "web"),
-    ];
-    let user = user(&[]);
-    let run = |objects: &[Value]| {
-        diff_by(
-            Program::with_kubeconfig(&user.kubeconfig),
-            &set,
-            objects,
-            &["-o", "json"],
-        )
-    };
-    run(&objects).expect(4);
-    grant_what_is_printed(&user, &set, &objects);
-    assert_eq!(run(&objects).expect(1).results("created"), identities(&objects));
-    set.apply(&objects);
-    run(&objects).expect(0);
-    let changed = run(&[config_map(&shop, "one", "2"), config_map(&shop, "new", "1")]).expect(1);
-    assert_eq!(changed.results("configured").len(), 1);
-    assert_eq!(changed.results("created").len(), 1);
-    assert_eq!(changed.results("pruned").len(), 4);
-}
-
-#[test]
-fn pruning_is_shown_without_the_right_to_delete_and_changes_take_the_right_to_patch() {
-    let shop = namespace("shop");
-    let set = Set::secret(&shop, "web");
-    set.apply(&[config_map(&shop, "one", "1"), config_map(&shop, "two", "1")]);
-    let reader = user(&[Grant::in_namespace(
-        &shop,
-        [
-            rule("", "configmaps", &["get", "list"]),
-            rule("", "secrets", &["get"]),
-        ],
-    )]);
-    let run = |objects: &[Value]| {
-        diff_by(
-            Program::with_kubeconfig(&reader.kubeconfig),
-            &set,
-            objects,
-            &["-o", "json"],
-        )
-    };
-    let pruned = run(&[config_map(&shop, "one", "1")]).expect(1);
-    assert_eq!(pruned.results("pruned"), [format!("ConfigMap {shop}/two")]);
-    let changed = run(&[config_map(&shop, "one", "2")]).expect(4);
-    let message = changed.document()["error"]["message"]
-        .as_str()
-        .expect("a message")
-        .to_owned();
-    assert_eq!(
-        message,
-        format!("you may not patch configmaps/one in namespace {shop}")
     );
 }
 
