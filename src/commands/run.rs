@@ -158,11 +158,12 @@ fn listen() -> Interrupt {
             return;
         };
         runtime.block_on(signals(|| {
-            // Said first: a run that has nothing under way ends as soon as it is asked to.
-            if !asked.is_requested() {
-                report::interrupted();
-            }
-            if asked.request() == Wish::Leave {
+            let wish = asked.request(|wish| {
+                if wish == Wish::Stop {
+                    report::interrupted();
+                }
+            });
+            if wish == Wish::Leave {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
         }));

@@ -44,7 +44,10 @@ impl Default for Interrupt {
 
 impl Interrupt {
     /// Asks the run to stop, more urgently each time, and says how urgently now.
-    pub fn request(&self) -> Wish {
+    ///
+    /// `tell` is called with the wish while nobody can look at it: nothing is begun once it
+    /// was told, and no run ends because of it before. It must not ask for the wish itself.
+    pub fn request(&self, tell: impl FnOnce(Wish)) -> Wish {
         let mut now = Wish::Stop;
         self.wishes.send_modify(|wish| {
             now = match wish {
@@ -52,6 +55,7 @@ impl Interrupt {
                 Wish::Stop => Wish::StopAtOnce,
                 Wish::StopAtOnce | Wish::Leave => Wish::Leave,
             };
+            tell(now);
             *wish = now;
         });
         now
@@ -62,9 +66,9 @@ impl Interrupt {
     pub fn run_out(&self) {
         if !self.is_requested() {
             self.cause.send_replace(Cause::Time);
-            self.request();
+            self.request(|_| {});
         } else if self.cause() == Cause::Time {
-            self.request();
+            self.request(|_| {});
         }
     }
 
@@ -97,5 +101,29 @@ impl Interrupt {
         let mut wishes = self.wishes.subscribe();
         // The sender lives as long as this borrow, so it cannot be closed.
         let _ = wishes.wait_for(|wish| *wish >= least).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn nobody_sees_the_wish_before_it_is_told_nor_misses_it_afterwards() {
+        let interrupt = Interrupt::default();
+        let asking = interrupt.clone();
+        let (answer, answered) = mpsc::channel();
+        let wish = interrupt.request(|_| {
+            thread::spawn(move || answer.send(asking.is_requested()));
+            // Whoever asks now has to wait; this only gives a wrong answer the time to come.
+            let early = answered.recv_timeout(Duration::from_millis(50));
+            assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout));
+        });
+        assert_eq!(wish, Wish::Stop);
+        assert_eq!(answered.recv(), Ok(true));
     }
 }
