@@ -11,7 +11,7 @@ use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace};
 use super::release::{Releasing, names, told};
 use super::wave::News;
-use super::{DryRun, Interrupt, Sink, Writing};
+use super::{DryRun, Interrupt, Judged, Sink, Writing};
 use crate::apiserver::ApiServer;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
@@ -36,6 +36,8 @@ pub struct SetDeletion<'a> {
     pub plan: &'a Plan,
     /// What the plan was made under; objects that changed meanwhile are judged again.
     pub policy: &'a Policy,
+    /// What was seen of what holds other objects.
+    pub judged: Judged<'a>,
     /// How.
     pub writing: &'a Writing,
     /// The user's wish to stop.
@@ -128,9 +130,14 @@ impl SetDeletion<'_> {
             self.tell_left(self.homes().count(), sink);
             return Ending::Interrupted;
         }
+        let mut left = left.clone();
+        for outcome in self.deleting().filled(self.homes()).await {
+            left.note(&outcome);
+            sink(Event::Object(outcome));
+        }
         let parent = match self.parent {
             None => self.tell_unrecorded(sink),
-            Some(known) => match Box::pin(Releasing::new(self, known, left).release(sink)).await {
+            Some(known) => match Box::pin(Releasing::new(self, known, &left).release(sink)).await {
                 Ok(parent) => parent,
                 Err(error) => {
                     sink(Event::Failure(error.to_string()));
@@ -139,9 +146,9 @@ impl SetDeletion<'_> {
             },
         };
         match parent {
-            Parent::Gone => self.delete_homes(left, sink).await,
+            Parent::Gone => self.delete_homes(&left, sink).await,
             Parent::Stays => {
-                for live in self.homes() {
+                for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
                 }
                 Ending::Done
@@ -169,7 +176,9 @@ impl SetDeletion<'_> {
             server: self.server,
             set: self.set,
             policy: self.policy,
-            dry_run: self.writing.dry_run,
+            writing: self.writing,
+            plan: self.plan,
+            judged: self.judged,
             done: Action::Deleted,
             approval: None,
         }
@@ -177,7 +186,7 @@ impl SetDeletion<'_> {
 
     async fn delete_homes(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
-        for live in self.homes() {
+        for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
                 self.tell_left(1, sink);
                 return Ending::Interrupted;

@@ -6,6 +6,7 @@
 
 mod again;
 mod conflict;
+mod contents;
 mod deletion;
 mod establish;
 mod foresee;
@@ -29,6 +30,7 @@ mod writing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub use contents::Judged;
 pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
@@ -79,6 +81,8 @@ pub struct Execution<'a> {
     pub plan: &'a Plan,
     /// What the plan was made under; objects that changed meanwhile are judged again.
     pub policy: &'a Policy,
+    /// What was seen of what holds other objects.
+    pub judged: Judged<'a>,
     /// How.
     pub writing: &'a Writing,
     /// As which objects may be written, where a plan was saved and approved of.
@@ -326,7 +330,9 @@ impl Execution<'_> {
             server: self.server,
             set: self.set,
             policy: self.policy,
-            dry_run: self.writing.dry_run,
+            writing: self.writing,
+            plan: self.plan,
+            judged: self.judged,
             done: Action::Pruned,
             approval: self.approval,
         };

@@ -10,12 +10,12 @@ use super::again::{GONE_ALREADY, is_of, read_as};
 use super::member::OVERTAKEN;
 use super::pace::Pace;
 use super::wave::{News, each};
-use super::{DryRun, Interrupt};
+use super::{DryRun, Interrupt, Judged, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{Live, METADATA, WHOLE_OBJECTS};
-use crate::plan::{Judgement, Policy, Set, SkipReason, is_held_by, judge_candidate};
+use crate::plan::{Judgement, Plan, Policy, Set, SkipReason, is_held_by, judge_candidate};
 use crate::saved_plan::Approval;
 
 /// How often an object that keeps changing is judged again.
@@ -28,7 +28,11 @@ pub(super) struct Deleting<'a> {
     pub(super) set: &'a Set,
     /// What an object that changed meanwhile is judged by.
     pub(super) policy: &'a Policy,
-    pub(super) dry_run: DryRun,
+    pub(super) writing: &'a Writing,
+    /// What goes, and so is no loss.
+    pub(super) plan: &'a Plan,
+    /// What was seen of what holds other objects.
+    pub(super) judged: Judged<'a>,
     /// What is told of an object that was deleted.
     pub(super) done: Action,
     /// As which objects may be deleted, where a plan was approved of.
@@ -37,7 +41,7 @@ pub(super) struct Deleting<'a> {
 
 /// Objects that were to be deleted and are there to stay: another set's or marked to be
 /// kept since they were read, or not to be deleted by this user.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LeftInPlace(Vec<ObjectKey>);
 
 impl LeftInPlace {
@@ -45,6 +49,16 @@ impl LeftInPlace {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.push(outcome.subject.key());
         }
+    }
+
+    /// Whether it is one of them.
+    pub(super) fn contains(&self, live: &Live) -> bool {
+        self.0.contains(&live.key)
+    }
+
+    /// Whether it stays, because it is one of them or holds one.
+    pub(super) fn keeps(&self, live: &Live) -> bool {
+        self.contains(live) || self.held_by(live).is_some()
     }
 
     /// One of them that would be lost with this namespace or definition of a kind.
@@ -68,7 +82,7 @@ impl LeftInPlace {
 
 impl Deleting<'_> {
     /// Deletes the objects of one wave, but for what holds any that an earlier wave has
-    /// `left` in place; those of this wave are added to them.
+    /// `left` in place, and what something came into; those of this wave are added to them.
     pub(super) async fn delete_wave<'l>(
         &self,
         wave: impl Iterator<Item = &'l Live>,
@@ -81,6 +95,14 @@ impl Deleting<'_> {
         for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
             told(News::Answer(outcome));
         }
+        if interrupt.is_requested() {
+            return;
+        }
+        for outcome in self.filled(wave.iter().copied()).await {
+            left.note(&outcome);
+            told(News::Answer(outcome));
+        }
+        let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
         let wave = wave.into_iter().map(|live| (&live.key, live));
         let write = async |live| self.delete(live).await;
         let noted = |news: News<ObjectOutcome>| {
@@ -100,12 +122,12 @@ impl Deleting<'_> {
         let skipped = |reason: String| ObjectOutcome::because(subject(), Action::Skipped, reason);
         let failed =
             |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));
-        if self.dry_run == DryRun::Client {
+        if self.writing.dry_run == DryRun::Client {
             return done();
         }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
-            match self.server.send(deletion(&current, self.dry_run)).await {
+            match self.server.send(deletion(&current, self.writing.dry_run)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if !error.is(StatusCode::CONFLICT) => return failed(error.kind.to_string()),

@@ -116,7 +116,7 @@ impl<'a> Releasing<'a> {
                 ParentFate::Stays(_) if homes().next().is_some() => {
                     return self.keep_with_homes(&parent, sink).await;
                 }
-                ParentFate::Goes if homes().any(|home| self.left.held_by(home).is_some()) => {
+                ParentFate::Goes if homes().any(|home| self.left.keeps(home)) => {
                     return self.keep_with_homes(&parent, sink).await;
                 }
                 ParentFate::Goes => self.delete_parent(&parent, sink).await?,

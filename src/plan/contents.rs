@@ -18,7 +18,7 @@ enum Container {
 }
 
 /// Whether deleting the object deletes others.
-pub(super) fn is_container(live: &Live) -> bool {
+pub fn is_container(live: &Live) -> bool {
     container(&live.key).is_some()
 }
 
@@ -146,6 +146,32 @@ fn lost_objects(contents: &Contents, pruned: &BTreeSet<&str>) -> Vec<ObjectKey> 
         })
         .map(|inside| inside.key.clone())
         .collect()
+}
+
+/// Why a namespace or the definition of a kind is not deleted although that was decided: what
+/// came into it since it was `seen` would go along. `None` where it may go.
+pub fn filled_meanwhile(
+    seen: Option<&Contents>,
+    now: &Contents,
+    plan: &Plan,
+    set: &Set,
+) -> Option<SkipReason> {
+    // Whatever it held then was either no loss, or somebody agreed to lose it.
+    let seen_objects = seen.into_iter().flat_map(|seen| &seen.objects);
+    let settled: BTreeSet<&str> = seen_objects
+        .chain(plan.prunes.iter().flatten())
+        .map(|live| live.uid.as_str())
+        .chain(set.parent_uid.as_deref())
+        .collect();
+    let was_unknown = |name: &&String| seen.is_some_and(|seen| seen.unknown.contains(name));
+    let unknown: Vec<String> = now
+        .unknown
+        .iter()
+        .filter(|name| !was_unknown(name))
+        .cloned()
+        .collect();
+    let lost = lost_objects(now, &settled);
+    (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledMeanwhile { lost, unknown })
 }
 
 /// Objects of the manifests that live inside, which no flag can want to lose.
@@ -317,6 +343,53 @@ mod tests {
         assert_eq!(count(vec![owner.clone(), owned_by("ReplicaSet.apps", &uid)]), 1);
         assert_eq!(count(vec![owned_by("ReplicaSet.apps", "elsewhere")]), 1);
         assert_eq!(count(vec![owner, owned_by("PersistentVolumeClaim", &uid)]), 2);
+    }
+
+    #[test]
+    fn what_came_in_since_the_look_keeps_its_container() {
+        let inside = |name: &str| {
+            let mut object = live("ConfigMap", Some("old"), name);
+            object.part_of = None;
+            object
+        };
+        let mut owned = inside("owned");
+        owned.owners.push(crate::observe::OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            name: "gone-by-now".to_owned(),
+            uid: inside("pruned").uid,
+        });
+        let observed = Observed {
+            members: vec![live("ConfigMap", Some("old"), "pruned")],
+            ..Observed::default()
+        };
+        let plan = plan(&set(), &Desired::default(), &observed, &policy());
+        assert_eq!(plan.deletions(), 1);
+        let unlisted = Contents {
+            unknown: vec!["secrets".to_owned()],
+            ..Contents::default()
+        };
+        let table = [
+            (None, holding(vec![]), None),
+            (None, holding(vec![inside("pruned"), owned]), None),
+            (
+                Some(holding(vec![inside("accepted")])),
+                holding(vec![inside("accepted")]),
+                None,
+            ),
+            (Some(unlisted.clone()), unlisted.clone(), None),
+            (Some(holding(vec![])), holding(vec![inside("new")]), Some((1, 0))),
+            (None, holding(vec![inside("new")]), Some((1, 0))),
+            (Some(holding(vec![])), unlisted, Some((0, 1))),
+        ];
+        for (seen, now, expected) in table {
+            let reason = filled_meanwhile(seen.as_ref(), &now, &plan, &set());
+            let counts = reason.map(|reason| match reason {
+                SkipReason::FilledMeanwhile { lost, unknown } => (lost.len(), unknown.len()),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(counts, expected, "{seen:?} {now:?}");
+        }
     }
 
     #[test]

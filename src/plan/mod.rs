@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use contents::is_held_by;
+pub use contents::{filled_meanwhile, is_container, is_held_by};
 pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use membership::{
     Candidate, History, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,

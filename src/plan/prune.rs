@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::refusal::losses;
 use super::{Policy, Pruning, Set};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, OwnerReference, Presence};
@@ -45,6 +46,13 @@ pub enum SkipReason {
         /// That object.
         kept: ObjectKey,
     },
+    /// It holds what it did not hold when its deletion was decided, or may do so.
+    FilledMeanwhile {
+        /// Objects that would be lost with it.
+        lost: Vec<ObjectKey>,
+        /// Resources that could not be listed.
+        unknown: Vec<String>,
+    },
     /// Its part-of label was written by no applier: a controller copied it.
     CopiedLabel {
         /// The field managers that own the label; empty where nobody does.
@@ -63,6 +71,9 @@ impl fmt::Display for SkipReason {
             Self::Protected { mark } => write!(f, "kept by its mark {mark}"),
             Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
             Self::HoldsParent => f.write_str("it holds the set's parent"),
+            Self::FilledMeanwhile { lost, unknown } => {
+                write!(f, "deleting it would by now take along {}", losses(lost, unknown))
+            }
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } if writers.is_empty() => {
                 f.write_str("nobody is known to have written its part-of label")

@@ -318,7 +318,8 @@ fn with_objects(objects: &[ObjectKey]) -> String {
     format!(", and with it {count}: {}", listed(objects))
 }
 
-fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
+/// What would be lost with a namespace or the definition of a kind, in words.
+pub(super) fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
     let mut losses = Vec::new();
     if !lost.is_empty() {
         let objects = counted(lost.len(), "object");

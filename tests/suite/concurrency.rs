@@ -33,13 +33,10 @@ fn run_within_a_run(write: usize, parent: ParentManifest) -> bool {
 
     let ran = Arc::new(Mutex::new(None));
     let within = (Arc::clone(&set), Arc::clone(&ran));
-    let proxy = Proxy::gated(move |writes| {
+    let proxy = Proxy::before_write(write, move || {
         let (set, ran) = &within;
-        if writes == write {
-            let run = set.apply_with(&inner, &[]);
-            *ran.lock().expect("no panic") = Some(run.code);
-        }
-        Verdict::Forward
+        let run = set.apply_with(&inner, &[]);
+        *ran.lock().expect("no panic") = Some(run.code);
     });
     set.apply_through(&proxy, &outer, &[]);
     let Some(code) = *ran.lock().expect("no panic") else {

@@ -7,8 +7,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, ID, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster, cluster_role, config_map, fresh,
-    identities, kubectl_apply, named, namespace, secret, service, with,
+    Fate, ID, PART_OF, Program, Proxy, Set, TOOLING, cluster, cluster_role, config_map, fresh, identities,
+    kubectl_apply, named, namespace, secret, service, with,
 };
 
 /// Asserts that nothing of the convention is left on the parent, which is otherwise there.
@@ -208,12 +208,10 @@ fn a_run_that_applies_meanwhile_leaves_no_member_without_a_record() {
         let wanted = [&objects[..], &[config_map(&b, "three", "1")]].concat();
         let done = Arc::new(Mutex::new(false));
         let witness = (Arc::clone(&set), wanted.clone(), Arc::clone(&done));
-        let proxy = Proxy::gated(move |carried_out| {
+        let proxy = Proxy::before_write(write, move || {
             let (set, wanted, done) = &witness;
-            if carried_out == write && !std::mem::replace(&mut *done.lock().expect("no panic"), true) {
-                set.apply_with(wanted, &[]);
-            }
-            Verdict::Forward
+            set.apply_with(wanted, &[]);
+            *done.lock().expect("no panic") = true;
         });
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
         let run = set.invoke_by(program, "disband", &["--yes"]);

@@ -13,6 +13,7 @@ mod diff;
 mod disband;
 mod dry_run;
 mod failures;
+mod filled_meanwhile;
 mod inspection;
 mod interoperability;
 mod interruption;

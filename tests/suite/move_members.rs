@@ -252,14 +252,11 @@ fn a_run_that_applies_to_the_old_set_meanwhile_loses_nothing() {
         let sets = Arc::new([old, new]);
         let done = Arc::new(Mutex::new(false));
         let witness = (Arc::clone(&sets), more.clone(), Arc::clone(&done));
-        let proxy = Proxy::gated(move |carried_out| {
+        let proxy = Proxy::before_write(write, move || {
             let (sets, more, done) = &witness;
-            if carried_out == write && !std::mem::replace(&mut *done.lock().expect("no panic"), true) {
-                sets[0]
-                    .apply_with(std::slice::from_ref(more), &["--prune=false"])
-                    .expect(0);
-            }
-            Verdict::Forward
+            let more = std::slice::from_ref(more);
+            sets[0].apply_with(more, &["--prune=false"]).expect(0);
+            *done.lock().expect("no panic") = true;
         });
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
         let reference = sets[1].reference.clone();

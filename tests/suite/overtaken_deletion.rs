@@ -12,21 +12,10 @@ use crate::support::{
     definition, fresh, identities, namespace, secret, service, with,
 };
 
-/// Does something once before this write.
-fn before_write(write: usize, act: impl Fn() + Send + Sync + 'static) -> Proxy {
-    let is_done = AtomicBool::new(false);
-    Proxy::gated(move |writes| {
-        if writes == write && !is_done.swap(true, Ordering::SeqCst) {
-            act();
-        }
-        Verdict::Forward
-    })
-}
-
 /// Deletes the set, and applies these objects before one of its writes.
 fn delete_while_applying(set: &Arc<Set>, write: usize, objects: &[Value]) -> crate::support::Run {
     let (other, wanted) = (Arc::clone(set), objects.to_vec());
-    let proxy = before_write(write, move || {
+    let proxy = Proxy::before_write(write, move || {
         other.apply(&wanted);
     });
     set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
@@ -90,7 +79,7 @@ fn a_parent_that_only_loses_its_record_gets_it_back() {
         &json!({"metadata": {"labels": {PART_OF: set.id}}}),
     );
     let applied = newcomer.clone();
-    let proxy = before_write(1, move || {
+    let proxy = Proxy::before_write(1, move || {
         cluster().apply_as("kubectl-applyset", &applied);
     });
     set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])

@@ -374,11 +374,8 @@ fn assert_there_to_stay(object: &Value) {
 /// A proxy that changes an object before the first write.
 fn changing(object: &Value, patch: Value) -> Proxy {
     let object = object.clone();
-    Proxy::gated(move |writes| {
-        if writes == 0 {
-            cluster().patch(&object, &patch);
-        }
-        Verdict::Forward
+    Proxy::before_write(0, move || {
+        cluster().patch(&object, &patch);
     })
 }
 

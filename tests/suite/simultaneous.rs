@@ -10,8 +10,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::support::{
-    Proxy, Run, Set, Verdict, cluster, cluster_role, config_map, fresh, namespace, namespace_object, secret,
-    service,
+    Proxy, Run, Set, cluster, cluster_role, config_map, fresh, namespace, namespace_object, secret, service,
 };
 
 /// Starts a run for each of these manifests at once, and waits for all.
@@ -145,12 +144,9 @@ fn nest_everywhere(scenario: impl Fn(&str, &str) -> Nested) {
         set.apply(&first);
         let ran = Arc::new(Mutex::new(None));
         let within = (Arc::clone(&set), Arc::clone(&ran), inner.clone());
-        let proxy = Proxy::gated(move |writes| {
+        let proxy = Proxy::before_write(write, move || {
             let (set, ran, inner) = &within;
-            if writes == write {
-                *ran.lock().expect("no panic") = Some(set.apply_with(inner, &[]).code);
-            }
-            Verdict::Forward
+            *ran.lock().expect("no panic") = Some(set.apply_with(inner, &[]).code);
         });
         set.apply_through(&proxy, &outer, &["--concurrency=1"])
             .expect(code);

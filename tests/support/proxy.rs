@@ -159,6 +159,17 @@ impl Proxy {
         Self::watched(Arc::new(Gate(gate)))
     }
 
+    /// Has something done once, before the write with this number; the first one is 0.
+    pub(crate) fn before_write(write: usize, act: impl Fn() + Send + Sync + 'static) -> Self {
+        let is_done = AtomicBool::new(false);
+        Self::gated(move |writes| {
+            if writes == write && !is_done.swap(true, Ordering::SeqCst) {
+                act();
+            }
+            Verdict::Forward
+        })
+    }
+
     /// Asks and tells a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {

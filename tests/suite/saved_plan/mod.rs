@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
-    Files, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, config_map, custom_resource, definition,
-    fresh, identities, kubectl_apply, namespace, namespace_object, objects_file, secret, service,
+    Files, Program, Proxy, Run, Set, TOOLING, cluster, config_map, custom_resource, definition, fresh,
+    identities, kubectl_apply, namespace, namespace_object, objects_file, secret, service,
 };
 
 /// Manifests in a directory, and the file of a plan beside them.
@@ -66,16 +66,6 @@ impl Plan {
     fn exists(&self) -> bool {
         self.files.path("plan.json").exists()
     }
-}
-
-/// A proxy that has something done just before the first write of a run.
-fn meddling(meddle: impl Fn() + Send + Sync + 'static) -> Proxy {
-    Proxy::gated(move |writes| {
-        if writes == 0 {
-            meddle();
-        }
-        Verdict::Forward
-    })
 }
 
 fn message(run: &Run) -> String {
@@ -282,7 +272,7 @@ fn a_set_that_another_tool_takes_in_the_middle_is_left_to_it() {
         };
         let plan = Plan::saved(&set, &[config_map(&home, "one", "1"), new], &[]);
         let parent = set.parent.clone();
-        let proxy = meddling(move || {
+        let proxy = Proxy::before_write(0, move || {
             let theirs = json!({"metadata": {"annotations": {TOOLING: "kubectl/v1.36.3"}}});
             cluster().patch(&parent, &theirs);
         });

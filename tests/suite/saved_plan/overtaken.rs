@@ -7,7 +7,7 @@ use controlplane::ControlPlane;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{Plan, meddling, message};
+use super::{Plan, message};
 use crate::support::{
     GROUP_KINDS, PART_OF, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, config_map, fresh,
     kubectl_apply, named, namespace, namespace_object, service, with,
@@ -298,7 +298,7 @@ fn what_changes_while_the_plan_is_carried_out_is_not_overwritten() {
     let next = [deployment(&home, "two"), config_map(&home, "sent", "2")];
     let plan = Plan::saved(&set, &next, &[]);
     let place = home.clone();
-    let proxy = meddling(move || {
+    let proxy = Proxy::before_write(0, move || {
         report_status(&place);
         cluster().patch(&config_map(&place, "sent", "1"), &json!({"data": {"other": "1"}}));
     });
@@ -324,11 +324,8 @@ fn what_changes_while_it_is_taken_from_client_side_apply_is_not_overwritten() {
     let plan = Plan::saved(&set, &[config_map(&home, "one", "2")], &["--force-conflicts"]);
     let place = home.clone();
     // The parent is made, the object is applied, its fields are taken, and it is applied again.
-    let proxy = Proxy::gated(move |writes| {
-        if writes == 3 {
-            cluster().patch(&config_map(&place, "one", "2"), &json!({"data": {"key": "3"}}));
-        }
-        Verdict::Forward
+    let proxy = Proxy::before_write(3, move || {
+        cluster().patch(&config_map(&place, "one", "2"), &json!({"data": {"key": "3"}}));
     });
     let run = plan
         .apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
@@ -354,7 +351,7 @@ fn what_changes_before_it_is_pruned_stays() {
     ]);
     let plan = Plan::saved(&set, &[config_map(&home, "kept", "1")], &[]);
     let place = home.clone();
-    let proxy = meddling(move || {
+    let proxy = Proxy::before_write(0, move || {
         cluster().patch(
             &config_map(&place, "touched", "1"),
             &json!({"data": {"key": "worth keeping"}}),
@@ -392,7 +389,7 @@ fn a_parent_with_a_manifest_is_protected_like_any_object() {
     // What changes while the plan is carried out is not overwritten either.
     let plan = Plan::saved(&set, &manifests("2"), &[]);
     let parent = set.parent.clone();
-    let proxy = meddling(move || {
+    let proxy = Proxy::before_write(0, move || {
         cluster().patch(&parent, &json!({"data": {"other": "2"}}));
     });
     plan.apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])

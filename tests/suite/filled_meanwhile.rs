@@ -1,0 +1,121 @@
+//! Namespaces and definitions of kinds into which something comes after it was decided that
+//! they go: they stay, and what came in stays with them.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities, named,
+    namespace, namespace_object, with,
+};
+
+/// A proxy through which a stranger makes an object before the first write.
+fn strangers(object: &Value) -> Proxy {
+    let object = object.clone();
+    Proxy::before_write(0, move || {
+        cluster().create(&object);
+    })
+}
+
+#[track_caller]
+fn assert_there_to_stay(objects: &[&Value]) {
+    for object in objects {
+        let live = cluster().live(object).expect("the object");
+        assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{object}");
+    }
+}
+
+/// A container, a member in it, and what a stranger puts there.
+fn containers() -> [[Value; 3]; 2] {
+    let (away, group) = (fresh("away"), format!("{}.example.com", fresh("g")));
+    [
+        [
+            namespace_object(&away),
+            config_map(&away, "inside", "1"),
+            config_map(&away, "stranger", "1"),
+        ],
+        [
+            definition(&group, "Cluster"),
+            custom_resource(&group, None, "inside"),
+            custom_resource(&group, None, "stranger"),
+        ],
+    ]
+}
+
+#[test]
+fn what_comes_into_a_container_while_a_run_goes_on_keeps_it() {
+    for [container, inside, stranger] in containers() {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let kept = config_map(&home, "kept", "1");
+        set.apply(&[kept.clone(), container.clone(), inside.clone()]);
+
+        let run = set
+            .apply_through(&strangers(&stranger), std::slice::from_ref(&kept), &[])
+            .expect(0);
+
+        assert_there_to_stay(&[&container, &stranger]);
+        assert_eq!(cluster().live(&inside), None);
+        assert_eq!(set.members(), identities(&[kept.clone(), container]));
+        assert_eq!(set.unrecorded(), Vec::<String>::new());
+        let name = stranger["metadata"]["name"].as_str().expect("a name");
+        assert!(run.stderr.contains(name), "{}", run.stderr);
+        // From now on it is refused before anything is written, until the stranger is gone.
+        set.apply_with(std::slice::from_ref(&kept), &[]).expect(3);
+        cluster().delete(&stranger);
+        set.apply(std::slice::from_ref(&kept));
+        set.assert_holds(&[kept]);
+    }
+}
+
+#[test]
+fn what_comes_into_a_container_goes_where_all_losses_are_allowed() {
+    let [[container, inside, stranger], _] = containers();
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), container, inside]);
+    let proxy = strangers(&stranger);
+    set.apply_through(&proxy, std::slice::from_ref(&kept), &["--allow-data-loss"])
+        .expect(0);
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn what_comes_into_the_namespace_of_the_parent_keeps_both() {
+    let home = fresh("home");
+    let set = Set::secret(&home, "web");
+    let (own, inside) = (namespace_object(&home), config_map(&home, "inside", "1"));
+    set.apply(&[own.clone(), inside.clone()]);
+    let stranger = config_map(&home, "stranger", "1");
+
+    let proxy = strangers(&stranger);
+    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+
+    assert_there_to_stay(&[&own, &stranger]);
+    assert_eq!(cluster().live(&inside), None);
+    set.assert_holds(std::slice::from_ref(&own));
+    cluster().delete(&stranger);
+    set.delete(&[]).expect(0);
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn what_controllers_make_of_members_meanwhile_keeps_nothing() {
+    let [[container, inside, _], _] = containers();
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), container, inside.clone()]);
+    let uid = cluster().live(&inside).expect("a member")["metadata"]["uid"].clone();
+    let place = inside["metadata"]["namespace"].as_str();
+    let made = with(
+        named("v1", "Secret", place, "made"),
+        &json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "inside", "uid": uid},
+        ]}}),
+    );
+    set.apply_through(&strangers(&made), std::slice::from_ref(&kept), &[])
+        .expect(0);
+    set.assert_holds(&[kept]);
+}
