@@ -14,9 +14,10 @@ use serde_json::Value;
 
 use super::list::{ListError, Selector};
 use super::members::{Place, Places, Reach};
+use super::objects::{self, unreadable};
 use super::parent::{Fields, METADATA, ParentObject};
-use super::served::{is_absent, list_as_served};
-use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use super::served::list_as_served;
+use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
 use crate::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::discovery::{Resource, Scope};
@@ -212,22 +213,13 @@ pub async fn parent_candidate(
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<ParentCandidate>, ApiError> {
-    let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
-    let reply = match server.get(&path, METADATA).await {
-        Ok(reply) => reply,
-        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
     };
-    let unreadable = |reason: String| ApiError {
-        method: http::Method::GET,
-        path: path.clone(),
-        kind: Box::new(ApiErrorKind::Unreadable(reason)),
-    };
-    let object: Value = serde_json::from_slice(&reply.body).map_err(|error| unreadable(error.to_string()))?;
     let candidate = ParentCandidate::of(&object, resource);
     candidate
         .map(Some)
-        .ok_or_else(|| unreadable("it has no metadata".to_owned()))
+        .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
 }
 
 /// Whether a field manager has applied fields of the object, which is no member of any

@@ -13,7 +13,8 @@ use crate::discovery::{Origin, Resource};
 use crate::identity::ObjectKey;
 
 /// Reads the metadata of each of these objects, `concurrency` at a time, and reduces it with
-/// `reduce`; `None` for what does not exist. In the order of `wanted`.
+/// `reduce`; `None` for what does not exist. In the order of `wanted`. An answer about another object
+/// is an error.
 pub async fn objects<T>(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
@@ -32,7 +33,8 @@ pub async fn objects<T>(
     stream::iter(reads).buffered(concurrency).try_collect().await
 }
 
-/// Reads an object as a whole; `None` where it does not exist.
+/// Reads an object as a whole; `None` where it does not exist. An answer about another object is
+/// an error.
 pub async fn object(
     server: &ApiServer,
     resource: &Resource,
@@ -41,7 +43,9 @@ pub async fn object(
     read(server, key, resource, WHOLE_OBJECTS).await
 }
 
-async fn read(
+/// Reads an object as `accept` says; `None` where it does not exist. An answer about another
+/// object is an error.
+pub(super) async fn read(
     server: &ApiServer,
     key: &ObjectKey,
     resource: &Resource,
@@ -53,10 +57,88 @@ async fn read(
         Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
         Err(error) => return Err(error),
     };
-    let object = serde_json::from_slice(&reply.body).map_err(|error| ApiError {
+    match serde_json::from_slice(&reply.body) {
+        Ok(object) if is_named(&object, key) => Ok(Some(object)),
+        Ok(_) => Err(unreadable(resource, key, format!("it is not {key}"))),
+        Err(error) => Err(unreadable(resource, key, error.to_string())),
+    }
+}
+
+/// The error of an answer about this object that says nothing of it.
+pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
+    ApiError {
         method: http::Method::GET,
-        path,
-        kind: Box::new(ApiErrorKind::Unreadable(error.to_string())),
-    })?;
-    Ok(Some(object))
+        path: resource.path(key.namespace.as_deref(), Some(&key.name)),
+        kind: Box::new(ApiErrorKind::Unreadable(reason)),
+    }
+}
+
+/// Whether the object has this name, in this namespace.
+fn is_named(object: &Value, key: &ObjectKey) -> bool {
+    let metadata = &object["metadata"];
+    metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::discovery::Scope;
+    use crate::identity::GroupKind;
+
+    /// A server that answers whatever it is asked with this.
+    fn answering(object: &Value) -> ApiServer {
+        let body = object.to_string();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let body = Body::from(body.clone().into_bytes());
+            async move { Ok::<_, Infallible>(Response::new(body)) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn an_answer_about_another_object_is_an_error() {
+        let resource = Resource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+            singular: "configmap".to_owned(),
+            short_names: Vec::new(),
+            scope: Scope::Namespaced,
+            verbs: Vec::new(),
+            origin: Origin::Served,
+        };
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        let table = [
+            (json!({"metadata": {"name": "web", "namespace": "shop"}}), true),
+            (
+                json!({"metadata": {"name": "web", "namespace": "kube-system"}}),
+                false,
+            ),
+            (json!({"metadata": {"name": "web"}}), false),
+            (
+                json!({"metadata": {"name": "impostor", "namespace": "shop"}}),
+                false,
+            ),
+            (json!({"kind": "ConfigMap"}), false),
+            (json!([]), false),
+        ];
+        for (answer, is_it) in table {
+            let read = object(&answering(&answer), &resource, &key).await;
+            assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
-use super::served::is_absent;
+use super::objects::{self, unreadable};
 use super::{Live, NamespaceState, Place, Presence};
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
@@ -60,12 +60,12 @@ pub async fn parent(
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<ParentObject>, ApiError> {
-    let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
-    match metadata(server, &path).await {
-        Ok(fields) => Ok(fields.map(|fields| ParentObject::new(identity, fields))),
-        Err(error) if is_absent(server, resource, &error).await? => Ok(None),
-        Err(error) => Err(error),
-    }
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
+    };
+    let fields = Fields::deserialize(&object["metadata"])
+        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
+    Ok(Some(ParentObject::new(identity, fields)))
 }
 
 /// The parent with everything that tells whether it is anything besides.
@@ -86,18 +86,10 @@ pub async fn whole_parent(
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<WholeParent>, ApiError> {
-    let path = resource.path(identity.namespace.as_deref(), Some(&identity.name));
-    let reply = match server.get(&path, METADATA).await {
-        Ok(reply) => reply,
-        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
     };
-    let unreadable = |text: String| ApiError {
-        method: http::Method::GET,
-        path: path.clone(),
-        kind: Box::new(ApiErrorKind::Unreadable(text)),
-    };
-    let object: Value = serde_json::from_slice(&reply.body).map_err(|error| unreadable(error.to_string()))?;
+    let unreadable = |reason: String| unreadable(resource, identity, reason);
     let fields = Fields::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
     let live = Live::of(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
