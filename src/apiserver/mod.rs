@@ -59,6 +59,9 @@ pub struct Reply {
     pub body: Bytes,
     /// Texts of the `Warning` headers (code 299) that the server sent along.
     pub warnings: Vec<String>,
+    /// How often it was sent: once, or more where the server or the network said "later". It
+    /// may have been carried out before its answer came.
+    pub attempts: u32,
 }
 
 /// A request that did not succeed, with what was asked.
@@ -206,7 +209,12 @@ impl ApiServer {
         let mut attempt = 1;
         loop {
             let failure = match self.send_once(&call).await {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    return Ok(Reply {
+                        attempts: attempt,
+                        ..reply
+                    });
+                }
                 Err(failure) => failure,
             };
             let pause = retry::pause(attempt, failure.prospect, failure.retry_after, &self.presence);
@@ -258,6 +266,7 @@ impl ApiServer {
                 status: head.status,
                 body,
                 warnings,
+                attempts: 1,
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {

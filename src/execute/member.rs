@@ -88,8 +88,8 @@ impl Execution<'_> {
                 let is_surprise = self
                     .approval
                     .is_some_and(|approval| approval.seen(&object.key).is_none())
-                    && reply.status != StatusCode::CREATED;
-                let mut told = judge_reply(&reply, subject, standing);
+                    && !self.has_made(&reply, standing);
+                let mut told = self.judge_reply(&reply, subject, standing);
                 if is_surprise {
                     told.warnings.push(format!(
                         "{} was to be created, and was there already: somebody has made it in the meantime",
@@ -223,6 +223,52 @@ impl Execution<'_> {
             },
         }
     }
+
+    /// Whether this apply has made the object. Where an earlier attempt may have been carried
+    /// out, the answer to a later one cannot tell, and the owner of the fields does.
+    fn has_made(&self, reply: &Reply, standing: &MemberStanding) -> bool {
+        let was_absent = matches!(standing, MemberStanding::NotAMember);
+        let is_ours = || {
+            let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            ownership::was_made_by(&object["metadata"], &self.writing.field_manager)
+        };
+        reply.status == StatusCode::CREATED || (was_absent && reply.attempts > 1 && is_ours())
+    }
+
+    fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStanding) -> MemberReply {
+        let written = match written(reply) {
+            Ok(written) => written.metadata,
+            Err(error) => return failed(subject, error.to_string()),
+        };
+        if written.name != subject.name || written.namespace != subject.namespace {
+            return failed(subject, OF_ANOTHER.to_owned());
+        }
+        let known_version = match standing {
+            MemberStanding::Member { resource_version, .. } => Some(resource_version),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+        };
+        let action = if self.has_made(reply, standing) {
+            Action::Created
+        } else if known_version == Some(&written.resource_version) {
+            Action::Unchanged
+        } else {
+            Action::Configured
+        };
+        subject.uid = Some(written.uid);
+        let mut reply = MemberReply {
+            warnings: reply
+                .warnings
+                .iter()
+                .map(|text| format!("{}: {text}", subject.key()))
+                .collect(),
+            outcome: ObjectOutcome::new(subject, action),
+        };
+        if written.deletion_timestamp.is_some() {
+            reply.outcome.action = Action::Failed;
+            reply.outcome.error = Some(TERMINATING.to_owned());
+        }
+        reply
+    }
 }
 
 /// The object as it is sent to be written only over the one that was seen.
@@ -254,41 +300,6 @@ pub(super) fn uid(standing: &MemberStanding) -> Option<&str> {
         MemberStanding::Member { uid, .. } => Some(uid),
         MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
     }
-}
-
-fn judge_reply(reply: &Reply, mut subject: Subject, standing: &MemberStanding) -> MemberReply {
-    let written = match written(reply) {
-        Ok(written) => written.metadata,
-        Err(error) => return failed(subject, error.to_string()),
-    };
-    if written.name != subject.name || written.namespace != subject.namespace {
-        return failed(subject, OF_ANOTHER.to_owned());
-    }
-    let known_version = match standing {
-        MemberStanding::Member { resource_version, .. } => Some(resource_version),
-        MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
-    };
-    let action = if reply.status == StatusCode::CREATED {
-        Action::Created
-    } else if known_version == Some(&written.resource_version) {
-        Action::Unchanged
-    } else {
-        Action::Configured
-    };
-    subject.uid = Some(written.uid);
-    let mut reply = MemberReply {
-        warnings: reply
-            .warnings
-            .iter()
-            .map(|text| format!("{}: {text}", subject.key()))
-            .collect(),
-        outcome: ObjectOutcome::new(subject, action),
-    };
-    if written.deletion_timestamp.is_some() {
-        reply.outcome.action = Action::Failed;
-        reply.outcome.error = Some(TERMINATING.to_owned());
-    }
-    reply
 }
 
 pub(super) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {

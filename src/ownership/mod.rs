@@ -68,6 +68,15 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
     writers.into_iter().collect()
 }
 
+/// Whether this field manager has made the object by applying it from the server's side, and
+/// not changed it since. Times are seconds, so an apply in the second of somebody else's
+/// creation is taken for one.
+pub fn was_made_by(metadata: &Value, manager: &str) -> bool {
+    let is_first_apply =
+        |entry: &Value| is_ours(entry, manager) && entry["time"] == metadata["creationTimestamp"];
+    metadata["creationTimestamp"].is_string() && entries(metadata).iter().any(is_first_apply)
+}
+
 /// Whether somebody has applied the object, from the client's side or the server's. Labels
 /// that a controller copied do not tell.
 pub fn was_applied(metadata: &Value) -> bool {
@@ -288,6 +297,23 @@ fn union(one: &Value, other: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_applied_at_the_time_of_creation_has_made_it() {
+        let made = |created: &str, manager: &str, operation: &str, time: &str| {
+            let entry = json!({"manager": manager, "operation": operation, "time": time});
+            was_made_by(
+                &json!({"creationTimestamp": created, "managedFields": [entry]}),
+                "us",
+            )
+        };
+        let (then, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        assert!(made(then, "us", "Apply", then));
+        assert!(!made(then, "us", "Apply", later));
+        assert!(!made(then, "us", "Update", then));
+        assert!(!made(then, "them", "Apply", then));
+        assert!(!was_made_by(&json!({}), "us"));
+    }
 
     #[test]
     fn fields_are_united_by_path() {

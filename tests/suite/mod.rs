@@ -20,6 +20,7 @@ mod interruption;
 mod inventories;
 mod limits;
 mod logins;
+mod lost_answers;
 mod migration;
 mod move_members;
 mod neighbour;

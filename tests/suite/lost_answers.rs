@@ -1,0 +1,53 @@
+//! Writes that were carried out while the answer did not come through: they are sent again,
+//! and what is told is what was done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use crate::support::{Fault, Proxy, Sent, Set, Verdict, Watch, config_map, namespace};
+
+/// Breaks the first write of each object with a fault that loses the answer.
+struct Losing(Fault, Mutex<BTreeSet<String>>);
+
+impl Watch for Losing {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        let is_first = sent.is_write() && self.1.lock().expect("no panic").insert(sent.path.clone());
+        if is_first && sent.path.contains("/configmaps/") {
+            Verdict::Break(self.0)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn what_was_made_while_the_answer_was_lost_is_told_to_be_created() {
+    for fault in [Fault::ClosedAfter, Fault::CutInHalf, Fault::GatewayTimeout] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let kept = config_map(&home, "kept", "1");
+        set.apply(std::slice::from_ref(&kept));
+        let objects = [config_map(&home, "kept", "2"), config_map(&home, "new", "1")];
+        // The record is wide enough, so that only members are written.
+        let proxy = Proxy::watched(Arc::new(Losing(fault, Mutex::default())));
+
+        let run = set.apply_through(&proxy, &objects, &["-o", "json"]).expect(0);
+
+        let attempts = |name: &str| {
+            let path = format!("/api/v1/namespaces/{home}/configmaps/{name}");
+            let sent = proxy.sent();
+            sent.iter()
+                .filter(|sent| sent.is_write() && sent.path.starts_with(&path))
+                .count()
+        };
+        assert_eq!([attempts("kept"), attempts("new")], [2, 2], "{fault:?}");
+        let document = run.document();
+        let results = document["results"].as_array().expect("results");
+        let actions: BTreeMap<_, _> = results
+            .iter()
+            .map(|result| (result["name"].as_str(), result["action"].as_str()))
+            .collect();
+        let expected = [(Some("kept"), Some("configured")), (Some("new"), Some("created"))];
+        assert_eq!(actions, expected.into(), "{fault:?}");
+    }
+}
