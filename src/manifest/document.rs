@@ -8,7 +8,7 @@ use serde_json::Deserializer;
 use serde_json::error::Category;
 
 use super::error::Problem;
-use super::node::Node;
+use super::node::{MAX_VALUES, Node};
 use super::yaml::{self, Fault};
 
 /// A run of documents of about this many bytes is worth a turn of its own.
@@ -62,6 +62,9 @@ impl Part<'_> {
 const TEMPLATE: &str = "{{";
 
 fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
+    if let Some(line) = line_with_too_many_values(text) {
+        return found(Err(vec![(line, Problem::TooManyValues)]));
+    }
     let mut stream = Deserializer::from_str(text).into_iter::<Node>();
     let mut count = 0;
     let error = loop {
@@ -100,6 +103,36 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
             }
         });
     }
+}
+
+/// The line at which one of these JSON values has come to hold too many others. Commas and opening
+/// brackets are counted, outside of strings: no value is without the one or the other before it.
+fn line_with_too_many_values(text: &str) -> Option<usize> {
+    // Two bytes are the least that a value takes.
+    if text.len() < 2 * MAX_VALUES {
+        return None;
+    }
+    let (mut line, mut depth, mut values) = (1, 0_usize, 0);
+    let (mut is_string, mut is_escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            b'\n' => line += 1,
+            _ if is_string => {}
+            b',' | b'[' | b'{' => {
+                values = if depth == 0 { 1 } else { values + 1 };
+                depth += usize::from(byte != b',');
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if values > MAX_VALUES {
+            return Some(line);
+        }
+    }
+    None
 }
 
 /// Whether a text that is neither JSON nor YAML was meant to be JSON.

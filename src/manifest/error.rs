@@ -153,6 +153,9 @@ pub enum Problem {
     /// Mappings and lists nested too deeply.
     #[error("nested more than {} levels deep", super::yaml::MAX_DEPTH)]
     TooDeep,
+    /// A document with more values than any object has.
+    #[error("more than {} values in one document", super::node::MAX_VALUES)]
+    TooManyValues,
     /// A tag that its value does not fit.
     #[error("{text:?} cannot be read as {tag}")]
     TagMismatch {
@@ -243,7 +246,7 @@ impl Problem {
             }
             Self::Merge => "write <<: *anchor, the anchor being that of a mapping".to_owned(),
             Self::RecursiveAlias => "write out the value".to_owned(),
-            Self::TooManyAliases | Self::TooDeep => {
+            Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
                 "write it flatter, or split it into several documents".to_owned()
             }
             Self::TagMismatch { .. } => "correct the value, or drop the tag".to_owned(),

@@ -40,6 +40,11 @@ pub(super) enum Origin {
     Merged,
 }
 
+/// How many values one document may have, keys not counted. A server takes requests of 3 MiB;
+/// this is room for a List of some ten thousand objects, and bounds the memory that a document
+/// takes while it is read to some hundred MiB.
+pub(super) const MAX_VALUES: usize = 2_000_000;
+
 impl Node {
     /// The value of a key; `None` also where this is no mapping.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {

@@ -11,7 +11,7 @@ use granit_parser::{
 };
 
 use super::error::Problem;
-use super::node::{Content, Entry, Node, Origin};
+use super::node::{Content, Entry, MAX_VALUES, Node, Origin};
 use super::scalar::{Scalar, Style, resolve};
 
 /// How deeply mappings and lists may nest. Server answers are read with a limit of 128, and
@@ -51,6 +51,7 @@ pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fa
         depth: 0,
         flow_depth: 0,
         anchors: HashMap::new(),
+        values: 0,
         alias_budget: ALIAS_BUDGET,
         duplicates: Vec::new(),
     };
@@ -83,6 +84,7 @@ struct Composer<'text> {
     depth: usize,
     flow_depth: usize,
     anchors: HashMap<usize, Node>,
+    values: usize,
     alias_budget: usize,
     duplicates: Vec<Fault>,
 }
@@ -155,6 +157,10 @@ impl<'text> Composer<'text> {
 
     fn node(&mut self, located: Located<'text>) -> Result<Node, Fault> {
         let Located { line, event, .. } = located;
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err((line, Problem::TooManyValues));
+        }
         let anchor = event.anchor_id();
         let content = match event {
             Event::Alias(id) => return self.alias(line, id),

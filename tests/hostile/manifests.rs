@@ -58,6 +58,20 @@ fn aliases_that_multiply_are_refused() {
 }
 
 #[test]
+fn more_values_than_any_object_has_are_refused() {
+    const VALUES: usize = 3_000_000;
+    let object = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [";
+    for (name, manifest) in [
+        ("a block list", format!("items:\n{}", "- a\n".repeat(VALUES))),
+        ("a flow list", format!("items: [{}]", "a,".repeat(VALUES))),
+        ("a JSON list", format!("{object}{}1]}}", "1,".repeat(VALUES))),
+        ("JSON lists", format!("{object}{}[]]}}", "[],".repeat(VALUES))),
+    ] {
+        assert_refused(name, manifest.as_bytes(), "more than 2000000 values");
+    }
+}
+
+#[test]
 fn what_is_nested_without_end_is_refused() {
     const DEPTH: usize = 200_000;
     for (name, manifest) in [
