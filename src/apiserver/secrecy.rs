@@ -67,7 +67,15 @@ fn collect(value: &Value, values: &mut Vec<String>) {
                 values.push(text.clone());
                 // As a server quotes it.
                 let quoted = Value::from(text.as_str()).to_string();
-                values.push(quoted.trim_matches('"').to_owned());
+                let quoted = quoted[1..quoted.len() - 1].to_owned();
+                // Go escapes what HTML would take for its own.
+                values.push(
+                    quoted
+                        .replace('&', "\\u0026")
+                        .replace('<', "\\u003c")
+                        .replace('>', "\\u003e"),
+                );
+                values.push(quoted);
             }
         }
         Value::Number(number) => values.push(number.to_string()),
@@ -90,13 +98,18 @@ mod tests {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "type": "Opaque",
             "data": {"a": "aHVudGVyMg==", "pin": "MTI="},
-            "stringData": {"b": "two\nlines", "c": ["nested", {"d": 123_456}]},
+            "stringData": {"b": "two\nlines", "e": "a&b<c>", "c": ["nested", {"d": 123_456}]},
         });
         for (text, expected) in [
             ("data[a]: \"aHVudGVyMg==\" is wrong", "data[a]: \"***\" is wrong"),
             ("webhook: hunter2 is weak", "webhook: *** is weak"),
             ("webhook: \"two\\nlines\"", "webhook: \"***\""),
             ("webhook: two\nlines", "webhook: ***"),
+            (
+                "webhook: {\"e\":\"a\\u0026b\\u003cc\\u003e\"}",
+                "webhook: {\"e\":\"***\"}",
+            ),
+            ("webhook: a&b<c>", "webhook: ***"),
             ("got nested and 123456", "got *** and ***"),
             ("pin \"12\" of 12 places", "pin *** of 12 places"),
             ("secret token is Opaque", "secret token is Opaque"),

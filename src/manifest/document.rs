@@ -226,7 +226,7 @@ impl YamlDocument<'_> {
     fn named(&self, (line, problem): Fault) -> Fault {
         let is_of_syntax = matches!(
             problem,
-            Problem::Syntax { .. } | Problem::Key(_) | Problem::FlowPlain(_) | Problem::FlowColon(_)
+            Problem::Syntax { .. } | Problem::Key(_) | Problem::FlowPlain | Problem::FlowColon(_)
         );
         // A fault may be noticed in the line behind.
         let last = line.saturating_sub(self.first_line);

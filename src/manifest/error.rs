@@ -130,8 +130,9 @@ pub enum Problem {
     #[error("a tab cannot indent a line")]
     Tab,
     /// A question mark or a leading colon in a plain scalar within `[…]` or `{…}`.
-    #[error("kubectl does not take {0:?} for a string within brackets")]
-    FlowPlain(String),
+    /// It is not shown: it may be a value of a Secret.
+    #[error("kubectl does not take this for a string within brackets")]
+    FlowPlain,
     /// `{key:, …}`.
     #[error("kubectl takes the colon behind {0:?} for a part of the key")]
     FlowColon(String),
@@ -157,12 +158,11 @@ pub enum Problem {
     #[error("more than {} values in one document", super::node::MAX_VALUES)]
     TooManyValues,
     /// A tag that its value does not fit.
-    #[error("{text:?} cannot be read as {tag}")]
+    /// The value is not shown: it may be one of a Secret.
+    #[error("this cannot be read as {tag}")]
     TagMismatch {
         /// The tag, in short form.
         tag: String,
-        /// The value.
-        text: String,
     },
     /// A JSON number beyond the range of a double.
     #[error("a number is too large")]
@@ -238,7 +238,7 @@ impl Problem {
             Self::Ignored => "separate documents with \"---\"".to_owned(),
             Self::DuplicateKey { .. } => "keep one of the two".to_owned(),
             Self::Tab => "indent with spaces".to_owned(),
-            Self::FlowPlain(_) => "quote it".to_owned(),
+            Self::FlowPlain => "quote it".to_owned(),
             Self::FlowColon(_) => "put a space behind the colon, or quote the key".to_owned(),
             Self::Key(_) => "keys are strings: quote it".to_owned(),
             Self::Template => {

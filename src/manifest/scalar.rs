@@ -63,7 +63,6 @@ pub(super) fn resolve(tag: Option<&str>, style: Style, text: &str) -> Result<Sca
     };
     let mismatch = || Problem::TagMismatch {
         tag: tag.replacen(TAG_PREFIX, "!!", 1),
-        text: text.to_owned(),
     };
     match tag.strip_prefix(TAG_PREFIX) {
         Some("binary") => STANDARD

@@ -189,16 +189,13 @@ impl<'text> Composer<'text> {
         // leading `:` for that of a value.
         let indicates = text.contains('?') || text.starts_with(':');
         if style == Style::Plain && self.flow_depth > 0 && indicates {
-            return Err(Problem::FlowPlain(text.to_owned()));
+            return Err(Problem::FlowPlain);
         }
         let tag = tag.map(full_tag);
         match &tag {
             // Nor does it end a tag at a comma or bracket.
             Some(tag) if self.flow_depth > 0 && text.is_empty() && style == Style::Plain => {
-                Err(Problem::TagMismatch {
-                    tag: tag.clone(),
-                    text: String::new(),
-                })
+                Err(Problem::TagMismatch { tag: tag.clone() })
             }
             tag => resolve(tag.as_deref(), style, text),
         }
@@ -248,6 +245,7 @@ impl<'text> Composer<'text> {
             }
             let is_plain = matches!(located.event, Event::Scalar(_, ScalarStyle::Plain, ..));
             let key = self.node(located)?;
+            self.values -= 1;
             let description = key.description();
             let key = match key.content {
                 Content::Scalar(scalar) => scalar.into_key(),

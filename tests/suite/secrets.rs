@@ -148,7 +148,18 @@ fn no_command_tells_what_a_secret_holds() {
         }
     }
 
-    // What cannot be read: the parser knows the line.
+    // What breaks on the way.
+    let changed = [secret(&home, "one", &string_data), secret(&home, "three", &data)];
+    for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::Refused) {
+        let proxy = Proxy::watched(std::sync::Arc::new(Breaking(fault)));
+        let run = set.apply_through(&proxy, &changed, &["-v", "-v", "--request-timeout=1s"]);
+        assert_silent(&format!("{fault:?}"), &run);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_by_its_line_alone() {
+    let set = Set::secret(&namespace("home"), "web");
     for text in [
         format!(
             "apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\nstringData:\n  a: {STRING_DATA}\n\tb: {DATA}\n"
@@ -156,21 +167,19 @@ fn no_command_tells_what_a_secret_holds() {
         format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\nstringData: {{a: \"{STRING_DATA}\n"),
         format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\nstringData: {STRING_DATA}: {DATA}\n"),
         format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\nstringData: {{a: {STRING_DATA}?3}}\n"
+        ),
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\ndata: {{a: !!binary {DATA}}}\n"),
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: bad}}\ndata: {{a: !!int {DATA}}}\n"),
+        format!(
             "{{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"stringData\": {{\"a\": \"{STRING_DATA}\" \"{DATA}\"}}}}"
         ),
     ] {
         let files = Files::new().with("a.yaml", &text);
         for flags in FORMATS {
-            assert_silent(&text, &apply(&files, flags).expect(2));
+            let run = set.command(Program::new(), &files).args(flags).run();
+            assert_silent(&text, &run.expect(2));
         }
-    }
-
-    // What breaks on the way.
-    let changed = [secret(&home, "one", &string_data), secret(&home, "three", &data)];
-    for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::Refused) {
-        let proxy = Proxy::watched(std::sync::Arc::new(Breaking(fault)));
-        let run = set.apply_through(&proxy, &changed, &["-v", "-v", "--request-timeout=1s"]);
-        assert_silent(&format!("{fault:?}"), &run);
     }
 }
 
