@@ -26,10 +26,18 @@ pub struct Token {
 pub type TokenSource = dyn Fn() -> Result<Token, String> + Send + Sync;
 
 /// What a server is shown, and how to get a new one.
+///
+/// A source that has failed once is not asked again: it may ask a person, or take its time, and
+/// a run has a thousand requests.
 #[derive(Clone)]
 pub struct Credential {
-    held: Arc<Mutex<Token>>,
+    held: Arc<Mutex<Held>>,
     source: Arc<TokenSource>,
+}
+
+struct Held {
+    token: Token,
+    failure: Option<String>,
 }
 
 impl Token {
@@ -53,7 +61,10 @@ impl Credential {
     /// Begins with a token, and asks the source for later ones.
     pub fn new(first: Token, source: Arc<TokenSource>) -> Self {
         Self {
-            held: Arc::new(Mutex::new(first)),
+            held: Arc::new(Mutex::new(Held {
+                token: first,
+                failure: None,
+            })),
             source,
         }
     }
@@ -61,32 +72,37 @@ impl Credential {
     /// The value of the Authorization header; fetched anew where the old one is at its end.
     pub(super) async fn header(&self) -> Result<HeaderValue, String> {
         let mut held = self.held.lock().await;
-        let is_ending = held
-            .until
-            .is_some_and(|until| SystemTime::now() + LEEWAY >= until);
-        if is_ending {
-            *held = self.fetch().await?;
+        let is_ending = |until| SystemTime::now() + LEEWAY >= until;
+        if held.token.until.is_some_and(is_ending) {
+            self.renew(&mut held).await?;
         }
-        Ok(held.header.clone())
+        Ok(held.token.header.clone())
     }
 
     /// Whether there is another token than the one that the server refused.
     pub(super) async fn is_renewed(&self, refused: &HeaderValue) -> bool {
         let mut held = self.held.lock().await;
-        if held.header == *refused
-            && let Ok(token) = self.fetch().await
-        {
-            *held = token;
+        if held.token.header == *refused {
+            // What went wrong is told by the server's refusal.
+            let _ = self.renew(&mut held).await;
         }
-        held.header != *refused
+        held.token.header != *refused
     }
 
-    async fn fetch(&self) -> Result<Token, String> {
-        let source = Arc::clone(&self.source);
-        match spawn_blocking(move || source()).await {
-            Ok(token) => token,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    async fn renew(&self, held: &mut Held) -> Result<(), String> {
+        if let Some(failure) = &held.failure {
+            return Err(failure.clone());
         }
+        let source = Arc::clone(&self.source);
+        let fetched = match spawn_blocking(move || source()).await {
+            Ok(fetched) => fetched,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        match fetched {
+            Ok(token) => held.token = token,
+            Err(failure) => held.failure = Some(failure.clone()),
+        }
+        held.failure.clone().map_or(Ok(()), Err)
     }
 }
 

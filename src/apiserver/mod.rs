@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use serde::de::IgnoredAny;
 
@@ -59,9 +59,17 @@ pub struct Reply {
     pub body: Bytes,
     /// Texts of the `Warning` headers (code 299) that the server sent along.
     pub warnings: Vec<String>,
-    /// How often it was sent: once, or more where the server or the network said "later". It
-    /// may have been carried out before its answer came.
-    pub attempts: u32,
+    /// What is known of earlier attempts.
+    pub before: Before,
+}
+
+/// What earlier attempts at the same request have come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: there were none, or the server said that it did not do it.
+    Nothing,
+    /// An answer was lost, so it may have been carried out then.
+    Unknown,
 }
 
 /// A request that did not succeed, with what was asked.
@@ -75,6 +83,8 @@ pub struct ApiError {
     /// What went wrong.
     #[source]
     pub kind: Box<ApiErrorKind>,
+    /// What is known of earlier attempts.
+    pub before: Before,
 }
 
 /// Why a request did not succeed.
@@ -112,7 +122,28 @@ pub enum ApiErrorKind {
     Unreadable(String),
 }
 
+impl ApiErrorKind {
+    /// Whether the server may have carried the request out all the same.
+    fn hides_the_outcome(&self) -> bool {
+        match self {
+            Self::Status(status) => status.code >= 500,
+            Self::Connection { .. } | Self::Timeout(_) | Self::Unreadable(_) => true,
+            Self::Untrusted { .. } | Self::Credential(_) => false,
+        }
+    }
+}
+
 impl ApiError {
+    /// The answer to a GET of this path does not say what it has to.
+    pub fn unreadable(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            kind: Box::new(ApiErrorKind::Unreadable(reason.into())),
+            before: Before::Nothing,
+        }
+    }
+
     /// The HTTP status, where the server answered at all.
     pub fn status(&self) -> Option<&Status> {
         match &*self.kind {
@@ -207,14 +238,10 @@ impl ApiServer {
     /// its limit is not sent again: the user has said how long to wait.
     pub async fn send(&self, call: Call) -> Result<Reply, ApiError> {
         let mut attempt = 1;
+        let mut before = Before::Nothing;
         loop {
             let failure = match self.send_once(&call).await {
-                Ok(reply) => {
-                    return Ok(Reply {
-                        attempts: attempt,
-                        ..reply
-                    });
-                }
+                Ok(reply) => return Ok(Reply { before, ..reply }),
                 Err(failure) => failure,
             };
             let pause = retry::pause(attempt, failure.prospect, failure.retry_after, &self.presence);
@@ -227,8 +254,12 @@ impl ApiServer {
                     method: call.method,
                     path: call.path,
                     kind: Box::new(kind),
+                    before,
                 });
             };
+            if failure.kind.hides_the_outcome() {
+                before = Before::Unknown;
+            }
             tokio::time::sleep(pause).await;
             attempt += 1;
         }
@@ -242,7 +273,11 @@ impl ApiServer {
             let broken = |error: kube::Error| Failure::connection(&self.route, &error);
             let response = self.client.send(request).await.map_err(broken)?;
             let (head, body) = response.into_parts();
-            let body = body.collect().await.map_err(broken)?;
+            let body = Limited::new(body, ANSWER_LIMIT).collect().await;
+            let body = body.map_err(|error| match error.downcast::<kube::Error>() {
+                Ok(error) => broken(*error),
+                Err(_) => Failure::too_long(),
+            })?;
             Ok((head, body.to_bytes()))
         };
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
@@ -266,7 +301,7 @@ impl ApiServer {
                 status: head.status,
                 body,
                 warnings,
-                attempts: 1,
+                before: Before::Nothing,
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {
@@ -383,6 +418,15 @@ impl Failure {
         }
     }
 
+    fn too_long() -> Self {
+        let limit = ANSWER_LIMIT >> 20;
+        Self {
+            kind: ApiErrorKind::Unreadable(format!("it is longer than {limit} MiB")),
+            prospect: Prospect::Hopeless,
+            retry_after: None,
+        }
+    }
+
     fn timeout(limit: Duration) -> Self {
         Self {
             kind: ApiErrorKind::Timeout(limit),
@@ -409,6 +453,9 @@ impl Failure {
         }
     }
 }
+
+/// The most that is read of an answer, in bytes: more than a page of the largest objects.
+const ANSWER_LIMIT: usize = 1 << 30;
 
 /// Whether what answered need not be the API server.
 fn is_from_in_between(code: StatusCode) -> bool {

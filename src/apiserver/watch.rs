@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ApiError, ApiErrorKind, ApiServer, Call, Failure, Route, Status};
+use super::{ApiError, ApiErrorKind, ApiServer, Before, Call, Failure, Route, Status};
 
 /// The most bytes that one event may have: an object has at most 3 MiB.
 const LONGEST_EVENT: usize = 64 * 1024 * 1024;
@@ -60,6 +60,7 @@ impl ApiServer {
             method: Method::GET,
             path: path.to_owned(),
             kind: Box::new(kind),
+            before: Before::Nothing,
         };
         self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let call = Call {

@@ -14,7 +14,7 @@ use crate::cli::{Delete, Shared};
 use crate::desired::Desired;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{DryRun, Judged, SetDeletion, parent_managers};
+use crate::execute::{DryRun, SetDeletion, parent_managers};
 use crate::observe::{self, Places, WholeParent};
 use crate::options::{self, Absence, DeleteOptions, TakeOver};
 use crate::plan::{
@@ -80,10 +80,7 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
         places: &prepared.found.places,
         plan: &prepared.plan,
         policy: &prepared.found.policy,
-        judged: Judged {
-            discovery: &prepared.cluster.discovery,
-            contents: &prepared.found.observed.contents,
-        },
+        contents: &prepared.found.observed.contents,
         writing: &options.writing,
         interrupt: &interrupt,
     };

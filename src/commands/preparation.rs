@@ -11,7 +11,7 @@ use crate::cli::Shared;
 use crate::connection::Connection;
 use crate::desired::{self, Desired, Target};
 use crate::error::Error;
-use crate::execute::{Execution, Interrupt, Judged, Writing};
+use crate::execute::{Execution, Interrupt, Writing};
 use crate::manifest::Manifest;
 use crate::options::{ApplyOptions, TakeOver};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
@@ -259,10 +259,7 @@ impl Prepared {
             desired: &self.desired,
             plan: &self.plan,
             policy: &self.policy,
-            judged: Judged {
-                discovery: &self.cluster.discovery,
-                contents: &self.situation.observed.contents,
-            },
+            contents: &self.situation.observed.contents,
             writing: &self.writing,
             approval,
             interrupt,

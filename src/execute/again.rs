@@ -1,10 +1,9 @@
 //! A second look at an object that changed between the read that a decision was made on and
 //! the write of that decision, and at what an answer says of it.
 
-use http::Method;
 use serde_json::Value;
 
-use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, Reply};
+use crate::apiserver::{ApiError, ApiServer, Reply};
 use crate::observe::{Live, METADATA};
 
 /// Reads the object again; `None` where it is gone.
@@ -31,18 +30,14 @@ pub(super) async fn read_as(
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match Live::of(&object, &live.resource) {
         Some(fresh) if fresh.key == live.key => Ok(Some(object)),
-        _ => Err(ApiError {
-            method: Method::GET,
-            path,
-            kind: Box::new(ApiErrorKind::Unreadable(format!("it is not {}", live.key))),
-        }),
+        _ => Err(ApiError::unreadable(path, format!("it is not {}", live.key))),
     }
 }
 
 /// Told of an object that somebody else has deleted.
 pub(super) const GONE_ALREADY: &str = "it was gone already";
 
-/// Whether an answer to a deletion says that this object is deleted, or going to be.
+/// Whether an answer to a write is about this object.
 pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";

@@ -3,42 +3,53 @@
 //! A run may take minutes, and whatever came into them meanwhile would be deleted with them,
 //! although nobody has judged it. What counts as a loss is decided in `plan::contents`.
 
-use std::collections::BTreeMap;
-
 use super::DryRun;
 use super::prune::Deleting;
-use crate::discovery::Discovery;
+use crate::discovery;
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::identity::ObjectKey;
-use crate::observe::{self, Contents, Live};
-use crate::plan::{DataLoss, filled_meanwhile, is_container};
-
-/// What namespaces and definitions of kinds held when their deletion was judged.
-#[derive(Clone, Copy)]
-pub struct Judged<'a> {
-    /// What the server serves.
-    pub discovery: &'a Discovery,
-    /// What each of them held.
-    pub contents: &'a BTreeMap<ObjectKey, Contents>,
-}
+use crate::observe::{self, Live};
+use crate::plan::{DataLoss, SkipReason, filled_meanwhile, is_container};
 
 impl Deleting<'_> {
     /// What becomes of those of the objects that are not deleted, because something came into
-    /// them. Nothing is looked at where the user has allowed all losses beforehand.
+    /// them, or nobody can say whether it did. Nothing is looked at where the user has allowed
+    /// all losses beforehand.
     pub(super) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let is_careful = self.policy.data_loss == DataLoss::Refused && self.writing.dry_run == DryRun::None;
         let containers: Vec<Live> = objects
             .filter(|live| is_careful && is_container(live))
             .cloned()
             .collect();
-        let Judged { discovery, contents } = self.judged;
-        let now = observe::contents(self.server, discovery, &containers, self.writing.concurrency).await;
+        if containers.is_empty() {
+            return Vec::new();
+        }
+        // Kinds may have been defined meanwhile, and objects of them made.
+        let discovery = match discovery::fetch(self.server).await {
+            Ok(discovery) => discovery,
+            Err(error) => {
+                let unseen = |live: &Live| failed(live, format!("what it holds cannot be seen: {error}"));
+                return containers.iter().map(unseen).collect();
+            }
+        };
+        let now = observe::contents(self.server, &discovery, &containers, self.writing.concurrency).await;
         let outcome = |live: &Live| {
-            let reason = filled_meanwhile(contents.get(&live.key), now.get(&live.key)?, self.plan, self.set)?;
-            let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-            let reason = reason.to_string();
-            Some(ObjectOutcome::because(subject, Action::Skipped, reason))
+            let (seen, now) = (self.contents.get(&live.key), now.get(&live.key)?);
+            let reason = filled_meanwhile(seen, now, self.plan, self.set)?;
+            Some(match &reason {
+                SkipReason::FilledMeanwhile { lost, .. } if lost.is_empty() => {
+                    failed(live, reason.to_string())
+                }
+                _ => ObjectOutcome::because(subject(live), Action::Skipped, reason.to_string()),
+            })
         };
         containers.iter().filter_map(outcome).collect()
     }
+}
+
+fn subject(live: &Live) -> Subject {
+    Subject::new(&live.key, &live.resource, Some(&live.uid))
+}
+
+fn failed(live: &Live, error: String) -> ObjectOutcome {
+    ObjectOutcome::failed(subject(live), error)
 }

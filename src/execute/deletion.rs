@@ -4,18 +4,19 @@
 //! Members go wave by wave, as when `apply` prunes. What becomes of the parent is seen to
 //! by `release`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace};
 use super::release::{Releasing, names, told};
 use super::wave::News;
-use super::{DryRun, Interrupt, Judged, Sink, Writing};
+use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::ApiServer;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
-use crate::observe::{Live, Places, WholeParent};
+use crate::identity::ObjectKey;
+use crate::observe::{Contents, Live, Places, WholeParent};
 use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::{ParentFate, Plan, Policy, Set, SkipReason, is_home_of, parent_fate};
 use crate::wording::counted;
@@ -36,8 +37,8 @@ pub struct SetDeletion<'a> {
     pub plan: &'a Plan,
     /// What the plan was made under; objects that changed meanwhile are judged again.
     pub policy: &'a Policy,
-    /// What was seen of what holds other objects.
-    pub judged: Judged<'a>,
+    /// What namespaces and definitions of kinds held when their deletion was judged.
+    pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// How.
     pub writing: &'a Writing,
     /// The user's wish to stop.
@@ -69,6 +70,8 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
 pub(super) enum Parent {
     Gone,
     Stays,
+    /// The user wanted the run to stop before.
+    Untouched,
 }
 
 impl SetDeletion<'_> {
@@ -131,29 +134,42 @@ impl SetDeletion<'_> {
             return Ending::Interrupted;
         }
         let mut left = left.clone();
-        for outcome in self.deleting().filled(self.homes()).await {
-            left.note(&outcome);
-            sink(Event::Object(outcome));
-        }
-        let parent = match self.parent {
-            None => self.tell_unrecorded(sink),
-            Some(known) => match Box::pin(Releasing::new(self, known, &left).release(sink)).await {
-                Ok(parent) => parent,
-                Err(error) => {
-                    sink(Event::Failure(error.to_string()));
-                    return Ending::Incomplete;
-                }
-            },
+        let Some(known) = self.parent else {
+            self.tell_unrecorded(sink);
+            return self.delete_homes(left, sink).await;
         };
-        match parent {
-            Parent::Gone => self.delete_homes(&left, sink).await,
-            Parent::Stays => {
+        // What cannot go keeps the parent, which would be missed.
+        let ending = self.leave_filled(&mut left, sink).await;
+        match Box::pin(Releasing::new(self, known, &left).release(sink)).await {
+            Err(error) => {
+                sink(Event::Failure(error.to_string()));
+                Ending::Incomplete
+            }
+            Ok(Parent::Gone) => self.delete_homes(left, sink).await,
+            Ok(Parent::Stays) => {
                 for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
                 }
-                Ending::Done
+                ending
+            }
+            Ok(Parent::Untouched) => {
+                self.tell_left(self.homes().count(), sink);
+                Ending::Interrupted
             }
         }
+    }
+
+    /// Leaves what the parent lives in, where something has come into it.
+    async fn leave_filled(&self, left: &mut LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+        let mut ending = Ending::Done;
+        for outcome in self.deleting().filled(self.homes()).await {
+            if outcome.action == Action::Failed {
+                ending = Ending::Incomplete;
+            }
+            left.note(&outcome);
+            sink(Event::Object(outcome));
+        }
+        ending
     }
 
     /// Members that are deleted or on their way out, as far as they come before the parent.
@@ -178,14 +194,21 @@ impl SetDeletion<'_> {
             policy: self.policy,
             writing: self.writing,
             plan: self.plan,
-            judged: self.judged,
+            contents: self.contents,
             done: Action::Deleted,
             approval: None,
         }
     }
 
-    async fn delete_homes(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
-        let mut ending = Ending::Done;
+    async fn delete_homes(&self, mut left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+        // To see to the parent takes a while, too.
+        let mut ending = self.leave_filled(&mut left, sink).await;
+        for live in self.homes().filter(|live| left.contains(live)) {
+            sink(Event::Warning(format!(
+                "{} stays as a member of a set without a parent; the same command finds it again",
+                live.key
+            )));
+        }
         for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
                 self.tell_left(1, sink);
@@ -204,7 +227,7 @@ impl SetDeletion<'_> {
     }
 
     /// Without a parent nothing is recorded, and there is nothing to delete in its place.
-    fn tell_unrecorded(&self, sink: &mut Sink<'_>) -> Parent {
+    fn tell_unrecorded(&self, sink: &mut Sink<'_>) {
         let kept: Vec<&Live> = self.plan.skips.iter().map(|skip| &skip.live).collect();
         if !kept.is_empty() {
             sink(Event::Warning(format!(
@@ -213,12 +236,11 @@ impl SetDeletion<'_> {
                 names(&kept)
             )));
         }
-        Parent::Gone
     }
 
     async fn rehearse_parent(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
-            return self.delete_homes(left, sink).await;
+            return self.delete_homes(left.clone(), sink).await;
         };
         if !self.plan.skips.is_empty() {
             let count = counted(self.plan.skips.len(), "object");
@@ -233,7 +255,7 @@ impl SetDeletion<'_> {
         match parent_fate(self.set, &parent.live, &parent.content_writers, &managers) {
             ParentFate::Goes => {
                 sink(told(&parent.live, Action::Deleted, String::new()));
-                self.delete_homes(left, sink).await
+                self.delete_homes(left.clone(), sink).await
             }
             ParentFate::Stays(why) => {
                 sink(told(&parent.live, Action::Skipped, why.to_string()));

@@ -4,6 +4,9 @@
 
 use tokio::sync::watch;
 
+use crate::event::Event;
+use crate::wording::counted;
+
 /// A wish that only grows; it can be uttered from anywhere, and waited for.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
@@ -102,6 +105,18 @@ impl Interrupt {
         // The sender lives as long as this borrow, so it cannot be closed.
         let _ = wishes.wait_for(|wish| *wish >= least).await;
     }
+}
+
+/// What is told of a run that was interrupted with so many objects left.
+pub(super) fn left(objects: usize) -> Event {
+    let what = match objects {
+        0 => "interrupted when all objects were done; the same command sees to the set's record".to_owned(),
+        left => format!(
+            "interrupted; {} left as they are, and the same command goes on from here",
+            counted(left, "object")
+        ),
+    };
+    Event::Warning(what)
 }
 
 #[cfg(test)]

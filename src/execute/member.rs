@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::conflict::explained;
 use super::establish::await_kind;
 use super::{Conflicts, DryRun, Execution};
-use crate::apiserver::{ApiError, Call, Reply, query};
+use crate::apiserver::{ApiError, Before, Call, Reply, query};
 use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -224,15 +224,15 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether this apply has made the object. Where an earlier attempt may have been carried
-    /// out, the answer to a later one cannot tell, and the owner of the fields does.
+    /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
+    /// that to a later one cannot tell, and the owner of the fields does.
     fn has_made(&self, reply: &Reply, standing: &MemberStanding) -> bool {
         let was_absent = matches!(standing, MemberStanding::NotAMember);
         let is_ours = || {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             ownership::was_made_by(&object["metadata"], &self.writing.field_manager)
         };
-        reply.status == StatusCode::CREATED || (was_absent && reply.attempts > 1 && is_ours())
+        reply.status == StatusCode::CREATED || (was_absent && reply.before == Before::Unknown && is_ours())
     }
 
     fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStanding) -> MemberReply {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
-use super::{DryRun, Sink};
+use super::{DryRun, Sink, interrupt};
 use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
@@ -18,7 +18,6 @@ use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
 use crate::plan::{
     Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move, judge_release,
 };
-use crate::wording::counted;
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -145,20 +144,17 @@ impl Moving<'_> {
             if ending != Ending::Done || is_dry || !self.into.plan.takes_any() {
                 return Ok(ending);
             }
-            Ok(match self.narrow(sink).await {
-                Ok(()) => Ending::Done,
-                Err(error) => {
-                    sink(Event::Failure(error.to_string()));
-                    Ending::Incomplete
-                }
-            })
+            Ok(self.narrow(sink).await.unwrap_or_else(|error| {
+                sink(Event::Failure(error.to_string()));
+                Ending::Incomplete
+            }))
         })
         .await
     }
 
     /// Makes the old parent record what is left in its set, unless somebody else has
     /// written its record since it was read.
-    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
+    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.from.read().await? else {
                 break;
@@ -167,19 +163,25 @@ impl Moving<'_> {
             let target = annotations(&self.from.set.tooling, &left);
             // Also where the write before got through, and its answer was lost.
             if is_up_to_date(&current, &target) {
-                return Ok(());
+                return Ok(Ending::Done);
             }
             if current.reading != self.former.reading {
                 break;
             }
+            if self.from.interrupt.is_requested() {
+                return Ok(Ending::Interrupted);
+            }
             match self.from.write_record(&current.resource_version, &target).await? {
-                Written::Done(known) => return self.watch(known, &left, sink).await,
+                Written::Done(known) => {
+                    self.watch(known, &left, sink).await?;
+                    return Ok(Ending::Done);
+                }
                 // Something about the parent has changed that need not be its record.
                 Written::Overtaken => {}
             }
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
-        Ok(())
+        Ok(Ending::Done)
     }
 
     /// A member that another run has put there between the look that found only what is
@@ -233,6 +235,7 @@ impl Disbanding<'_> {
             return ending;
         }
         match self.forget().await {
+            Ok(Forgotten::NotBegun) => Ending::Interrupted,
             Ok(Forgotten::Done) => self.release_latecomers(sink).await,
             Ok(Forgotten::Overtaken) => {
                 sink(Event::Failure(
@@ -299,6 +302,9 @@ impl Disbanding<'_> {
             if current.reading != self.current.reading || has_newcomers {
                 return Ok(Forgotten::Overtaken);
             }
+            if self.parent.interrupt.is_requested() {
+                return Ok(Forgotten::NotBegun);
+            }
             if self.parent.forget(&current).await? == Forgotten::Done {
                 return Ok(Forgotten::Done);
             }
@@ -352,10 +358,7 @@ async fn counting(
     let ending = write(&mut counting).await?;
     if ending == Ending::Interrupted {
         let left = plan.objects().saturating_sub(done);
-        sink(Event::Warning(format!(
-            "interrupted; {} left as they are, and the same command goes on from here",
-            counted(left, "object")
-        )));
+        sink(interrupt::left(left));
     }
     Ok(ending)
 }

@@ -30,7 +30,6 @@ mod writing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use contents::Judged;
 pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
@@ -52,7 +51,7 @@ use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::observe::{NamespaceState, ParentObject, Places};
+use crate::observe::{Contents, NamespaceState, ParentObject, Places};
 use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
@@ -81,8 +80,8 @@ pub struct Execution<'a> {
     pub plan: &'a Plan,
     /// What the plan was made under; objects that changed meanwhile are judged again.
     pub policy: &'a Policy,
-    /// What was seen of what holds other objects.
-    pub judged: Judged<'a>,
+    /// What namespaces and definitions of kinds held when their deletion was judged.
+    pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// How.
     pub writing: &'a Writing,
     /// As which objects may be written, where a plan was saved and approved of.
@@ -155,10 +154,7 @@ impl Execution<'_> {
         };
         if ending == Ending::Interrupted {
             let left = self.plan.objects().saturating_sub(done);
-            sink(Event::Warning(format!(
-                "interrupted; {} left as they are, and the same command goes on from here",
-                counted(left, "object")
-            )));
+            sink(interrupt::left(left));
         }
         Ok(ending)
     }
@@ -215,14 +211,12 @@ impl Execution<'_> {
             self.parent_writing()
                 .stay_wide(&mut known, &self.plan.record_during, sink)
                 .await
+                .map(|()| ending)
         };
-        match kept {
-            Ok(()) => Ok(ending),
-            Err(error) => {
-                sink(Event::Failure(error.to_string()));
-                Ok(Ending::Incomplete)
-            }
-        }
+        Ok(kept.unwrap_or_else(|error| {
+            sink(Event::Failure(error.to_string()));
+            Ending::Incomplete
+        }))
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {
@@ -332,7 +326,7 @@ impl Execution<'_> {
             policy: self.policy,
             writing: self.writing,
             plan: self.plan,
-            judged: self.judged,
+            contents: self.contents,
             done: Action::Pruned,
             approval: self.approval,
         };

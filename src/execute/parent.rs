@@ -92,6 +92,8 @@ pub(super) enum Forgotten {
     Done,
     /// Somebody else has changed or deleted it meanwhile.
     Overtaken,
+    /// The user wanted the run to stop before.
+    NotBegun,
 }
 
 /// Body of a patch in which `null` removes a field.

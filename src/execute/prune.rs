@@ -2,6 +2,8 @@
 //! judged: UID and resourceVersion are preconditions. What holds an object that this run
 //! has left in place is left, too.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -10,11 +12,11 @@ use super::again::{GONE_ALREADY, is_of, read_as};
 use super::member::OVERTAKEN;
 use super::pace::Pace;
 use super::wave::{News, each};
-use super::{DryRun, Interrupt, Judged, Writing};
-use crate::apiserver::{ApiError, ApiServer, Call};
+use super::{DryRun, Interrupt, Writing};
+use crate::apiserver::{ApiError, ApiServer, Before, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
-use crate::observe::{Live, METADATA, WHOLE_OBJECTS};
+use crate::observe::{Contents, Live, METADATA, Presence, WHOLE_OBJECTS};
 use crate::plan::{Judgement, Plan, Policy, Set, SkipReason, is_held_by, judge_candidate};
 use crate::saved_plan::Approval;
 
@@ -31,8 +33,8 @@ pub(super) struct Deleting<'a> {
     pub(super) writing: &'a Writing,
     /// What goes, and so is no loss.
     pub(super) plan: &'a Plan,
-    /// What was seen of what holds other objects.
-    pub(super) judged: Judged<'a>,
+    /// What namespaces and definitions of kinds held when their deletion was judged.
+    pub(super) contents: &'a BTreeMap<ObjectKey, Contents>,
     /// What is told of an object that was deleted.
     pub(super) done: Action,
     /// As which objects may be deleted, where a plan was approved of.
@@ -127,18 +129,25 @@ impl Deleting<'_> {
         }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
-            match self.server.send(deletion(&current, self.writing.dry_run)).await {
+            let before = match self.server.send(deletion(&current, self.writing.dry_run)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
+                Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
                 Err(error) if error.is_missing_object() => return gone(),
-                Err(error) if !error.is(StatusCode::CONFLICT) => return failed(error.kind.to_string()),
-                // It changed meanwhile, or the answer says nothing of it.
-                Ok(_) | Err(_) => {}
-            }
+                Err(error) if error.is(StatusCode::CONFLICT) => error.before,
+                Err(error) => return failed(error.kind.to_string()),
+                // The answer says nothing of it.
+                Ok(_) => Before::Unknown,
+            };
             match self.read_again(&current).await {
                 Ok(Some(Again::Same(fresh))) => current = *fresh,
                 Ok(Some(Again::Other)) => return failed(OVERTAKEN.to_owned()),
                 Ok(None) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),
+            }
+            // It was to be deleted, and something holds it.
+            let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
+            if is_going && before == Before::Unknown {
+                return done();
             }
             match judge_candidate(&current, self.set, self.policy) {
                 Judgement::Prune if current.uid == live.uid => {}

@@ -15,7 +15,7 @@ use super::{Execution, Sink};
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::{Resource, Scope};
-use crate::event::Event;
+use crate::event::{Ending, Event};
 use crate::identity::GroupKind;
 use crate::observe::{self, Live, ParentObject, Places, Presence, Selector};
 use crate::plan::{self, Standing};
@@ -60,13 +60,17 @@ impl ParentWriting<'_> {
             match attempt {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),
                 Written::Overtaken => {
-                    current = self.read().await?;
+                    let found = self.read().await?;
                     // The very record that was to be written is this run's own, of which the
-                    // answer was lost, or that of a run with the same places: neither holds
-                    // any that the plan knows nothing of.
-                    overtaken |= !current
-                        .as_ref()
-                        .is_some_and(|found| is_up_to_date(found, &target));
+                    // answer was lost, or that of a run with the same places; and where only
+                    // something else of the parent was changed, it is the one that was planned
+                    // on. None of them holds places that the plan knows nothing of.
+                    let is_foreseen = |found: &ParentObject| {
+                        let before = current.as_ref().map(|before| &before.reading);
+                        is_up_to_date(found, &target) || before == Some(&found.reading)
+                    };
+                    overtaken |= !found.as_ref().is_some_and(is_foreseen);
+                    current = found;
                 }
             }
         }
@@ -104,7 +108,7 @@ impl Execution<'_> {
         mut known: Known,
         settled: &BTreeSet<String>,
         sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
+    ) -> Result<Ending, ParentWriteError> {
         let parent = self.parent_writing();
         let needed = &self.plan.record_during;
         let exact = annotations(&self.set.tooling, &self.plan.record_after);
@@ -112,7 +116,7 @@ impl Execution<'_> {
             if self.plan.applies() > 0 {
                 parent.stay_wide(&mut known, needed, sink).await?;
             }
-            return Ok(());
+            return Ok(Ending::Done);
         }
         // Where another run has written the record, there is nothing to look for.
         let lingering = if known.overtaken {
@@ -123,14 +127,20 @@ impl Execution<'_> {
         };
         let Some(lingering) = lingering else {
             sink(Event::Warning(OVERTAKEN.to_owned()));
-            return parent.stay_wide(&mut known, needed, sink).await;
+            parent.stay_wide(&mut known, needed, sink).await?;
+            return Ok(Ending::Done);
         };
         let after = self.plan.record_after.union(&lingering);
         let target = annotations(&self.set.tooling, &after);
         if known.annotations == target {
-            return parent.stay_wide(&mut known, needed, sink).await;
+            parent.stay_wide(&mut known, needed, sink).await?;
+            return Ok(Ending::Done);
         }
         for _ in 0..ATTEMPTS {
+            // All is done but for this, and the record is wide enough.
+            if self.interrupt.is_requested() {
+                return Ok(Ending::Interrupted);
+            }
             if let Written::Overtaken = parent.write_record(&known.resource_version, &target).await? {
                 match parent.read().await? {
                     // The write got through, and its answer was lost.
@@ -146,7 +156,7 @@ impl Execution<'_> {
             // A member that another run has put there between the last look and this write
             // would be lost without a second look.
             match self.look(settled).await {
-                Ok(found) if !found.newcomers => return Ok(()),
+                Ok(found) if !found.newcomers => return Ok(Ending::Done),
                 Ok(_) => break,
                 // Whoever does not know whether there are any must not forget them.
                 Err(error) => {
@@ -156,7 +166,8 @@ impl Execution<'_> {
             }
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
-        parent.stay_wide(&mut known, needed, sink).await
+        parent.stay_wide(&mut known, needed, sink).await?;
+        Ok(Ending::Done)
     }
 
     /// Looks until what is being deleted has gone, or waits for something that takes its time.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::again::{GONE_ALREADY, read_again};
+use super::again::{GONE_ALREADY, is_of, read_again};
 use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
@@ -72,7 +72,9 @@ impl Relabelling<'_> {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             match self.server.send(self.call(&current)).await {
-                Ok(_) => return done(),
+                Ok(reply) if is_of(&reply, &current) => return done(),
+                // The answer says nothing of it.
+                Ok(_) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return failed(error.kind.to_string()),

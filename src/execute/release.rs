@@ -109,6 +109,9 @@ impl<'a> Releasing<'a> {
             if !left.is_empty() {
                 return self.keep(&parent, &left, sink).await;
             }
+            if self.deletion.interrupt.is_requested() {
+                return Ok(Parent::Untouched);
+            }
             let managers = parent_managers(&writing.field_manager);
             let homes = || self.deletion.homes();
             let released = match parent_fate(set, &parent.live, &parent.content_writers, &managers) {

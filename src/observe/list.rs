@@ -63,6 +63,11 @@ impl ListError {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }
 
+    /// Whether the server itself has failed.
+    pub(super) fn is_internal(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+
     /// Whether the server denied the list to this user.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::FORBIDDEN))

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -101,7 +102,8 @@ pub async fn members<T>(
 ) -> Result<Vec<T>, (Place, ListError)> {
     let reach = places.cheapest_reach();
     match read(server, places.lists(reach), selector, concurrency, &reduce).await {
-        Err((_, error)) if reach == Reach::Cluster && error.is_forbidden() => {
+        // A custom resource that cannot be converted spoils the list, wherever it is.
+        Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
             read(
                 server,
                 places.lists(Reach::Namespace),
@@ -125,8 +127,22 @@ async fn read<T>(
     let mut replies = stream::iter(lists)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
-            let reduced = list_as_served(server, &place.resource, namespace, selector, reduce).await;
-            reduced.map_err(|error| (place, error))
+            // A member that nobody could delete would be left out of the record.
+            let is_whole = AtomicBool::new(true);
+            let reduce = |item: &Value, resource: &Arc<Resource>| {
+                if !selector.labels.is_empty() && !has_version(item) {
+                    is_whole.store(false, Ordering::Relaxed);
+                }
+                reduce(item, resource)
+            };
+            match list_as_served(server, &place.resource, namespace, selector, reduce).await {
+                Ok(_) if !is_whole.load(Ordering::Relaxed) => {
+                    let path = place.resource.path(namespace, None);
+                    let fault = "has an item without a UID or a resourceVersion".to_owned();
+                    Err((place, ListError::Senseless { path, fault }))
+                }
+                reduced => reduced.map_err(|error| (place, error)),
+            }
         })
         .buffer_unordered(concurrency);
     let mut found = Vec::new();
@@ -134,6 +150,14 @@ async fn read<T>(
         found.extend(reply?);
     }
     Ok(found)
+}
+
+fn has_version(item: &Value) -> bool {
+    let has = |field: &str| {
+        let text = item["metadata"][field].as_str();
+        text.is_some_and(|text| !text.is_empty())
+    };
+    has("uid") && has("resourceVersion")
 }
 
 /// Lists each of `resources` over all namespaces of the cluster, and fails where one of

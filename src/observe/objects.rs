@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::list::WHOLE_OBJECTS;
 use super::parent::METADATA;
 use super::served::is_absent;
-use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::apiserver::{ApiError, ApiServer};
 use crate::discovery::{Origin, Resource};
 use crate::identity::ObjectKey;
 
@@ -66,11 +66,7 @@ pub(super) async fn read(
 
 /// The error of an answer about this object that says nothing of it.
 pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
-    ApiError {
-        method: http::Method::GET,
-        path: resource.path(key.namespace.as_deref(), Some(&key.name)),
-        kind: Box::new(ApiErrorKind::Unreadable(reason)),
-    }
+    ApiError::unreadable(resource.path(key.namespace.as_deref(), Some(&key.name)), reason)
 }
 
 /// Whether the object has this name, in this namespace.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::objects::{self, unreadable};
 use super::{Live, NamespaceState, Place, Presence};
-use crate::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
 use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::discovery::{Origin, Resource, Scope};
@@ -242,10 +242,6 @@ pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fi
     };
     match serde_json::from_slice::<Metadata>(&reply.body) {
         Ok(read) => Ok(Some(read.metadata)),
-        Err(error) => Err(ApiError {
-            method: http::Method::GET,
-            path: path.to_owned(),
-            kind: Box::new(ApiErrorKind::Unreadable(error.to_string())),
-        }),
+        Err(error) => Err(ApiError::unreadable(path, error.to_string())),
     }
 }

@@ -69,8 +69,8 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
 }
 
 /// Whether this field manager has made the object by applying it from the server's side, and
-/// not changed it since. Times are seconds, so an apply in the second of somebody else's
-/// creation is taken for one.
+/// not changed it since. Which run of it that was, and who came first within the same second,
+/// cannot be told.
 pub fn was_made_by(metadata: &Value, manager: &str) -> bool {
     let is_first_apply =
         |entry: &Value| is_ours(entry, manager) && entry["time"] == metadata["creationTimestamp"];

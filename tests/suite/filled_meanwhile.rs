@@ -1,11 +1,14 @@
 //! Namespaces and definitions of kinds into which something comes after it was decided that
 //! they go: they stay, and what came in stays with them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities, named,
-    namespace, namespace_object, with,
+    Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
+    fresh, identities, named, namespace, namespace_object, with,
 };
 
 /// A proxy through which a stranger makes an object before the first write.
@@ -118,4 +121,62 @@ fn what_controllers_make_of_members_meanwhile_keeps_nothing() {
     set.apply_through(&strangers(&made), std::slice::from_ref(&kept), &[])
         .expect(0);
     set.assert_holds(&[kept]);
+}
+
+/// Whether it asks for all Secrets, whatever their labels.
+fn is_look(sent: &Sent) -> bool {
+    sent.path.contains("/secrets?labelSelector=&")
+}
+
+/// Fails a LIST of Secrets whenever it comes again.
+#[derive(Default)]
+struct Forgetful(AtomicUsize);
+
+impl Watch for Forgetful {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if is_look(sent) && self.0.fetch_add(1, Ordering::SeqCst) > 0 {
+            Verdict::Break(Fault::InternalError)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_looked_into_any_more_stays_and_fails() {
+    let [[container, inside, _], _] = containers();
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), container.clone(), inside]);
+    let proxy = Proxy::watched(Arc::new(Forgetful::default()));
+
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&kept), &["-o", "json"])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&container]), "{}", run.stderr);
+    assert_there_to_stay(&[&container]);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn a_dry_run_looks_into_containers_once() {
+    let [[container, inside, _], _] = containers();
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), container, inside]);
+    let looks = |flag: &str| {
+        let proxy = Proxy::transparent();
+        set.apply_through(&proxy, std::slice::from_ref(&kept), &[flag])
+            .expect(0);
+        let sent = proxy.sent();
+        sent.iter().filter(|sent| is_look(sent)).count()
+    };
+    assert_eq!(looks("--dry-run=client"), 1);
+    assert_eq!(looks("--dry-run=server"), 1);
+    assert_eq!(looks("--dry-run=none"), 2);
 }

@@ -4,15 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Fault, Proxy, Sent, Set, Verdict, Watch, config_map, namespace};
+use serde_json::json;
+
+use crate::support::{
+    Fault, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, fresh, identities, namespace,
+    namespace_object, with,
+};
 
 /// Breaks the first write of each object with a fault that loses the answer.
 struct Losing(Fault, Mutex<BTreeSet<String>>);
 
 impl Watch for Losing {
     fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let is_first = sent.is_write() && self.1.lock().expect("no panic").insert(sent.path.clone());
-        if is_first && sent.path.contains("/configmaps/") {
+        // The record is another matter.
+        let is_member = sent.is_write() && !sent.path.contains("/secrets/web");
+        if is_member && self.1.lock().expect("no panic").insert(sent.path.clone()) {
             Verdict::Break(self.0)
         } else {
             Verdict::Forward
@@ -49,5 +55,41 @@ fn what_was_made_while_the_answer_was_lost_is_told_to_be_created() {
             .collect();
         let expected = [(Some("kept"), Some("configured")), (Some("new"), Some("created"))];
         assert_eq!(actions, expected.into(), "{fault:?}");
+    }
+}
+
+#[test]
+fn what_goes_while_the_answer_is_lost_is_told_to_be_pruned_and_holds_nothing_back() {
+    for fault in [Fault::ClosedAfter, Fault::CutInHalf, Fault::GatewayTimeout] {
+        let (home, away) = (namespace("home"), fresh("away"));
+        let set = Set::secret(&home, "web");
+        let kept = config_map(&home, "kept", "1");
+        let held = with(
+            config_map(&away, "held", "1"),
+            &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+        );
+        let pruned = [
+            namespace_object(&away),
+            held.clone(),
+            config_map(&away, "inside", "1"),
+        ];
+        set.apply(&[std::slice::from_ref(&kept), &pruned].concat());
+        let proxy = Proxy::watched(Arc::new(Losing(fault, Mutex::default())));
+
+        let run = set
+            .apply_through(&proxy, std::slice::from_ref(&kept), &["-o", "json"])
+            .expect(0);
+
+        assert_eq!(
+            run.results("pruned"),
+            identities(&pruned),
+            "{fault:?}: {}",
+            run.stderr
+        );
+        assert_eq!(run.results("skipped"), Vec::<String>::new(), "{fault:?}");
+        for name in ["held", "inside", &away] {
+            assert_eq!(run.reason(name), "", "{fault:?}: {name}");
+        }
+        cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
     }
 }

@@ -1,11 +1,13 @@
 //! What the parent records after a run, what a run that changes nothing writes, and
 //! how many requests it says that it sent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, ID, NAMESPACES, Proxy, Run, Sent, Set, TOOLING, cluster, cluster_role, config_map, fresh,
-    identities, namespace, secret, service,
+    Fault, GROUP_KINDS, ID, NAMESPACES, Proxy, Run, Sent, Set, TOOLING, Verdict, cluster, cluster_role,
+    config_map, fresh, identities, namespace, secret, service,
 };
 
 #[test]
@@ -42,6 +44,24 @@ fn a_parent_that_was_made_by_the_first_run_has_all_of_its_bookkeeping() {
     let tooling = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
     let bookkeeping = json!({TOOLING: tooling, GROUP_KINDS: "ConfigMap", NAMESPACES: ""});
     assert_eq!(parent["metadata"]["annotations"], bookkeeping);
+}
+
+#[test]
+fn a_conflict_that_changes_nothing_leaves_an_exact_record() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    set.apply(&[config_map(&a, "one", "1"), service(&b, "web", 80)]);
+    let next = [config_map(&a, "one", "1"), secret(&a, "two")];
+    let is_first = AtomicBool::new(true);
+    let proxy = Proxy::gated(move |_| {
+        if is_first.swap(false, Ordering::SeqCst) {
+            Verdict::Break(Fault::Conflict)
+        } else {
+            Verdict::Forward
+        }
+    });
+    set.apply_through(&proxy, &next, &[]).expect(0);
+    set.assert_holds(&next);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! What the answers mean is the business of `parse`.
 
 use futures_util::StreamExt as _;
-use http::{Method, StatusCode};
+use http::StatusCode;
 
 use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
 use super::resource::encoded;
@@ -87,11 +87,8 @@ async fn versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiErr
         Root::Groups => "/apis",
     };
     let reply = server.get(path, ACCEPT_ROOT).await?;
-    let answer = parse::root(root, &reply.body).map_err(|error| ApiError {
-        method: Method::GET,
-        path: path.to_owned(),
-        kind: Box::new(ApiErrorKind::Unreadable(error.to_string())),
-    })?;
+    let answer =
+        parse::root(root, &reply.body).map_err(|error| ApiError::unreadable(path, error.to_string()))?;
     match answer {
         RootAnswer::Aggregated(versions) => Ok(versions),
         RootAnswer::Index(index) => Ok(one_by_one(server, index).await),
