@@ -53,6 +53,9 @@ impl Exit {
 /// Why a run ended before it had begun to write, or could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted; the same command goes on from here")]
+    Interrupted,
     /// The command line makes no sense.
     #[error("{message}")]
     Usage {
@@ -188,6 +191,7 @@ impl Error {
                 Exit::Usage
             }
             Self::Connection(error) if error.is_usage() => Exit::Usage,
+            Self::Interrupted => Exit::Interrupted,
             Self::Refused(_)
             | Self::Overtaken(_)
             | Self::Altered(_)
@@ -212,7 +216,7 @@ impl Error {
         let hints: Vec<String> = match self {
             Self::Usage { hint, .. } => vec![hint.clone()],
             // Each fault of a manifest is printed with its hint beside it.
-            Self::Manifests(_) | Self::Misfits(_) => Vec::new(),
+            Self::Manifests(_) | Self::Misfits(_) | Self::Interrupted => Vec::new(),
             Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
             Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
                 refusals.iter().map(Refusal::hint).collect()

@@ -3,6 +3,7 @@
 //!
 //! What is written is the business of each command.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::apiserver::ApiServer;
@@ -150,7 +151,7 @@ pub(super) async fn answer(refusals: Vec<Refusal>, colors: Colors) -> bool {
 ///
 /// On a thread of its own, so that it hears them while the run waits for a slow reader of
 /// its output.
-fn listen() -> Interrupt {
+pub(super) fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
     std::thread::spawn(move || {
@@ -160,7 +161,7 @@ fn listen() -> Interrupt {
         runtime.block_on(signals(|| {
             let wish = asked.request(|wish| {
                 if wish == Wish::Stop {
-                    report::interrupted();
+                    tell_soon(report::interrupted);
                 }
             });
             if wish == Wish::Leave {
@@ -169,6 +170,20 @@ fn listen() -> Interrupt {
         }));
     });
     interrupt
+}
+
+/// How long is waited for a reader of standard error who does not read.
+const SLOW_READER: Duration = Duration::from_secs(1);
+
+/// Tells something, and goes on without having told it where nobody reads: whoever has asked
+/// for the end must not wait for that.
+fn tell_soon(tell: fn()) {
+    let (done, is_done) = mpsc::channel();
+    std::thread::spawn(move || {
+        tell();
+        let _ = done.send(());
+    });
+    let _ = is_done.recv_timeout(SLOW_READER);
 }
 
 #[cfg(unix)]

@@ -13,6 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -157,6 +158,19 @@ impl Proxy {
     /// write is under way meanwhile.
     pub(crate) fn gated(gate: impl Fn(usize) -> Verdict + Send + Sync + 'static) -> Self {
         Self::watched(Arc::new(Gate(gate)))
+    }
+
+    /// Holds the write with this number: tells when it has come, and lets it go when it is told.
+    pub(crate) fn held_at(write: usize) -> (Self, Receiver<()>, Sender<()>) {
+        let (reached, is_reached) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let ends = Mutex::new((reached, may_go_on));
+        let proxy = Self::before_write(write, move || {
+            let (reached, may_go_on) = &*ends.lock().expect("no panic");
+            let _ = reached.send(());
+            let _ = may_go_on.recv();
+        });
+        (proxy, is_reached, go_on)
     }
 
     /// Has something done once, before the write with this number; the first one is 0.

@@ -5,12 +5,11 @@ mod captures;
 mod picture;
 
 use std::process::Child;
-use std::sync::Mutex;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::Sender;
 
 use crate::support::{
-    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, Verdict, cluster, config_map, eventually, fresh,
-    named, namespace, namespace_object, objects_file, with,
+    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, cluster, config_map, eventually, fresh, named,
+    namespace, namespace_object, objects_file, with,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +26,7 @@ impl Held {
             .map(|number| config_map(home, &format!("one-{number}"), "1"))
             .collect();
         let files = Files::new().with("a.yaml", &objects_file(&objects));
-        let (proxy, is_reached, go_on) = held_at_write(5);
+        let (proxy, is_reached, go_on) = Proxy::held_at(5);
         let terminal = Terminal::new(columns);
         let program = Set::secret(home, "web")
             .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
@@ -54,21 +53,6 @@ impl Held {
         );
         self.terminal
     }
-}
-
-fn held_at_write(write: usize) -> (Proxy, Receiver<()>, Sender<()>) {
-    let (reached, is_reached) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
-    let ends = Mutex::new((reached, may_go_on));
-    let proxy = Proxy::gated(move |writes| {
-        if writes == write {
-            let (reached, may_go_on) = &*ends.lock().expect("no panic");
-            let _ = reached.send(());
-            let _ = may_go_on.recv();
-        }
-        Verdict::Forward
-    });
-    (proxy, is_reached, go_on)
 }
 
 /// What is at the lowest line of the screen.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use look::Looked;
 
 use super::opening::{self, Cluster};
-use super::run::answer;
+use super::run::{answer, listen};
 use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
@@ -34,6 +34,11 @@ pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Err
         looked: Looked::default(),
         failures: Vec::new(),
         cluster: None,
+        interrupt: match options.fix {
+            // What only reads may end at any moment.
+            Fix::No => Interrupt::default(),
+            Fix::Asked | Fix::Unconfirmed | Fix::Confirmed => listen(),
+        },
     };
     let outcome = verifying.verify().await;
     if let Err(error) = &outcome
@@ -41,14 +46,16 @@ pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Err
     {
         return outcome.map(|()| Exit::Done);
     }
+    let has_looked = !verifying.looked.listings.is_empty();
     let document = verifying.document(outcome.as_ref().err());
     for warning in &document.warnings {
         report::warning(warning, style);
     }
     match &outcome {
+        Ok(()) | Err(Error::Refused(_)) => report::findings(&document, style),
+        Err(Error::Interrupted) if has_looked => report::findings(&document, style),
         // Nothing was looked at: there are no findings to count.
-        Err(error) if !matches!(error, Error::Refused(_)) => report::document(&document, style),
-        _ => report::findings(&document, style),
+        Err(_) => report::document(&document, style),
     }
     outcome?;
     Ok(if document.has_something_left() {
@@ -68,19 +75,38 @@ struct Verifying<'a> {
     /// What could not be written.
     failures: Vec<String>,
     cluster: Option<Cluster>,
+    /// The user's wish to stop.
+    interrupt: Interrupt,
 }
 
 impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
-        let connection = opening::connect(self.shared).await?;
-        let cluster = opening::discover(connection).await?;
-        let looked = look::look(&cluster, self.options, self.shared, self.style).await;
-        let cluster = self.cluster.insert(cluster);
+        let interrupt = self.interrupt.clone();
+        let connection = unless_stopped(&interrupt, opening::connect(self.shared)).await?;
+        let cluster = unless_stopped(&interrupt, opening::discover(connection)).await?;
+        let look = look::look(&cluster, self.options, self.shared, self.style);
+        let looked = unless_stopped(&interrupt, look).await;
+        self.cluster = Some(cluster);
         self.looked = looked?;
         if self.options.fix == Fix::No || self.looked.mends.is_empty() {
             return Ok(());
         }
-        confirm(self.options.fix, &self.looked.mends, self.style.colors).await?;
+        let question = confirm(self.options.fix, &self.looked.mends, self.style.colors);
+        unless_stopped(&interrupt, question).await?;
+        let found = self.looked.findings.clone();
+        let fixed = self.fix(&interrupt).await;
+        if matches!(fixed, Err(Error::Interrupted)) {
+            // What is mended is told by the next look.
+            self.looked.findings = found;
+        }
+        fixed
+    }
+
+    /// Mends what the user has agreed to, and looks again.
+    async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+        let Some(cluster) = &self.cluster else {
+            return Ok(());
+        };
         let mut offered = std::mem::take(&mut self.looked.findings);
         let mut agreed = self.looked.mends.clone();
         let mut mended = Attempts::default();
@@ -91,17 +117,26 @@ impl Verifying<'_> {
                 for change in mend.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
                     report::note(&format!("{}: {change}", mend.set.parent), self.style);
                 }
-                mended.write(cluster, &mend, self.shared).await;
+                if interrupt.is_requested() {
+                    return Err(Error::Interrupted);
+                }
+                tokio::select! {
+                    () = mended.write(cluster, &mend, self.shared) => {}
+                    () = interrupt.insisted() => return Err(Error::Interrupted),
+                }
             }
-            self.looked = look::look(cluster, self.options, self.shared, self.style).await?;
+            let look = look::look(cluster, self.options, self.shared, self.style);
+            self.looked = unless_stopped(interrupt, look).await?;
             if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
                 break;
             }
             let is_agreed = |mend: &Mend| agreed.iter().any(|other| is_same(mend, other));
             if !self.looked.mends.iter().all(is_agreed) {
-                let answer = confirm(self.options.fix, &self.looked.mends, self.style.colors).await;
-                if answer.is_err() {
-                    break;
+                let question = confirm(self.options.fix, &self.looked.mends, self.style.colors);
+                match unless_stopped(interrupt, question).await {
+                    Ok(()) => {}
+                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    Err(_) => break,
                 }
                 agreed.extend_from_slice(&self.looked.mends);
             }
@@ -144,6 +179,17 @@ impl Verifying<'_> {
                 seconds: self.started.elapsed().as_secs_f64(),
             },
         )
+    }
+}
+
+/// Carries on what writes nothing, until the user wants the run to stop.
+async fn unless_stopped<T>(
+    interrupt: &Interrupt,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        done = work => done,
+        () = interrupt.requested() => Err(Error::Interrupted),
     }
 }
 

@@ -330,6 +330,37 @@ fn nothing_is_written_without_a_yes() {
     run.expect(2);
 }
 
+#[test]
+fn a_signal_stops_between_two_mends_and_is_told() {
+    let sound = Sound::new();
+    let other = Set::secret(&sound.home, "other");
+    other.apply(&[config_map(&sound.home, "theirs", "1")]);
+    let narrow = annotations(&[(GROUP_KINDS, Some("Secret"))]);
+    for set in [&sound.set, &other] {
+        cluster().patch(&set.parent, &json!({"metadata": narrow}));
+    }
+    let (proxy, is_reached, go_on) = Proxy::held_at(0);
+    let mut running = Program::with_kubeconfig(&proxy.kubeconfig())
+        .args(["verify", "-n", &sound.home, "--fix", "--yes", "-o", "json"])
+        .start();
+    is_reached.recv().expect("a write");
+    running.interrupt();
+    running.wait_for_message("stopping");
+    go_on.send(()).expect("the write is held");
+    let run = running.finish().expect(130);
+    assert_eq!(run.document()["error"]["exitCode"], 130);
+    let is_mended = |set: &Set| set.annotation(GROUP_KINDS).as_deref() != Some("Secret");
+    assert_eq!(
+        [&sound.set, &other]
+            .into_iter()
+            .filter(|set| is_mended(set))
+            .count(),
+        1
+    );
+    verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    verify(&other, &WITHOUT_QUESTION).expect(0);
+}
+
 /// A proxy that has the parent changed just before each of the first writes.
 fn meddling(parent: &Value, times: usize, metadata: Value) -> Proxy {
     let parent = parent.clone();
