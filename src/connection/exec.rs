@@ -6,7 +6,7 @@
 //! environment is ever shown: all of them may hold secrets.
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, IsTerminal as _, stdin};
+use std::io::{ErrorKind, IsTerminal as _, Read as _, stdin};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::SystemTime;
 
@@ -132,7 +132,7 @@ fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecF
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
             Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
         };
-    let output = Command::new(command)
+    let mut child = Command::new(command)
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(variable))
         .env(
@@ -149,16 +149,26 @@ fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecF
             Login::Attended => Stdio::inherit(),
             Login::Silent => Stdio::null(),
         })
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => ExecFault::NotInstalled,
             _ => ExecFault::NotStarted(error),
         })?;
-    if !output.status.success() {
-        return Err(ExecFault::Failed(output.status));
+    let mut answer = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        let read = stdout.take(ANSWER_LIMIT).read_to_end(&mut answer);
+        read.map_err(ExecFault::NotStarted)?;
     }
-    read(&output.stdout, version)
+    let status = child.wait().map_err(ExecFault::NotStarted)?;
+    if !status.success() {
+        return Err(ExecFault::Failed(status));
+    }
+    read(&answer, version)
 }
+
+/// The most that a plugin answers, in bytes: a token, or a certificate with its key.
+const ANSWER_LIMIT: u64 = 4 << 20;
 
 fn variable(entry: &HashMap<String, String>) -> Option<(&String, &String)> {
     Some((entry.get("name")?, entry.get("value")?))

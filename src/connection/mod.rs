@@ -130,7 +130,6 @@ impl ConnectionOptions {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
         let namespace = config.default_namespace.clone();
-        let address = config.cluster_url.to_string();
         let endpoint = Endpoint::of(&config);
         let client = client::client(config)?;
         let timeout = self
@@ -138,7 +137,7 @@ impl ConnectionOptions {
             .filter(|limit| !limit.is_zero())
             .unwrap_or(REQUEST_TIMEOUT);
         Ok(Connection {
-            server: ApiServer::new(client, address.trim_end_matches('/'), timeout)
+            server: ApiServer::new(client, &endpoint.address, timeout)
                 .with_credential(credential)
                 .with_proxy(proxy),
             namespace,
@@ -292,7 +291,9 @@ impl Endpoint {
 }
 
 fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
-    let invalid = || ConnectionError::InvalidServer(server.to_owned());
+    // It may hold a password.
+    let shown = server.rsplit_once('@').map_or(server, |(_, host)| host);
+    let invalid = || ConnectionError::InvalidServer(shown.to_owned());
     let with_scheme = if server.contains("://") {
         server.to_owned()
     } else {

@@ -3,10 +3,11 @@
 //! kubectl is there wherever its plugins run; where the program runs by itself, `kustomize`
 //! serves as well. The directory may be whatever these take, a remote one included.
 
-use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::io::{self, ErrorKind, Read as _, Seek as _};
+use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
+use super::source::{STREAM_LIMIT, credentials};
 
 /// The programs that can do it, with what they want before the directory.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
@@ -52,28 +53,54 @@ impl KustomizeError {
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
-        let command = || format!("{program} {subcommand}");
-        let output = Command::new(program)
-            .args([subcommand, "--", directory])
-            .stdin(Stdio::null())
-            .output();
-        return match output {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => Err(KustomizeError::NotStarted {
-                command: command(),
-                error,
+        let mut command = Command::new(program);
+        command.args([subcommand, "--", directory]);
+        match run(&mut command) {
+            Ok((status, rendered, _)) if status.success() => return Ok(rendered),
+            Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
+            Ok((_, _, said)) => {
+                let mut said = said.trim().to_owned();
+                // It quotes what it was given.
+                if let Some(credentials) = credentials(directory) {
+                    said = said.replace(credentials, "***");
+                }
+                let command = format!("{program} {subcommand}");
+                return Err(KustomizeError::Failed { command, said }.into());
             }
-            .into()),
-            Ok(output) if output.status.success() => Ok(output.stdout),
-            Ok(output) => Err(KustomizeError::Failed {
-                command: command(),
-                said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let command = format!("{program} {subcommand}");
+                return Err(KustomizeError::NotStarted { command, error }.into());
             }
-            .into()),
-        };
+        }
     }
     Err(KustomizeError::NoProgram.into())
 }
+
+/// Runs a command to its end, or until it has written more than is read of anything: its
+/// status, its output and what it said.
+fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
+    // Written to a file, so that nobody has to read it meanwhile.
+    let mut errors = tempfile::tempfile()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors.try_clone()?)
+        .spawn()?;
+    let mut rendered = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(STREAM_LIMIT + 1).read_to_end(&mut rendered)?;
+    }
+    // Its output is closed by now: a program that goes on writing ends of that.
+    let status = child.wait()?;
+    let mut said = Vec::new();
+    errors.rewind()?;
+    errors.take(SAID_LIMIT).read_to_end(&mut said)?;
+    Ok((status, rendered, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// How much is shown of what the program says, in bytes.
+const SAID_LIMIT: u64 = 64 << 10;
 
 /// The documents of a rendered text. kustomize writes `---` on a line of its own between
 /// them, and no value of its output has such a line.

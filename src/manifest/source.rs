@@ -86,9 +86,18 @@ fn without_secrets(address: &str) -> String {
         Some((rest, _)) => (rest, "?…"),
         None => (rest, ""),
     };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}{query}")
+    let rest = match credentials(address) {
+        Some(credentials) => &rest[credentials.len() + 1..],
+        None => rest,
+    };
+    format!("{scheme}://{rest}{query}")
+}
+
+/// User name and password of an address.
+pub(super) fn credentials(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
+    authority.rsplit_once('@').map(|(credentials, _)| credentials)
 }
 
 /// Whether directories below a directory are read, too (`-R`).

@@ -217,6 +217,19 @@ fn a_plugin_is_asked_again_when_its_token_is_refused() {
 }
 
 #[test]
+fn a_plugin_that_has_failed_once_is_not_asked_again() {
+    let ended = credential(&json!({"token": "ended"}));
+    let lines = format!("if [ $(wc -l < $DIR/runs) = 1 ]; then echo '{ended}'; else exit 1; fi");
+    let files = plugin(&lines, &json!({}));
+    let connection = connect(&options(&files));
+    for _ in 0..3 {
+        let answer = runtime().block_on(connection.server.get("/api", "application/json"));
+        assert!(answer.is_err());
+    }
+    assert_eq!(runs(&files), 2);
+}
+
+#[test]
 fn a_plugin_does_not_eat_the_manifests() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
@@ -386,7 +399,17 @@ fn the_servers_certificate_is_for_the_expected_name() {
 
 #[test]
 fn what_is_planted_is_not_told_when_it_fails() {
-    let planted: [(Value, Value, i32); 6] = [
+    let planted: [(Value, Value, i32); 8] = [
+        (
+            json!({"server": format!("https://me:{PLANTED}@127.0.0.1:1")}),
+            json!({}),
+            4,
+        ),
+        (
+            json!({"server": format!("https://me:{PLANTED}@:x:y")}),
+            json!({}),
+            2,
+        ),
         (json!({}), json!({"token": PLANTED}), 4),
         (json!({}), json!({"username": "me", "password": PLANTED}), 4),
         (

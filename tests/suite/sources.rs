@@ -203,6 +203,21 @@ fn manifests_come_from_kustomizations() {
         "{}",
         run.stderr
     );
+    let quoting = search_path(&[("kubectl", "echo \"cannot read $*\" >&2\nexit 1".to_owned())]);
+    let run = Program::new()
+        .env("PATH", quoting.directory())
+        .args([
+            "apply",
+            "web",
+            "-n",
+            &home,
+            "-k",
+            "https://me:planted@example.com/x?ref=1",
+        ])
+        .run()
+        .expect(2);
+    assert!(run.stderr.contains("cannot read kustomize"), "{}", run.stderr);
+    assert!(!run.stderr.contains("planted"), "{}", run.stderr);
     let run = apply(&search_path(&[]), "base").expect(2);
     assert!(
         run.stderr.contains("neither kubectl nor kustomize"),
