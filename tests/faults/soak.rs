@@ -155,6 +155,11 @@ fn writers_in_bad_weather_lose_nothing() {
     set.apply(&last);
     set.assert_holds(&last);
     print(&format!("SOAK_SEED={seed}: {figures}"));
+    // One request in twenty-five is broken, and nearly all of that is made good within a run.
+    assert!(
+        figures.failed_runs * 4 < figures.runs,
+        "SOAK_SEED={seed}: {figures}"
+    );
     assert_eq!(figures.leaks, Vec::<String>::new(), "SOAK_SEED={seed}");
     assert_eq!(figures.wrong_deletes, Vec::<String>::new(), "SOAK_SEED={seed}");
 }

@@ -240,7 +240,7 @@ fn disturb(
     let later = proxy.sent().split_off(sent);
     let begun = later
         .iter()
-        .find(|sent| sent.is_write() && !director.stage.is_of_a_parent(sent));
+        .find(|sent| sent.is_write() && !director.stage.is_of_a_record(sent));
     match begun {
         Some(sent) if !signals.is_empty() => Err(format!(
             "{} was begun after the signal",
