@@ -150,15 +150,16 @@ pub(super) async fn answer(refusals: Vec<Refusal>, colors: Colors) -> bool {
 /// under way, the second at once, and the third ends the program wherever it is.
 ///
 /// On a thread of its own, so that it hears them while the run waits for a slow reader of
-/// its output.
+/// its output. It is listening when this returns: a signal before that would kill the run.
 pub(super) fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
+    let (listening, is_listening) = mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;
         };
-        runtime.block_on(signals(|| {
+        runtime.block_on(signals(listening, || {
             let wish = asked.request(|wish| {
                 if wish == Wish::Stop {
                     tell_soon(report::interrupted);
@@ -169,11 +170,13 @@ pub(super) fn listen() -> Interrupt {
             }
         }));
     });
+    // An error is a thread that has ended: signals have their usual effect then.
+    let _ = is_listening.recv();
     interrupt
 }
 
 /// How long is waited for a reader of standard error who does not read.
-const SLOW_READER: Duration = Duration::from_secs(1);
+const SLOW_READER: Duration = Duration::from_secs(3);
 
 /// Tells something, and goes on without having told it where nobody reads: whoever has asked
 /// for the end must not wait for that.
@@ -187,13 +190,14 @@ fn tell_soon(tell: fn()) {
 }
 
 #[cfg(unix)]
-async fn signals(mut received: impl FnMut()) {
+async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return;
     };
+    let _ = listening.send(());
     while tokio::select! {
         signal = interrupt.recv() => signal.is_some(),
         signal = terminate.recv() => signal.is_some(),
@@ -203,7 +207,8 @@ async fn signals(mut received: impl FnMut()) {
 }
 
 #[cfg(not(unix))]
-async fn signals(mut received: impl FnMut()) {
+async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
+    let _ = listening.send(());
     while tokio::signal::ctrl_c().await.is_ok() {
         received();
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::{
-    Files, ID, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, fresh, identities,
-    named, namespace, namespace_object, objects_file, path_of, secret, service, with,
+    Files, ID, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, eventually, fresh,
+    identities, named, namespace, namespace_object, objects_file, path_of, secret, service, with,
 };
 
 /// The namespaced kinds of a stage: kind and collection.
@@ -240,21 +240,15 @@ fn first_apply() -> Stage {
     stage
 }
 
-/// The same with a set that has been applied, a namespace and what is in it among its members.
-fn with_container() -> (Stage, Vec<Value>) {
-    let (mut stage, mut objects) = with_bystanders();
-    let c = fresh("c");
-    objects.extend([namespace_object(&c), config_map(&c, "inside", "1")]);
-    stage.sets[0].apply(&objects);
-    stage.names.push((c.clone(), "C"));
-    stage.container = Some(c);
-    (stage, objects)
-}
-
 fn changed_apply() -> Stage {
-    let (mut stage, _) = with_container();
+    let (mut stage, mut objects) = with_bystanders();
     let [a, b] = &stage.namespaces;
     let set = &stage.sets[0];
+    let c = fresh("c");
+    objects.extend([namespace_object(&c), config_map(&c, "inside", "1")]);
+    set.apply(&objects);
+    stage.names.push((c.clone(), "C"));
+    stage.container = Some(c);
     // Both kinds and places leave: services, namespaces, and all of them in B but the Secret.
     let changed = [
         config_map(a, "one", "2"),
@@ -267,8 +261,10 @@ fn changed_apply() -> Stage {
 }
 
 fn delete() -> Stage {
-    let (mut stage, _) = with_container();
-    stage.sequels = vec![Sequel::delete(&stage.sets[0])];
+    let (mut stage, objects) = with_bystanders();
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    stage.sequels = vec![Sequel::delete(set)];
     stage
 }
 
@@ -378,6 +374,20 @@ impl Stage {
         snapshot
     }
 
+    /// Whether the namespace among the members is on its way out.
+    pub(super) fn is_container_going(&self) -> bool {
+        let live = self.container.as_deref().map(namespace_object);
+        let live = live.and_then(|object| cluster().live(&object));
+        live.is_some_and(|live| live["metadata"]["deletionTimestamp"].is_string())
+    }
+
+    /// Waits until what is on its way out is gone.
+    pub(super) fn settle(&self) {
+        eventually("the namespace goes", || {
+            (!self.is_container_going()).then_some(())
+        });
+    }
+
     /// What has to hold at every moment of any command, where `before` is what there was
     /// in the beginning.
     pub(super) fn check_always(&self, before: &Snapshot, now: &Snapshot) -> Result<(), String> {
@@ -427,6 +437,8 @@ impl Stage {
             }
             let parent = now.get(&identity(&set.parent));
             match left {
+                // What is still going stays recorded until it is gone.
+                Left::Members(_) if self.is_container_going() => {}
                 Left::Members(objects) => set.assert_records(objects),
                 Left::Nothing if parent.is_some() => return Err("the parent is still there".to_owned()),
                 Left::Objects(_)

@@ -334,6 +334,7 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
 /// What a person does next puts all in order, and once more changes nothing.
 fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), String> {
     let sequel = &stage.sequels[number];
+    stage.settle();
     let tells_of_done = sequel.code_when_done != 0;
     let expected = if tells_of_done && stage.check_done(sequel, &stage.look()).is_ok() {
         sequel.code_when_done
@@ -343,6 +344,11 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
     let run = sequel.command(Program::new()).run();
     if run.code != expected {
         return Err(format!("the run after it ends with {}: {}", run.code, run.stderr));
+    }
+    if stage.is_container_going() {
+        // This run has deleted it, and the next one forgets it.
+        stage.settle();
+        sequel.command(Program::new()).run();
     }
     let now = stage.look();
     let in_order = |problem| format!("after the run after it: {problem}");
