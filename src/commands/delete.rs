@@ -342,7 +342,8 @@ async fn read(
         ..Observed::default()
     };
     let containers = plan::containers(&opened.set, &nothing, &observed, &policy);
-    observed.contents = observe::contents(server, &cluster.discovery, &containers, concurrency).await;
+    let contents = observe::contents(server, &cluster.discovery, &containers, concurrency).await;
+    observed.contents = contents.map_err(|(place, error)| Error::List { place, error })?;
     Ok(Some(Found {
         parent,
         places: survey.places,

@@ -109,7 +109,8 @@ pub(super) async fn read(
             .unwrap_or_default(),
     };
     let containers = plan::containers(&opened.set, desired, &observed, rules.policy);
-    observed.contents = observe::contents(server, &cluster.discovery, &containers, rules.concurrency).await;
+    let contents = observe::contents(server, &cluster.discovery, &containers, rules.concurrency).await;
+    observed.contents = contents.map_err(|(place, error)| Error::List { place, error })?;
     Ok(Situation {
         former_tooling: former_tooling(opened, &standing),
         parent,

@@ -3,11 +3,14 @@
 //! A run may take minutes, and whatever came into them meanwhile would be deleted with them,
 //! although nobody has judged it. What counts as a loss is decided in `plan::contents`.
 
+use std::collections::BTreeMap;
+
 use super::DryRun;
 use super::prune::Deleting;
-use crate::discovery;
+use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::observe::{self, Live};
+use crate::identity::ObjectKey;
+use crate::observe::{self, Contents, ListError, Live};
 use crate::plan::{DataLoss, SkipReason, filled_meanwhile, is_container};
 
 impl Deleting<'_> {
@@ -23,15 +26,13 @@ impl Deleting<'_> {
         if containers.is_empty() {
             return Vec::new();
         }
-        // Kinds may have been defined meanwhile, and objects of them made.
-        let discovery = match discovery::fetch(self.server).await {
-            Ok(discovery) => discovery,
-            Err(error) => {
-                let unseen = |live: &Live| failed(live, format!("what it holds cannot be seen: {error}"));
-                return containers.iter().map(unseen).collect();
+        let now = match self.look_into(&containers).await {
+            Ok(now) => now,
+            Err(unseen) => {
+                let told = |live| failed(live, format!("what it holds cannot be seen: {unseen}"));
+                return containers.iter().map(told).collect();
             }
         };
-        let now = observe::contents(self.server, &discovery, &containers, self.writing.concurrency).await;
         let outcome = |live: &Live| {
             let (seen, now) = (self.contents.get(&live.key), now.get(&live.key)?);
             let reason = filled_meanwhile(seen, now, self.plan, self.set)?;
@@ -44,6 +45,22 @@ impl Deleting<'_> {
         };
         containers.iter().filter_map(outcome).collect()
     }
+
+    async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unseen> {
+        // Kinds may have been defined meanwhile, and objects of them made.
+        let discovery = discovery::fetch(self.server).await?;
+        let contents = observe::contents(self.server, &discovery, containers, self.writing.concurrency);
+        contents.await.map_err(|(_, error)| Unseen::List(error))
+    }
+}
+
+/// Nobody can say what there is.
+#[derive(Debug, thiserror::Error)]
+enum Unseen {
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
+    #[error(transparent)]
+    List(ListError),
 }
 
 fn subject(live: &Live) -> Subject {

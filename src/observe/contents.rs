@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
-use super::list::{METADATA_LIST, Selector};
-use super::members::{Places, everywhere, members};
+use super::list::{ListError, METADATA_LIST, Selector};
+use super::members::{Place, Places, everywhere, members};
 use super::{Live, Presence};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Discovery, KindLookup, Resource, Scope};
@@ -28,14 +28,15 @@ pub struct Contents {
 /// Lists everything inside of the `containers`, namespaces and CRDs: one LIST for each
 /// resource and namespace, or one over all namespaces where that is fewer requests.
 ///
-/// Resources that cannot be listed, for whatever reason, are named in the answer: what
-/// they hold would be lost unseen.
+/// Resources that cannot be listed are named in the answer: what they hold would be lost
+/// unseen. It is an error where the cluster cannot be reached, or wants to know nothing of the
+/// user any more.
 pub async fn contents(
     server: &ApiServer,
     discovery: &Discovery,
     containers: &[Live],
     concurrency: usize,
-) -> BTreeMap<ObjectKey, Contents> {
+) -> Result<BTreeMap<ObjectKey, Contents>, (Place, ListError)> {
     let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
     let (definitions, namespaces): (Vec<&Live>, Vec<&Live>) =
         containers.iter().partition(|live| live.defines.is_some());
@@ -76,6 +77,10 @@ pub async fn contents(
         })
         .buffer_unordered(concurrency);
     while let Some((resource, listed)) = lists.next().await {
+        let listed = match listed {
+            Err((place, error)) if error.is_of_the_cluster() => return Err((place, error)),
+            listed => listed,
+        };
         for live in &namespaces {
             let held = contents.entry(live.key.clone()).or_default();
             match &listed {
@@ -94,7 +99,7 @@ pub async fn contents(
         }
         held.settle();
     }
-    contents
+    Ok(contents)
 }
 
 const EVERYTHING: Selector = Selector {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::apiserver::{ApiError, ApiServer, query};
+use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::discovery::Resource;
 
 /// Objects asked for in one page: the default of client-go's pager.
@@ -61,6 +61,22 @@ impl ListError {
     /// now, or no more. What is there then is told by `served`.
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
+    }
+
+    /// Whether it says more about the cluster, or who asks, than about this collection: any other
+    /// list would have failed likewise.
+    pub(super) fn is_of_the_cluster(&self) -> bool {
+        let Self::Request(error) = self else {
+            return false;
+        };
+        match &*error.kind {
+            ApiErrorKind::Status(status) => [401, 429].contains(&status.code),
+            ApiErrorKind::Connection { .. }
+            | ApiErrorKind::Untrusted { .. }
+            | ApiErrorKind::Credential(_)
+            | ApiErrorKind::Timeout(_)
+            | ApiErrorKind::Unreadable(_) => true,
+        }
     }
 
     /// Whether the server itself has failed.

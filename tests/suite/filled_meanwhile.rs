@@ -128,14 +128,13 @@ fn is_look(sent: &Sent) -> bool {
     sent.path.contains("/secrets?labelSelector=&")
 }
 
-/// Fails a LIST of Secrets whenever it comes again.
-#[derive(Default)]
-struct Forgetful(AtomicUsize);
+/// Fails every look but so many first ones.
+struct Failing(usize, Fault, AtomicUsize);
 
-impl Watch for Forgetful {
+impl Watch for Failing {
     fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        if is_look(sent) && self.0.fetch_add(1, Ordering::SeqCst) > 0 {
-            Verdict::Break(Fault::InternalError)
+        if is_look(sent) && self.2.fetch_add(1, Ordering::SeqCst) >= self.0 {
+            Verdict::Break(self.1)
         } else {
             Verdict::Forward
         }
@@ -149,7 +148,14 @@ fn what_cannot_be_looked_into_any_more_stays_and_fails() {
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");
     set.apply(&[kept.clone(), container.clone(), inside]);
-    let proxy = Proxy::watched(Arc::new(Forgetful::default()));
+    let failing = |looks, fault| Proxy::watched(Arc::new(Failing(looks, fault, AtomicUsize::new(0))));
+    // What cannot be seen beforehand is refused, unless nothing can be seen by this user.
+    for (fault, code) in [(Fault::InternalError, 3), (Fault::Unauthorized, 4)] {
+        let proxy = failing(0, fault);
+        set.apply_through(&proxy, std::slice::from_ref(&kept), &[])
+            .expect(code);
+    }
+    let proxy = failing(1, Fault::InternalError);
 
     let run = set
         .apply_through(&proxy, std::slice::from_ref(&kept), &["-o", "json"])
