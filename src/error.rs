@@ -54,7 +54,7 @@ impl Exit {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The user stopped it.
-    #[error("interrupted; the same command goes on from here")]
+    #[error("interrupted before everything was done")]
     Interrupted,
     /// The command line makes no sense.
     #[error("{message}")]
@@ -216,7 +216,8 @@ impl Error {
         let hints: Vec<String> = match self {
             Self::Usage { hint, .. } => vec![hint.clone()],
             // Each fault of a manifest is printed with its hint beside it.
-            Self::Manifests(_) | Self::Misfits(_) | Self::Interrupted => Vec::new(),
+            Self::Manifests(_) | Self::Misfits(_) => Vec::new(),
+            Self::Interrupted => vec!["the same command does the rest".to_owned()],
             Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
             Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
                 refusals.iter().map(Refusal::hint).collect()

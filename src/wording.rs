@@ -50,8 +50,17 @@ pub fn printable_json(json: &str) -> String {
     with_hostile(json, |character| format!("\\u{:04x}", u32::from(character)))
 }
 
+/// Controls of the terminal, and of the direction of text: what an approver reads must stand in
+/// the order in which it is meant.
+fn is_hostile(character: char) -> bool {
+    let turns = matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    turns || (character.is_control() && character != '\n')
+}
+
 fn with_hostile(text: &str, escaped: impl Fn(char) -> String) -> String {
-    let is_hostile = |character: char| character.is_control() && character != '\n';
     if !text.contains(is_hostile) {
         return text.to_owned();
     }

@@ -115,7 +115,7 @@ pub enum ApiErrorKind {
     #[error("no new credentials: {0}")]
     Credential(String),
     /// No answer came in time.
-    #[error("no answer within {} seconds", .0.as_secs())]
+    #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The answer is not what the API promises.
     #[error("the server's answer cannot be read: {0}")]

@@ -60,6 +60,10 @@ pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error
         }
         (outcome, _) => {
             run.reporter.differences(&found, options.colors);
+            if matches!(outcome, Ok(Exit::Interrupted)) {
+                let text = "interrupted before all was compared: there may be more differences";
+                run.reporter.event(Event::Warning(text.to_owned()));
+            }
             outcome
         }
     };

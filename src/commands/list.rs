@@ -3,6 +3,7 @@
 use std::slice;
 
 use super::opening;
+use super::run::{listen, unless_stopped};
 use crate::cli::{List, Shared};
 use crate::error::{Error, Exit};
 use crate::inspect::FoundSet;
@@ -13,7 +14,7 @@ use crate::report::{self, ListDocument, SetListing, Style};
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
     let style = options::style(shared);
-    let listed = list(arguments, shared, style).await;
+    let listed = unless_stopped(&listen(), list(arguments, shared, style)).await;
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::opening::{self, Cluster, OpenedSet};
+use super::run::{listen, unless_stopped};
 use crate::applyset::Tooling;
 use crate::cli::{Rbac, Shared};
 use crate::desired::{self, Desired};
@@ -17,6 +18,10 @@ use crate::wording::counted;
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
 /// rights, and need not have any yet.
 pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
+    unless_stopped(&listen(), print_rights(arguments, shared)).await
+}
+
+async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
     let style = options::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = opening::connect_as_oneself(shared).await?;

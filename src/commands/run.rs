@@ -175,6 +175,17 @@ pub(super) fn listen() -> Interrupt {
     interrupt
 }
 
+/// Carries on what writes nothing, until the user wants the run to stop.
+pub(super) async fn unless_stopped<T>(
+    interrupt: &Interrupt,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        done = work => done,
+        () = interrupt.requested() => Err(Error::Interrupted),
+    }
+}
+
 /// How long is waited for a reader of standard error who does not read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::opening;
+use super::run::{listen, unless_stopped};
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
 use crate::cli::{Shared, View};
@@ -20,7 +21,7 @@ pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error
     let style = options::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut set = opening::unopened(&reference);
-    let viewed = view(&reference, shared, &mut set).await;
+    let viewed = unless_stopped(&listen(), view(&reference, shared, &mut set)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {
             report::document(&ViewDocument::failed(set, &error), style);

@@ -28,10 +28,21 @@ pub(super) fn log_in(user: &mut AuthInfo, login: Login) -> Result<Option<Credent
     if let Some(file) = user.token_file.take() {
         return token_file(&file, user);
     }
+    check_token(user)?;
     // A token or a password beside it needs no program.
     match user.exec.take() {
         Some(config) if user.token.is_none() && user.username.is_none() => program(config, user, login),
         _ => Ok(None),
+    }
+}
+
+/// A token of the kubeconfig or of a flag must fit into a header: the layer of kube's that puts it
+/// there panics otherwise. Serialising is the way in which kube gives it away.
+fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
+    let written = serde_json::to_value(user).unwrap_or_default();
+    match written["token"].as_str().map(|token| Token::bearer(token, None)) {
+        Some(None) => Err(ConnectionError::UnusableToken),
+        Some(Some(_)) | None => Ok(()),
     }
 }
 

@@ -300,7 +300,16 @@ fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
         format!("https://{server}")
     };
     let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
-    uri.authority().is_some().then_some(uri).ok_or_else(invalid)
+    let authority = uri.authority().ok_or_else(invalid)?;
+    let names_port = authority
+        .as_str()
+        .rsplit(']')
+        .next()
+        .is_some_and(|rest| rest.rsplit('@').next().is_some_and(|rest| rest.contains(':')));
+    if names_port && authority.port_u16().is_none() {
+        return Err(invalid());
+    }
+    Ok(uri)
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
 
 /// Stands for a value that is the same in both states, or there in only one.
 const HIDDEN: &str = "***";
@@ -20,6 +22,7 @@ pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-config
 
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
+    let values = values([&*live, &*predicted]);
     for field in FIELDS {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
@@ -29,13 +32,70 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
         live.as_mut().and_then(last_applied),
         predicted.as_mut().and_then(last_applied),
     );
+    hide_copies(live, predicted, &values);
 }
 
-fn last_applied(object: &mut Value) -> Option<&mut Value> {
+/// What the Secret holds, in both states, as it is written and as it is meant.
+fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
+    let objects = states.into_iter().flatten();
+    let fields = objects.flat_map(|object| FIELDS.map(|field| &object[field]));
+    let texts = fields
+        .filter_map(Value::as_object)
+        .flat_map(|fields| fields.values().filter_map(Value::as_str));
+    let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
+    texts
+        .flat_map(|text| [Some(text.to_owned()), decoded(text), Some(STANDARD.encode(text))])
+        .flatten()
+        .flat_map(|text| [quoted(&text), text])
+        .filter(|text| text.trim().len() >= SHORT)
+        .collect()
+}
+
+/// As it stands in a manifest that is kept as JSON.
+fn quoted(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Values of fewer characters stand in ordinary words.
+const SHORT: usize = 4;
+
+/// Tools keep whole manifests in annotations, and people notes: an annotation with a value in it
+/// is hidden as a whole.
+fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
+    let holds_one = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        values.iter().any(|value| text.contains(value.as_str()))
+    };
+    let mut copies = BTreeSet::new();
+    for annotations in [&mut *live, &mut *predicted]
+        .into_iter()
+        .flatten()
+        .filter_map(annotations)
+    {
+        let held = annotations.iter().filter(|(_, text)| holds_one(text));
+        copies.extend(held.map(|(key, _)| key.clone()));
+    }
+    for key in copies {
+        hide_pair(
+            live.as_mut()
+                .and_then(|object| annotations(object)?.get_mut(&key)),
+            predicted
+                .as_mut()
+                .and_then(|object| annotations(object)?.get_mut(&key)),
+        );
+    }
+}
+
+fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object
         .get_mut("metadata")?
         .get_mut("annotations")?
-        .get_mut(LAST_APPLIED)
+        .as_object_mut()
+}
+
+fn last_applied(object: &mut Value) -> Option<&mut Value> {
+    annotations(object)?.get_mut(LAST_APPLIED)
 }
 
 fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) {

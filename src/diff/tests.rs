@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
@@ -114,6 +116,29 @@ fn changes_are_the_smallest_fields_that_differ() {
         found,
         expected.map(|(field, before, after)| (field.to_owned(), before, after))
     );
+}
+
+#[test]
+fn annotations_that_repeat_a_value_are_hidden() {
+    let secret = |value: &str| {
+        let encoded = STANDARD.encode(value);
+        let kept = json!({"stringData": {"pw": value}}).to_string();
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "annotations": {
+                "kapp.k14s.io/original": kept, "example.com/applied": format!("pw={encoded}"), "note": "open",
+            }},
+            "data": {"pw": encoded},
+        })
+    };
+    let mut states = [Some(secret("hunter2\"\n")), Some(secret("tr0ub4dor"))];
+    let [live, predicted] = &mut states;
+    mask::hide(live, predicted);
+    for (state, hidden) in states.into_iter().flatten().zip(["*** (before)", "*** (after)"]) {
+        let annotations = &state["metadata"]["annotations"];
+        assert_eq!(annotations["note"], "open");
+        assert_eq!(annotations["kapp.k14s.io/original"], hidden);
+        assert_eq!(annotations["example.com/applied"], hidden);
+    }
 }
 
 #[test]

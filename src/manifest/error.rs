@@ -190,6 +190,12 @@ pub enum Problem {
         /// What was found.
         found: &'static str,
     },
+    /// A value that the server would have to decode. It is not shown: it may be secret.
+    #[error("{field} is no base64")]
+    NotBase64 {
+        /// The field, as `data["key"]`.
+        field: String,
+    },
     /// `metadata.generateName` instead of a name.
     #[error("metadata.generateName makes a new object of every apply")]
     GenerateName,
@@ -255,6 +261,7 @@ impl Problem {
                 "each document is a mapping with apiVersion, kind and metadata".to_owned()
             }
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
+            Self::NotBase64 { .. } => "`base64 -w0` it, or write a text as it is: under stringData in a Secret, under data in a ConfigMap".to_owned(),
             Self::Missing("metadata.name") => "add a name under metadata".to_owned(),
             Self::Missing(field) => format!("add {field} to the object"),
             Self::Type {

@@ -2,8 +2,8 @@
 //! or edited is not carried out. Whoever wants to deceive can make a digest, too; who may
 //! write the file is for its keeper to see to.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
 /// Where there is one, and it cannot be removed.
 pub fn discard(path: &Path) -> io::Result<()> {
     let Ok(file) = target(path) else { return Ok(()) };
-    let is_plan = fs::read_to_string(&file)
+    let is_plan = text(&file)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .is_some_and(|document| is_plan(&document));
@@ -96,8 +96,21 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 
 /// Reads the file of a plan.
 pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
-    unseal(&fs::read_to_string(path)?)
+    unseal(&text(path)?)
 }
+
+/// A plan is as long as its manifests, and no longer: what has no end must not fill the memory.
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(LIMIT + 1).read_to_string(&mut text)?;
+    if read as u64 > LIMIT {
+        return Err(io::Error::other(format!("it is longer than {} MiB", LIMIT >> 20)));
+    }
+    Ok(text)
+}
+
+/// The longest plan that is read, in bytes: twice the longest source of manifests.
+const LIMIT: u64 = 512 << 20;
 
 pub(super) fn seal(plan: &SavedPlan) -> String {
     let mut document = json!({

@@ -6,11 +6,13 @@
 //! next. The parent must record every member at each of these points. The run after
 //! that, with the same or with the next manifests, must leave exactly what they hold.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, namespace,
-    namespace_object, objects_file, secret,
+    Fate, Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
+    definition, eventually, fresh, namespace, namespace_object, objects_file, secret,
 };
 
 /// Kills a run that applies `objects` after this many writes.
@@ -117,4 +119,42 @@ fn what_a_run_whose_parent_was_deleted_left_behind_is_taken_up() {
 
     assert_ne!(run.document()["warnings"], json!([]));
     set.assert_holds(&[config_map(&shop, "one", "1")]);
+}
+
+/// Holds every LIST of Secrets for ever.
+struct Hanging;
+
+impl Watch for Hanging {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.path.contains("/secrets?") {
+            Verdict::Break(Fault::Hang)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn commands_that_only_read_end_with_a_document_too() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[secret(&home, "one")]);
+    for command in [&["list"][..], &["view", "web"], &["verify", "web"]] {
+        let proxy = Proxy::watched(Arc::new(Hanging));
+        let mut running = Program::with_kubeconfig(&proxy.kubeconfig())
+            .args(command)
+            .args(["-n", &home, "-o", "json"])
+            .start();
+        eventually("the list hangs", || {
+            proxy
+                .sent()
+                .iter()
+                .any(|sent| sent.path.contains("/secrets?"))
+                .then_some(())
+        });
+        running.interrupt();
+        running.wait_for_message("stopping");
+        let run = running.finish().expect(130);
+        assert_eq!(run.document()["error"]["exitCode"], 130, "{command:?}");
+    }
 }

@@ -399,7 +399,8 @@ fn the_servers_certificate_is_for_the_expected_name() {
 
 #[test]
 fn what_is_planted_is_not_told_when_it_fails() {
-    let planted: [(Value, Value, i32); 8] = [
+    let planted: [(Value, Value, i32); 9] = [
+        (json!({}), json!({"token": format!("{PLANTED}\n")}), 2),
         (
             json!({"server": format!("https://me:{PLANTED}@127.0.0.1:1")}),
             json!({}),

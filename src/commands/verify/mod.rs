@@ -9,7 +9,7 @@ use std::time::Instant;
 use look::Looked;
 
 use super::opening::{self, Cluster};
-use super::run::{answer, listen};
+use super::run::{answer, listen, unless_stopped};
 use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
@@ -34,11 +34,7 @@ pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Err
         looked: Looked::default(),
         failures: Vec::new(),
         cluster: None,
-        interrupt: match options.fix {
-            // What only reads may end at any moment.
-            Fix::No => Interrupt::default(),
-            Fix::Asked | Fix::Unconfirmed | Fix::Confirmed => listen(),
-        },
+        interrupt: listen(),
     };
     let outcome = verifying.verify().await;
     if let Err(error) = &outcome
@@ -179,17 +175,6 @@ impl Verifying<'_> {
                 seconds: self.started.elapsed().as_secs_f64(),
             },
         )
-    }
-}
-
-/// Carries on what writes nothing, until the user wants the run to stop.
-async fn unless_stopped<T>(
-    interrupt: &Interrupt,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::select! {
-        done = work => done,
-        () = interrupt.requested() => Err(Error::Interrupted),
     }
 }
 

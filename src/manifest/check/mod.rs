@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -252,8 +255,25 @@ fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
         _ => return,
     };
     for field in fields {
-        strings(object.get(field), field, Nulls::Taken, faults);
+        let entries = strings(object.get(field), field, Nulls::Taken, faults);
+        let is_encoded = (kind, field) != ("ConfigMap", "data") && field != "stringData";
+        for (key, entry) in entries.into_iter().flatten().filter(|_| is_encoded) {
+            if entry.value.as_str().is_some_and(|text| !is_base64(text)) {
+                let field = format!("{field}[{key:?}]");
+                faults.push((entry.value.line, Problem::NotBase64 { field }));
+            }
+        }
     }
+}
+
+/// As the server decodes it (Go's `base64.StdEncoding`): line breaks do not count, padding does,
+/// and the bits that no byte needs may be anything.
+fn is_base64(text: &str) -> bool {
+    const GO: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+    );
+    GO.decode(text.replace(['\r', '\n'], "")).is_ok()
 }
 
 /// What null is among strings.

@@ -212,6 +212,24 @@ fn what_is_wrong_with_metadata_is_told_with_its_line() {
 }
 
 #[test]
+fn what_has_to_be_base64_is_looked_at_as_the_server_decodes_it() {
+    let object = |kind: &str, field: &str, value: &str| {
+        format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n{field}: {{key: {value}}}\n")
+    };
+    for value in ["aGVsbG8=", "aGVsbG9=", "\"aGVs\\nbG8=\\r\\n\"", "\"\"", "null"] {
+        assert!(read(&object("Secret", "data", value)).is_ok(), "{value}");
+        assert!(read(&object("ConfigMap", "binaryData", value)).is_ok(), "{value}");
+    }
+    for value in ["hunter2!", "aGVsbG8", "aGVs bG8="] {
+        let told = errors(&object("Secret", "data", value)).join("");
+        assert!(told.contains(":4: data[\"key\"] is no base64"), "{told}");
+        assert!(!told.contains(value), "{told}");
+        assert!(read(&object("Secret", "stringData", value)).is_ok(), "{value}");
+        assert!(read(&object("ConfigMap", "data", value)).is_ok(), "{value}");
+    }
+}
+
+#[test]
 fn all_errors_are_told_in_reading_order() {
     let text = "kind: A\nmetadata:\n  name: 5\n  labels: {a: 1}\n---\na: b: c\n---\na: 1\na: 2\n\
                 a: 3\n---\napiVersion: v1\nkind: Fine\nmetadata: {name: fine}\n";

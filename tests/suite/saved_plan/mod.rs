@@ -340,3 +340,12 @@ fn a_plan_needs_no_rights_on_namespaces() {
         set.assert_holds(&objects);
     }
 }
+
+#[test]
+fn a_plan_that_has_no_end_is_refused() {
+    let run = Program::new()
+        .args(["apply", "--plan", "/dev/zero"])
+        .run()
+        .expect(2);
+    assert!(run.stderr.contains("longer than"), "{}", run.stderr);
+}
