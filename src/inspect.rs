@@ -240,20 +240,13 @@ pub fn entries<'d>(bookkeeping: &Bookkeeping, discovery: &'d Discovery) -> Vec<(
 mod tests {
     use super::*;
     use crate::applyset::{PART_OF_LABEL, Tooling};
-    use crate::discovery::{KindLookup, Origin, Scope};
+    use crate::discovery::{KindLookup, Scope};
     use crate::observe::Presence;
 
     fn resource(group: &str, kind: &str, scope: Scope) -> Resource {
         Resource {
-            group: group.to_owned(),
-            version: "v1".to_owned(),
-            kind: kind.to_owned(),
-            plural: format!("{}s", kind.to_lowercase()),
-            singular: kind.to_lowercase(),
-            short_names: Vec::new(),
-            scope,
             verbs: vec!["list".to_owned()],
-            origin: Origin::Served,
+            ..Resource::regular(group, "v1", kind, scope)
         }
     }
 

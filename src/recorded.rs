@@ -82,15 +82,8 @@ mod tests {
 
     fn resource(group: &str, kind: &str) -> Resource {
         Resource {
-            group: group.to_owned(),
-            version: "v1".to_owned(),
-            kind: kind.to_owned(),
-            plural: format!("{}s", kind.to_lowercase()),
-            singular: kind.to_lowercase(),
-            short_names: Vec::new(),
-            scope: Scope::Namespaced,
             verbs: vec!["list".to_owned()],
-            origin: Origin::Served,
+            ..Resource::regular(group, "v1", kind, Scope::Namespaced)
         }
     }
 

@@ -42,6 +42,12 @@ pub fn printable_text(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\t")
 }
 
+/// The text as it stands between quotation marks in JSON.
+pub fn json_quoted(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
 /// Serialised JSON with everything escaped that a terminal would act upon.
 ///
 /// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All

@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::wording::json_quoted;
+
 /// Stands for a value.
 const HIDDEN: &str = "***";
 /// Values of fewer characters stand for themselves in ordinary words, and are hidden only
@@ -66,8 +68,7 @@ fn collect(value: &Value, values: &mut Vec<String>) {
             for text in decoded.iter().chain([text]).filter(|text| !text.is_empty()) {
                 values.push(text.clone());
                 // As a server quotes it.
-                let quoted = Value::from(text.as_str()).to_string();
-                let quoted = quoted[1..quoted.len() - 1].to_owned();
+                let quoted = json_quoted(text);
                 // Go escapes what HTML would take for its own.
                 values.push(
                     quoted

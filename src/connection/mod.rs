@@ -280,8 +280,7 @@ impl Endpoint {
     fn of(config: &Config) -> Self {
         let url = &config.cluster_url;
         let authority = url.authority().map_or("", |authority| authority.as_str());
-        // The address may hold a password.
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let host = without_password(authority);
         let scheme = url.scheme_str().unwrap_or("https");
         Self {
             address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
@@ -290,10 +289,13 @@ impl Endpoint {
     }
 }
 
+/// What is behind user name and password of an address.
+fn without_password(address: &str) -> &str {
+    address.rsplit_once('@').map_or(address, |(_, host)| host)
+}
+
 fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
-    // It may hold a password.
-    let shown = server.rsplit_once('@').map_or(server, |(_, host)| host);
-    let invalid = || ConnectionError::InvalidServer(shown.to_owned());
+    let invalid = || ConnectionError::InvalidServer(without_password(server).to_owned());
     let with_scheme = if server.contains("://") {
         server.to_owned()
     } else {
@@ -301,11 +303,7 @@ fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
     };
     let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
     let authority = uri.authority().ok_or_else(invalid)?;
-    let names_port = authority
-        .as_str()
-        .rsplit(']')
-        .next()
-        .is_some_and(|rest| rest.rsplit('@').next().is_some_and(|rest| rest.contains(':')));
+    let names_port = without_password(authority.as_str()) != authority.host();
     if names_port && authority.port_u16().is_none() {
         return Err(invalid());
     }

@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::wording::json_quoted;
+
 /// Stands for a value that is the same in both states, or there in only one.
 const HIDDEN: &str = "***";
 const BEFORE: &str = "*** (before)";
@@ -46,15 +48,10 @@ fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
     texts
         .flat_map(|text| [Some(text.to_owned()), decoded(text), Some(STANDARD.encode(text))])
         .flatten()
-        .flat_map(|text| [quoted(&text), text])
+        // In manifests that are kept as JSON.
+        .flat_map(|text| [json_quoted(&text), text])
         .filter(|text| text.trim().len() >= SHORT)
         .collect()
-}
-
-/// As it stands in a manifest that is kept as JSON.
-fn quoted(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// Values of fewer characters stand in ordinary words.

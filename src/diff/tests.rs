@@ -3,20 +3,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::discovery::{Origin, Scope};
+use crate::discovery::Scope;
 
 fn resource(group: &str, version: &str, kind: &str) -> Resource {
-    Resource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        kind: kind.to_owned(),
-        plural: format!("{}s", kind.to_lowercase()),
-        singular: kind.to_lowercase(),
-        short_names: Vec::new(),
-        scope: Scope::Namespaced,
-        verbs: Vec::new(),
-        origin: Origin::Served,
-    }
+    Resource::regular(group, version, kind, Scope::Namespaced)
 }
 
 fn key(group: &str, kind: &str, namespace: Option<&str>) -> ObjectKey {

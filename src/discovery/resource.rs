@@ -50,6 +50,24 @@ pub enum Origin {
 }
 
 impl Resource {
+    /// A served resource whose names are made of its kind as nearly all are: in small letters,
+    /// and for the plural with an `s`. For kinds that need no discovery; of its verbs nothing is
+    /// said.
+    pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
+        let singular = kind.to_lowercase();
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{singular}s"),
+            singular,
+            short_names: Vec::new(),
+            scope,
+            verbs: Vec::new(),
+            origin: Origin::Served,
+        }
+    }
+
     /// Group, version and kind.
     pub fn gvk(&self) -> GroupVersionKind {
         GroupVersionKind {

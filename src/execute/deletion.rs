@@ -125,7 +125,7 @@ impl SetDeletion<'_> {
 
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
     /// it record what is. `left` are the members that were not deleted.
-    pub async fn finish(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    pub async fn finish(&self, mut left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         if self.writing.dry_run != DryRun::None {
             return self.rehearse_parent(left, sink).await;
         }
@@ -133,7 +133,6 @@ impl SetDeletion<'_> {
             self.tell_left(self.homes().count(), sink);
             return Ending::Interrupted;
         }
-        let mut left = left.clone();
         let Some(known) = self.parent else {
             self.tell_unrecorded(sink);
             return self.delete_homes(left, sink).await;
@@ -238,9 +237,9 @@ impl SetDeletion<'_> {
         }
     }
 
-    async fn rehearse_parent(&self, left: &LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    async fn rehearse_parent(&self, left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
-            return self.delete_homes(left.clone(), sink).await;
+            return self.delete_homes(left, sink).await;
         };
         if !self.plan.skips.is_empty() {
             let count = counted(self.plan.skips.len(), "object");
@@ -255,7 +254,7 @@ impl SetDeletion<'_> {
         match parent_fate(self.set, &parent.live, &parent.content_writers, &managers) {
             ParentFate::Goes => {
                 sink(told(&parent.live, Action::Deleted, String::new()));
-                self.delete_homes(left.clone(), sink).await
+                self.delete_homes(left, sink).await
             }
             ParentFate::Stays(why) => {
                 sink(told(&parent.live, Action::Skipped, why.to_string()));

@@ -43,7 +43,7 @@ pub(super) struct Deleting<'a> {
 
 /// Objects that were to be deleted and are there to stay: another set's or marked to be
 /// kept since they were read, or not to be deleted by this user.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct LeftInPlace(Vec<ObjectKey>);
 
 impl LeftInPlace {

@@ -193,20 +193,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::discovery::{Origin, Scope};
+    use crate::discovery::Scope;
 
     fn config_maps() -> Arc<Resource> {
-        Arc::new(Resource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            plural: "configmaps".to_owned(),
-            singular: "configmap".to_owned(),
-            short_names: Vec::new(),
-            scope: Scope::Namespaced,
-            verbs: Vec::new(),
-            origin: Origin::Served,
-        })
+        Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced))
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::list::{ListError, METADATA_LIST, Selector, list};
 use super::members::Place;
 use super::parent::{Fields, metadata};
 use crate::apiserver::ApiServer;
-use crate::discovery::{Origin, Resource, Scope};
+use crate::discovery::{Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
@@ -110,17 +110,7 @@ async fn list_all(
 }
 
 fn resource() -> Resource {
-    Resource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        kind: "Namespace".to_owned(),
-        plural: "namespaces".to_owned(),
-        singular: "namespace".to_owned(),
-        short_names: Vec::new(),
-        scope: Scope::Cluster,
-        verbs: Vec::new(),
-        origin: Origin::Served,
-    }
+    Resource::regular("", "v1", "Namespace", Scope::Cluster)
 }
 
 #[cfg(test)]

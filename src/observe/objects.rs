@@ -102,17 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_about_another_object_is_an_error() {
-        let resource = Resource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            plural: "configmaps".to_owned(),
-            singular: "configmap".to_owned(),
-            short_names: Vec::new(),
-            scope: Scope::Namespaced,
-            verbs: Vec::new(),
-            origin: Origin::Served,
-        };
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
         let key = ObjectKey {
             group_kind: GroupKind::new("", "ConfigMap"),
             namespace: Some("shop".to_owned()),

@@ -13,7 +13,7 @@ use super::{Live, NamespaceState, Place, Presence};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
 use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
-use crate::discovery::{Origin, Resource, Scope};
+use crate::discovery::{Resource, Scope};
 use crate::identity::GroupKind;
 use crate::ownership;
 
@@ -157,17 +157,12 @@ pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, L
         labels: IS_PARENT_TYPE_LABEL.to_owned(),
         accept: WHOLE_OBJECTS,
     };
-    let definitions = Resource {
-        group: "apiextensions.k8s.io".to_owned(),
-        version: "v1".to_owned(),
-        kind: "CustomResourceDefinition".to_owned(),
-        plural: "customresourcedefinitions".to_owned(),
-        singular: "customresourcedefinition".to_owned(),
-        short_names: Vec::new(),
-        scope: Scope::Cluster,
-        verbs: Vec::new(),
-        origin: Origin::Served,
-    };
+    let definitions = Resource::regular(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        Scope::Cluster,
+    );
     list(server, &definitions, None, &selector, |item| {
         let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
         Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))

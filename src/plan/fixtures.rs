@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing, UnchangedMembers};
 use crate::applyset::{ApplySetId, ParentIdentity, Tooling};
 use crate::desired::DesiredObject;
-use crate::discovery::{Origin, Resource, Scope};
+use crate::discovery::{Resource, Scope};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::{Position, Source};
 use crate::object::Object;
@@ -46,15 +46,8 @@ pub(crate) fn policy() -> Policy {
 pub(crate) fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
     Arc::new(Resource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        kind: kind.to_owned(),
-        plural: format!("{}s", kind.to_lowercase()),
-        singular: kind.to_lowercase(),
-        short_names: Vec::new(),
-        scope,
         verbs: ["list", "patch", "delete"].map(str::to_owned).to_vec(),
-        origin: Origin::Served,
+        ..Resource::regular(group, "v1", kind, scope)
     })
 }
 

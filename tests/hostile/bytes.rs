@@ -21,7 +21,7 @@ use kubectl_applyset::applyset::{
     ID_LABEL, ParentIdentity, Record, TOOLING_ANNOTATION, Tooling,
 };
 use kubectl_applyset::changes::{self, Verdict};
-use kubectl_applyset::discovery::{self, Origin, Resource, Scope};
+use kubectl_applyset::discovery::{self, Resource, Scope};
 use kubectl_applyset::identity::GroupKind;
 use kubectl_applyset::manifest::{self, Recursion, Source};
 use kubectl_applyset::observe;
@@ -372,17 +372,7 @@ fn discovery_documents() {
 #[test]
 fn pages_without_end() {
     let runtime = runtime();
-    let config_maps = Arc::new(Resource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        kind: "ConfigMap".to_owned(),
-        plural: "configmaps".to_owned(),
-        singular: "configmap".to_owned(),
-        short_names: Vec::new(),
-        scope: Scope::Namespaced,
-        verbs: Vec::new(),
-        origin: Origin::Served,
-    });
+    let config_maps = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
     for is_the_same in [true, false] {
         let answer = move |number| {
             let token = if is_the_same { 1 } else { number };
