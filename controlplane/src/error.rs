@@ -68,6 +68,12 @@ pub enum Error {
         /// The ends of the servers' logs.
         log: String,
     },
+    /// Only the servers that are one program can be restarted on their data.
+    #[error(
+        "the programs of KUBEBUILDER_ASSETS cannot be restarted on their data; unset it to build \
+         servers that can"
+    )]
+    NoRestart,
     /// Every ordinary user is taken.
     #[error("all {count} ordinary users of this control plane are taken")]
     NoUserLeft {

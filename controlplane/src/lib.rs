@@ -61,6 +61,25 @@ impl ControlPlane {
         })
     }
 
+    /// Kills the servers and starts them again on their data, and returns when they are ready.
+    /// `meanwhile` runs while they start: as soon as there is a kubeconfig, the API server may
+    /// answer, before everything that it serves is known to it.
+    ///
+    /// They get another port, other tokens and other certificates; the paths stay the same. Users
+    /// that were made before have lost their access.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRestart`] for the separate programs of a Kubernetes release.
+    pub fn restart(&mut self, meanwhile: impl FnOnce(&Path)) -> Result<(), Error> {
+        let binaries = Binaries::find()?;
+        let Servers::Together { controlplane } = &binaries.servers else {
+            return Err(Error::NoRestart);
+        };
+        let kubeconfig = self.running.admin_kubeconfig.clone();
+        together::restart(&mut self.running, controlplane, || meanwhile(&kubeconfig))
+    }
+
     /// The control plane that all tests of this process share, started by the
     /// first call. It ends with the process.
     ///

@@ -1,10 +1,10 @@
 //! Starts the one program that holds all servers, the Go module beside this
 //! crate. Flags of the servers, certificates and tokens are that program's.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -16,11 +16,56 @@ use crate::running::{PATIENCE, Process, Running, not_started};
 
 pub(crate) fn start(program: &Path) -> Result<Running, Error> {
     let data_dir = new_data_dir()?;
+    let (child, line) = begin(program, &data_dir)?;
+    let mut process = Process {
+        child,
+        output: None,
+        data_dir: data_dir.clone(),
+    };
+    let (ready, output) = wait_until_ready(&line, &data_dir)?;
+    process.output = Some(output);
+    Ok(Running {
+        server: ready.server,
+        admin_kubeconfig: ready.kubeconfig,
+        certificate_authority: data_dir.join("ca.crt"),
+        data_dir,
+        process,
+    })
+}
+
+/// Ends the servers without giving them a chance to remove their data, and starts them on it again.
+/// They get another port, other tokens and other certificates, in the files of before. `meanwhile`
+/// runs once the servers are being started, and may find them half ready.
+pub(crate) fn restart(running: &mut Running, program: &Path, meanwhile: impl FnOnce()) -> Result<(), Error> {
+    let process = &mut running.process;
+    process.child.kill().about(program)?;
+    process.child.wait().about(program)?;
+    // Until there is a new one, nobody shall take the old one for it.
+    fs::remove_file(&running.admin_kubeconfig).about(&running.admin_kubeconfig)?;
+    let (child, line) = begin(program, &running.data_dir)?;
+    process.child = child;
+    meanwhile();
+    let (ready, output) = wait_until_ready(&line, &running.data_dir)?;
+    process.output = Some(output);
+    running.server = ready.server;
+    Ok(())
+}
+
+/// What the servers say when everything answers.
+struct Ready {
+    server: String,
+    kubeconfig: PathBuf,
+}
+
+type FirstLine = mpsc::Receiver<(String, ChildStdout)>;
+
+/// Starts the servers; they are not ready yet.
+fn begin(program: &Path, data_dir: &Path) -> Result<(Child, FirstLine), Error> {
     let messages_path = data_dir.join("messages.log");
     let messages = File::create(&messages_path).about(&messages_path)?;
     let mut child = Command::new(program)
         .arg("--data-dir")
-        .arg(&data_dir)
+        .arg(data_dir)
         .arg("--remove-data-dir")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -30,32 +75,25 @@ pub(crate) fn start(program: &Path) -> Result<Running, Error> {
             command: program.display().to_string(),
             source,
         })?;
-    let output = child.stdout.take();
-    let mut process = Process {
-        child,
-        output: None,
-        data_dir: data_dir.clone(),
-    };
+    match child.stdout.take() {
+        Some(output) => Ok((child, first_line(output))),
+        None => Err(not_started("it says nothing", data_dir)),
+    }
+}
 
-    let line = match output.map(first_line) {
-        Some(lines) => lines.recv_timeout(PATIENCE),
-        None => Err(mpsc::RecvTimeoutError::Disconnected),
+fn wait_until_ready(line: &FirstLine, data_dir: &Path) -> Result<(Ready, ChildStdout), Error> {
+    let Ok((line, output)) = line.recv_timeout(PATIENCE) else {
+        return Err(not_started("it said nothing in time", data_dir));
     };
-    let Ok((line, output)) = line else {
-        return Err(not_started("it said nothing in time", &data_dir));
-    };
-    process.output = Some(output);
     let ready: Value = serde_json::from_str(&line).unwrap_or_default();
     let (Some(server), Some(kubeconfig)) = (ready["server"].as_str(), ready["kubeconfig"].as_str()) else {
-        return Err(not_started("it ended", &data_dir));
+        return Err(not_started("it ended", data_dir));
     };
-    Ok(Running {
+    let ready = Ready {
         server: server.to_owned(),
-        admin_kubeconfig: PathBuf::from(kubeconfig),
-        certificate_authority: data_dir.join("ca.crt"),
-        data_dir,
-        process,
-    })
+        kubeconfig: PathBuf::from(kubeconfig),
+    };
+    Ok((ready, output))
 }
 
 /// A new directory that the servers remove when they end.
@@ -68,7 +106,7 @@ pub(crate) fn new_data_dir() -> Result<PathBuf, Error> {
 }
 
 /// Reads one line elsewhere, so that waiting for it can be given up.
-fn first_line(output: ChildStdout) -> mpsc::Receiver<(String, ChildStdout)> {
+fn first_line(output: ChildStdout) -> FirstLine {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut reader = BufReader::new(output);

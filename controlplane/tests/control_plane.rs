@@ -152,6 +152,30 @@ fn a_grant_in_a_namespace_that_is_missing_is_an_error() {
 }
 
 #[test]
+fn a_restart_keeps_the_data() {
+    let mut control_plane = ControlPlane::start().expect("a control plane");
+    let kubectl = |control_plane: &ControlPlane, arguments: &[&str]| {
+        let output = control_plane.run_kubectl(arguments).expect("kubectl runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    kubectl(&control_plane, &["create", "configmap", "kept", "-n", "default"]);
+    let mut has_begun = false;
+    control_plane
+        .restart(|kubeconfig| {
+            eventually("there is a kubeconfig", || kubeconfig.exists());
+            has_begun = true;
+        })
+        .expect("it starts again");
+    assert!(has_begun);
+    let names = kubectl(
+        &control_plane,
+        &["get", "configmaps", "-n", "default", "-o", "name"],
+    );
+    assert!(names.contains("configmap/kept"), "{names}");
+}
+
+#[test]
 fn the_servers_end_with_the_process_that_started_them() {
     // The pipe stays open in this process: only the death of the starter can
     // end the servers.
