@@ -13,7 +13,7 @@ use crate::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
 use crate::identity::ObjectKey;
 use crate::manifest::{ManifestErrors, Position};
-use crate::observe::{ListError, Place};
+use crate::observe::{ContentsError, ListError, Place, UnsettledError};
 use crate::plan::{Refusal, SurveyError};
 use crate::rights::Right;
 use crate::saved_plan::{Alteration, Moved};
@@ -85,6 +85,9 @@ pub enum Error {
     /// The server did not tell of one group.
     #[error("{0}")]
     KindUnknowable(String),
+    /// The server does not serve a kind that exists.
+    #[error("{0}")]
+    KindNotServed(String),
     /// A read that a decision needs did not succeed.
     #[error("{what} could not be read: {}", request(.error))]
     Read {
@@ -155,6 +158,26 @@ impl From<SurveyError> for Error {
         match error {
             SurveyError::Refused(refusals) => Self::Refused(refusals),
             unknowable @ SurveyError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+            unlisted @ SurveyError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
+        }
+    }
+}
+
+impl From<UnsettledError> for Error {
+    fn from(error: UnsettledError) -> Self {
+        match error {
+            UnsettledError::Discovery(error) => Self::Discovery(error),
+            unread @ UnsettledError::Unread { .. } => Self::KindUnknowable(unread.to_string()),
+            expected @ UnsettledError::StillExpected { .. } => Self::KindNotServed(expected.to_string()),
+        }
+    }
+}
+
+impl From<ContentsError> for Error {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::List { place, error } => Self::List { place, error },
         }
     }
 }
@@ -203,6 +226,7 @@ impl Error {
             Self::Connection(_)
             | Self::Discovery(_)
             | Self::KindUnknowable(_)
+            | Self::KindNotServed(_)
             | Self::Read { .. }
             | Self::List { .. }
             | Self::MissingRights(_)
@@ -230,6 +254,9 @@ impl Error {
             Self::Discovery(error) => vec![request_hint(error.request())],
             Self::KindUnknowable(_) => vec![
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
+            ],
+            Self::KindNotServed(_) => vec![
+                "run the same command again; `kubectl get crds,apiservices` shows what is not available".to_owned(),
             ],
             Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
             Self::GrantedByRbac(_) => vec![

@@ -120,7 +120,9 @@ impl FoundSet {
         let Some(bookkeeping) = self.bookkeeping() else {
             return Sight::Nothing;
         };
-        let is_unknowable = |(_, entry): &(String, Entry)| matches!(entry, Entry::Unknowable(_));
+        let is_unknowable = |(_, entry): &(String, Entry)| {
+            matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_))
+        };
         let has_unknowable = entries(bookkeeping, discovery).iter().any(is_unknowable);
         if self.unread.is_empty() && !has_unknowable {
             return Sight::Whole;
@@ -219,7 +221,7 @@ fn recorded_resources(
             Entry::Served(resource) | Entry::Misspelled(resource) => {
                 Some((resource.group_kind(), Arc::new(resource.clone())))
             }
-            Entry::Absent | Entry::Unknowable(_) => None,
+            Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
         })
         .collect()
 }
@@ -240,7 +242,7 @@ pub fn entries<'d>(bookkeeping: &Bookkeeping, discovery: &'d Discovery) -> Vec<(
 mod tests {
     use super::*;
     use crate::applyset::{PART_OF_LABEL, Tooling};
-    use crate::discovery::{KindLookup, Scope};
+    use crate::discovery::{KindLookup, Scope, Unserved};
     use crate::observe::Presence;
 
     fn resource(group: &str, kind: &str, scope: Scope) -> Resource {
@@ -250,13 +252,16 @@ mod tests {
         }
     }
 
+    /// Lists four kinds, and knows that `Gone.example.com` is gone.
     fn discovery() -> Discovery {
-        Discovery::of(vec![
+        let mut discovery = Discovery::of(vec![
             resource("", "ConfigMap", Scope::Namespaced),
             resource("", "Event", Scope::Namespaced),
             resource("", "Namespace", Scope::Cluster),
             resource("events.k8s.io", "Event", Scope::Namespaced),
-        ])
+        ]);
+        discovery.set_unserved(BTreeMap::from([(kind("Gone.example.com"), Unserved::Gone)]));
+        discovery
     }
 
     fn kind(text: &str) -> GroupKind {

@@ -3,8 +3,10 @@
 //! Pure, and the one reading of recorded kinds: `plan` asks it where a run has to look,
 //! `inspect` and `verify` what to say of a set. What follows from it is theirs.
 
+use std::collections::BTreeSet;
+
 use crate::applyset::parent::RecordedKinds;
-use crate::discovery::{Discovery, FailedVersion, KindLookup, Origin, Resource};
+use crate::discovery::{Discovery, Expected, FailedVersion, Kept, KindLookup, Origin, Resource, Unserved};
 use crate::identity::GroupKind;
 
 /// What the server says of an entry of the recorded kinds.
@@ -15,10 +17,26 @@ pub enum Entry<'d> {
     /// It serves what the entry names in another way, such as `configmaps` for
     /// `ConfigMap`. To take that for a kind that vanished would leak its objects.
     Misspelled(&'d Resource),
-    /// It does not.
-    Absent,
+    /// Nothing defines or serves it: it has no objects.
+    Gone,
+    /// Its objects cannot be listed now, and it may have some: it stays in the record.
+    Kept(&'d Kept),
+    /// Discovery does not list it although it should, or nobody has asked why: nothing may be
+    /// concluded.
+    Unlisted(Option<&'d Expected>),
     /// It could not tell.
     Unknowable(&'d FailedVersion),
+}
+
+/// The recorded kinds that discovery does not list, under their names in the record. What is
+/// known of them has to be asked for by a discovery that is younger than the record.
+pub fn unlisted(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
+    let entries = entries(kinds, discovery).into_iter();
+    let unlisted = entries.filter(|(_, entry)| match entry {
+        Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) => true,
+        Entry::Served(_) | Entry::Misspelled(_) | Entry::Unknowable(_) => false,
+    });
+    unlisted.map(|(kind, _)| kind).collect()
 }
 
 /// Each recorded kind under the name that it has in the record, and what the server says
@@ -35,7 +53,7 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
                 let lookup = discovery.group_resource(resource, group);
                 (
                     GroupKind::new(group, resource),
-                    of_lookup(lookup, || meant(&GroupKind::new(group, resource), discovery)),
+                    of_lookup(lookup, &GroupKind::new(group, resource), discovery),
                 )
             })
             .collect(),
@@ -44,16 +62,25 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
 
 /// What the server says of one entry of the form `Kind.group`.
 pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
-    of_lookup(discovery.preferred(kind), || meant(kind, discovery))
+    of_lookup(discovery.preferred(kind), kind, discovery)
 }
 
-fn of_lookup<'d>(lookup: KindLookup<'d>, meant: impl FnOnce() -> Option<&'d Resource>) -> Entry<'d> {
+fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
     match lookup {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
-        // What the manifests will define is not there yet, and neither are objects of it.
-        KindLookup::Found(_) => Entry::Absent,
         KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
-        KindLookup::Absent => meant().map_or(Entry::Absent, Entry::Misspelled),
+        // A promise says nothing about what the cluster has: its definition may be there already.
+        KindLookup::Found(_) | KindLookup::Absent => {
+            if let Some(resource) = meant(kind, discovery) {
+                return Entry::Misspelled(resource);
+            }
+            match discovery.unserved(kind) {
+                Some(Unserved::Gone) => Entry::Gone,
+                Some(Unserved::Kept(kept)) => Entry::Kept(kept),
+                Some(Unserved::Expected(expected)) => Entry::Unlisted(Some(expected)),
+                None => Entry::Unlisted(None),
+            }
+        }
     }
 }
 
@@ -102,19 +129,19 @@ mod tests {
             ("deployments.apps", "misspelled Deployment.apps"),
             ("Deployment.v1.apps", "misspelled Deployment.apps"),
             ("ConfigMap.v1", "misspelled ConfigMap"),
-            ("Deployment", "absent"),
-            ("Deployment.v2.apps", "absent"),
-            ("ConfigMap.apps", "absent"),
-            ("Widget.example.com", "absent"),
-            ("Gone.example.com", "absent"),
+            ("Deployment", "unlisted"),
+            ("Deployment.v2.apps", "unlisted"),
+            ("ConfigMap.apps", "unlisted"),
+            ("Widget.example.com", "unlisted"),
+            ("Gone.example.com", "unlisted"),
         ];
         for (text, expected) in table {
             let (kind, group) = text.split_once('.').unwrap_or((text, ""));
             let told = match entry(&GroupKind::new(group, kind), &discovery) {
                 Entry::Served(resource) => format!("served {}", resource.group_kind()),
                 Entry::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
-                Entry::Absent => "absent".to_owned(),
-                Entry::Unknowable(failure) => failure.to_string(),
+                Entry::Unlisted(None) => "unlisted".to_owned(),
+                other => format!("{other:?}"),
             };
             assert_eq!(told, expected, "{text}");
         }
@@ -127,6 +154,8 @@ mod tests {
         let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
         let entries = entries(&recorded, &discovery);
         assert!(matches!(entries[0], (_, Entry::Served(_))));
-        assert_eq!(entries[1], (GroupKind::new("apps", "gones"), Entry::Absent));
+        let gone = GroupKind::new("apps", "gones");
+        assert_eq!(entries[1], (gone.clone(), Entry::Unlisted(None)));
+        assert_eq!(unlisted(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

@@ -154,6 +154,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
     let mut cluster = opening::discover(connection).await?;
+    cluster.end_of_run = run.end();
     let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let mut take_over = options.take_over.confirmation();
@@ -161,7 +162,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     let mut losses = Losses::default();
     let (found, plan) = loop {
         let parent_policy = ParentPolicy { take_over };
-        let refusals = match read(&cluster, &mut opened, parent_policy, options).await {
+        let refusals = match read(&mut cluster, &mut opened, parent_policy, options).await {
             Err(Error::Refused(refusals)) => refusals,
             read => {
                 let Some(found) = read? else {
@@ -262,12 +263,12 @@ impl Confirmed {
 /// Reads what there is of the set; `None` where there is nothing. Refused where the parent
 /// may not be written.
 async fn read(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     opened: &mut OpenedSet,
     parent_policy: ParentPolicy,
     options: &DeleteOptions,
 ) -> Result<Option<Found>, Error> {
-    let server = &cluster.server;
+    let server = &cluster.server.clone();
     let read = observe::whole_parent(server, &opened.resource, &opened.set.parent).await;
     let object = read.map_err(|error| Error::Read {
         what: format!("the set's parent {}", opened.set.parent),
@@ -309,12 +310,14 @@ async fn read(
             let (survey, widened) = unrecorded::survey(cluster, opened, concurrency).await?;
             (survey, widened.hidden)
         }
-        Standing::Recorded(_) => {
+        Standing::Recorded(bookkeeping) => {
+            cluster.settle(&bookkeeping.kinds).await?;
+            let standing = Standing::Recorded(bookkeeping);
             let survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
             (survey, Vec::new())
         }
     };
-    let mut warnings: Vec<String> = survey.vanished.iter().map(situation::vanished).collect();
+    let mut warnings = survey.warnings();
     if !hidden.is_empty() {
         let hidden = hidden.join(", ");
         warnings.push(format!("nothing records this set's members, and there may be more among what could not be listed everywhere: {hidden}"));
@@ -337,13 +340,13 @@ async fn read(
     }
     let mut observed = Observed {
         recorded: survey.recorded,
+        unlisted: survey.unlisted,
         members,
         comparisons,
         ..Observed::default()
     };
     let containers = plan::containers(&opened.set, &nothing, &observed, &policy);
-    let contents = observe::contents(server, &cluster.discovery, &containers, concurrency).await;
-    observed.contents = contents.map_err(|(place, error)| Error::List { place, error })?;
+    observed.contents = cluster.contents(&containers, concurrency).await?;
     Ok(Some(Found {
         parent,
         places: survey.places,

@@ -50,6 +50,7 @@ async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
         current: &prepared.parent,
         places: &prepared.read.survey.places,
+        unlisted: &prepared.read.survey.unlisted,
         plan: &prepared.plan,
     };
     let reporter = &mut run.reporter;
@@ -82,7 +83,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
         run.set = SetDocument::from(&opened.set);
         let concurrency = membership.writing.concurrency;
         let (read, parent) =
-            membership::read_existing(&cluster, opened, taking_over, Operation::Disband, concurrency).await?;
+            membership::read_existing(&mut cluster, opened, taking_over, Operation::Disband, concurrency)
+                .await?;
         run.set.tooling = membership::tooling_of(&parent).map(Tooling::to_string);
         let members = read.members(&cluster, None, concurrency).await?;
         let plan = plan::plan_release(&read.opened.set, members, &membership.appliers);

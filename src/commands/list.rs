@@ -24,10 +24,11 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
 }
 
 async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Error> {
-    let cluster = opening::discover(opening::connect(shared).await?).await?;
+    let mut cluster = opening::discover(opening::connect(shared).await?).await?;
     let mut warnings = Vec::new();
     let kinds = opening::parent_kinds(&cluster, &mut warnings).await;
-    let namespace = (!arguments.all_namespaces).then_some(cluster.namespace.as_str());
+    let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
+    let namespace = namespace.as_deref();
     let mut parents = Vec::new();
     let mut unread = Vec::new();
     for kind in &kinds {
@@ -49,6 +50,7 @@ async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Err
         .into_iter()
         .map(|(identity, parent)| FoundSet::new(identity, &parent))
         .collect();
+    cluster.look_up(&sets).await;
     let concurrency = usize::from(shared.concurrency);
     opening::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
     let sets = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));

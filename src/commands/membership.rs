@@ -52,7 +52,7 @@ pub(super) fn questions(options: &MembershipOptions, sources: &[Source]) -> Ques
 /// Finds out where members of the set with this parent may be. Refused where the parent may
 /// not be written by this command.
 async fn judge(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     mut opened: OpenedSet,
     parent: Option<ParentObject>,
     taking_over: TakingOver,
@@ -79,9 +79,11 @@ async fn judge(
             let warning = unrecorded::found(&opened, parent.as_ref(), &widened);
             (survey, warning.into_iter().collect())
         }
-        Standing::Recorded(_) => {
+        Standing::Recorded(bookkeeping) => {
+            cluster.settle(&bookkeeping.kinds).await?;
+            let standing = Standing::Recorded(bookkeeping);
             let survey = plan::survey(&opened.set, &standing, &Desired::default(), &cluster.discovery)?;
-            let warnings = survey.vanished.iter().map(situation::vanished).collect();
+            let warnings = survey.warnings();
             (survey, warnings)
         }
     };
@@ -96,7 +98,7 @@ async fn judge(
 
 /// Reads a set that has to be there already.
 pub(super) async fn read_existing(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     opened: OpenedSet,
     taking_over: TakingOver,
     operation: Operation,
@@ -117,12 +119,12 @@ pub(super) async fn read_existing(
 /// an object that is no parent yet may become one.
 pub(super) async fn read_target(
     run: &Run,
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     reference: &SetReference,
     options: &MembershipOptions,
     operation: Operation,
 ) -> Result<SetRead, Error> {
-    let read = async |confirmation| {
+    let mut read = async |confirmation| {
         let opened = opening::open(cluster, reference, options.tooling.clone(), &[]).await?;
         let parent = opening::read_parent(&cluster.server, &opened).await?;
         let taking_over = TakingOver::PlainObject(confirmation);

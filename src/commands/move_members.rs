@@ -62,6 +62,7 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
         former: &prepared.former,
         places: &prepared.from.survey.places,
         recorded: &prepared.from.survey.recorded,
+        unlisted: &prepared.from.survey.unlisted,
         into: Adopting {
             parent: writing(&prepared.into),
             current: prepared.into.parent.as_ref(),
@@ -90,7 +91,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     let concurrency = membership.writing.concurrency;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let (cluster, manifests) = discover(connection, &options.selection).await?;
+    let (mut cluster, manifests) = discover(connection, &options.selection).await?;
     let old = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = opening::open(&cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
@@ -102,8 +103,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
     let (from, former) =
-        membership::read_existing(&cluster, old, never, Operation::Move, concurrency).await?;
-    let into = membership::read_target(run, &cluster, &options.new, membership, Operation::Move).await?;
+        membership::read_existing(&mut cluster, old, never, Operation::Move, concurrency).await?;
+    let into = membership::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
     run.warn(&from.warnings);
     run.warn(&into.warnings);
 
@@ -144,7 +145,10 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     }
     membership::check_rights(&cluster, rights, membership).await?;
     Ok(Prepared {
-        is_emptied: labels.is_none() && plan.changes.len() == held && plan.left.is_empty(),
+        is_emptied: labels.is_none()
+            && from.survey.unlisted == Record::default()
+            && plan.changes.len() == held
+            && plan.left.is_empty(),
         cluster,
         from,
         former,
@@ -157,7 +161,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
 async fn discover(connection: Connection, selection: &Selection) -> Result<(Cluster, Vec<Manifest>), Error> {
     match selection {
         Selection::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion).await
+            opening::discover_with(connection, sources.clone(), *recursion, None).await
         }
         Selection::All | Selection::Labels(_) => Ok((opening::discover(connection).await?, Vec::new())),
     }

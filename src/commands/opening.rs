@@ -7,19 +7,24 @@ use std::sync::Arc;
 use futures_util::future::join;
 use http::StatusCode;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::apiserver::ApiServer;
+use crate::applyset::parent::RecordedKinds;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
 use crate::connection::{Connection, ConnectionOptions, Endpoint, Login};
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
-use crate::identity::GroupKind;
+use crate::identity::{GroupKind, ObjectKey};
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
-use crate::observe::{self, DefinitionLabels, ListError, Live, Looking, ParentObject, Place, Selector};
+use crate::observe::{
+    self, Contents, DefinitionLabels, ListError, Live, Looking, ParentObject, Place, Selector,
+};
 use crate::options::{self, SetReference};
 use crate::plan::Set;
+use crate::recorded;
 use crate::report::SetDocument;
 use crate::verify::ParentKind;
 use crate::wording::listed;
@@ -32,6 +37,66 @@ pub(super) struct Cluster {
     pub(super) namespace: String,
     /// Where the connection leads.
     pub(super) endpoint: Endpoint,
+    /// When the run has to end, where it has a time limit.
+    pub(super) end_of_run: Option<Instant>,
+}
+
+impl Cluster {
+    /// Finds out what became of recorded kinds that discovery does not list, by a discovery that
+    /// is younger than the record. Nothing is sent if all are listed.
+    pub(super) async fn settle(&mut self, kinds: &RecordedKinds) -> Result<(), Error> {
+        self.settle_all(&[kinds]).await
+    }
+
+    /// The same for sets that are only looked at: nothing is waited for, and what cannot be found
+    /// out stays unknown.
+    pub(super) async fn look_up(&mut self, sets: &[FoundSet]) {
+        let records = sets.iter().filter_map(FoundSet::bookkeeping);
+        let records: Vec<&RecordedKinds> = records.map(|bookkeeping| &bookkeeping.kinds).collect();
+        let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
+        // Which kinds are unknown is said of each set.
+        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, Instant::now());
+        let _ = Box::pin(settled).await;
+    }
+
+    /// The same for the records of several sets.
+    pub(super) async fn settle_all(&mut self, records: &[&RecordedKinds]) -> Result<(), Error> {
+        let unlisted = |discovery: &Discovery| unlisted(records, discovery);
+        let deadline = observe::patience(self.end_of_run);
+        let settled = Box::pin(observe::settle(
+            &self.server,
+            &mut self.discovery,
+            unlisted,
+            deadline,
+        ));
+        let settled = settled.await;
+        settled.map_err(Error::from)
+    }
+
+    /// Waits until discovery lists every kind that is defined, so that a look through all kinds
+    /// misses none. Returns the permission that this takes, if the user lacks it.
+    pub(super) async fn await_everything(&mut self) -> Result<Option<&'static str>, Error> {
+        let deadline = observe::patience(self.end_of_run);
+        let settled = Box::pin(observe::await_everything(
+            &self.server,
+            &mut self.discovery,
+            deadline,
+        ));
+        let settled = settled.await;
+        settled.map_err(Error::from)
+    }
+
+    /// Looks up what these namespaces and definitions of kinds hold.
+    pub(super) async fn contents(
+        &mut self,
+        containers: &[Live],
+        concurrency: usize,
+    ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
+        let deadline = observe::patience(self.end_of_run);
+        let discovery = &mut self.discovery;
+        let contents = observe::contents(&self.server, discovery, containers, concurrency, deadline);
+        Box::pin(contents).await.map_err(Error::from)
+    }
 }
 
 /// A set, and the resource of its parent.
@@ -40,6 +105,14 @@ pub(super) struct OpenedSet {
     pub(super) resource: Arc<Resource>,
     /// The set that the definition of a custom parent's kind is a member of.
     pub(super) definition_part_of: Option<String>,
+}
+
+/// The recorded kinds of all these sets that discovery does not list.
+fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
+    let kinds = records
+        .iter()
+        .flat_map(|kinds| recorded::unlisted(kinds, discovery));
+    kinds.collect()
 }
 
 /// Sets the connection up; nothing is sent yet.
@@ -88,13 +161,15 @@ pub(super) async fn discover(connection: Connection) -> Result<Cluster, Error> {
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
+        end_of_run: None,
     })
 }
 
 /// The same after a time in which the server may have learnt new kinds, such as that of a
-/// person's answer: a recorded kind that is not known would be taken for gone.
+/// person's answer.
 pub(super) async fn discover_again(cluster: &mut Cluster) -> Result<(), Error> {
-    cluster.discovery = discovery::fetch(&cluster.server).await?;
+    let fresh = discovery::fetch(&cluster.server).await?;
+    cluster.discovery = fresh.with_promises_of(&cluster.discovery);
     Ok(())
 }
 
@@ -104,6 +179,7 @@ pub(super) async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
+    end_of_run: Option<Instant>,
 ) -> Result<(Cluster, Vec<Manifest>), Error> {
     let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
     let (manifests, cluster) = join(reading, discover(connection)).await;
@@ -111,11 +187,16 @@ pub(super) async fn discover_with(
         Ok(manifests) => manifests?,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     };
-    Ok((with_definitions(cluster?, &manifests), manifests))
+    let cluster = Cluster {
+        end_of_run,
+        ..cluster?
+    };
+    Ok((with_definitions(cluster, &manifests).await?, manifests))
 }
 
-/// The cluster with the kinds that the definitions among the manifests will make it serve.
-pub(super) fn with_definitions(mut cluster: Cluster, manifests: &[Manifest]) -> Cluster {
+/// The cluster with the kinds that the definitions among the manifests will make it serve. Kinds
+/// of the manifests that are defined already are waited for: discovery lags behind definitions.
+pub(super) async fn with_definitions(mut cluster: Cluster, manifests: &[Manifest]) -> Result<Cluster, Error> {
     let definitions: Vec<Value> = manifests
         .iter()
         .filter(|manifest| manifest.gvk.kind == "CustomResourceDefinition")
@@ -124,7 +205,20 @@ pub(super) fn with_definitions(mut cluster: Cluster, manifests: &[Manifest]) -> 
     if !definitions.is_empty() {
         cluster.discovery = cluster.discovery.with_custom_resources(definitions.iter());
     }
-    cluster
+    let kinds: BTreeSet<GroupKind> = manifests
+        .iter()
+        .map(|manifest| manifest.gvk.group_kind())
+        .collect();
+    let unlisted = |discovery: &Discovery| {
+        let is_unknown =
+            |kind: &&GroupKind| kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent;
+        let unknown = kinds.iter().filter(is_unknown).cloned();
+        unknown.chain(discovery.promised_kinds()).collect()
+    };
+    let deadline = || observe::patience(cluster.end_of_run);
+    let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, deadline);
+    Box::pin(defined).await?;
+    Ok(cluster)
 }
 
 /// Finds out which object a set reference means, and whether it may be a parent.

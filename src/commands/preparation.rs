@@ -133,11 +133,12 @@ async fn want(
     let mut kept = Vec::new();
     let (cluster, manifests) = match input {
         Input::Sources => {
-            opening::discover_with(connection, options.sources.clone(), options.recursion).await?
+            opening::discover_with(connection, options.sources.clone(), options.recursion, run.end()).await?
         }
         Input::Kept(salt) => {
             let (cluster, manifests) =
-                opening::discover_with(connection, options.sources.clone(), options.recursion).await?;
+                opening::discover_with(connection, options.sources.clone(), options.recursion, run.end())
+                    .await?;
             refuse_to_keep(&manifests)?;
             kept = manifests
                 .iter()
@@ -147,8 +148,9 @@ async fn want(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let cluster = opening::discover(connection).await?;
-            (opening::with_definitions(cluster, &manifests), manifests)
+            let mut cluster = opening::discover(connection).await?;
+            cluster.end_of_run = run.end();
+            (opening::with_definitions(cluster, &manifests).await?, manifests)
         }
     };
     let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;

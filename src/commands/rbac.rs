@@ -11,6 +11,7 @@ use crate::desired::{self, Desired};
 use crate::error::{Error, Exit};
 use crate::inspect::{self, FoundSet};
 use crate::options::{self, RbacOptions};
+use crate::recorded;
 use crate::report;
 use crate::rights::{self, Past, Right, Verb};
 use crate::wording::counted;
@@ -25,11 +26,12 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
     let style = options::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = opening::connect_as_oneself(shared).await?;
-    let (cluster, manifests) = opening::discover_with(connection, options.sources, options.recursion).await?;
+    let (mut cluster, manifests) =
+        opening::discover_with(connection, options.sources, options.recursion, None).await?;
     let opened = opening::open(&cluster, &options.set, Tooling::ours(), &manifests).await?;
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
     let mut notes = Vec::new();
-    let past = match read_past(&cluster, &opened, usize::from(shared.concurrency)).await {
+    let past = match read_past(&mut cluster, &opened, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; the rights are those for the manifests alone"));
             Past::default()
@@ -53,17 +55,22 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
     Ok(Exit::Done)
 }
 
-async fn read_past(cluster: &Cluster, opened: &OpenedSet, concurrency: usize) -> Result<Past, Error> {
+async fn read_past(cluster: &mut Cluster, opened: &OpenedSet, concurrency: usize) -> Result<Past, Error> {
     let Some(parent) = opening::read_parent(&cluster.server, opened).await? else {
         return Ok(Past::default());
     };
     let mut sets = [FoundSet::new(opened.set.parent.clone(), &parent)];
+    cluster.look_up(&sets).await;
     let places = inspect::places(&sets, &cluster.discovery);
+    let record = sets[0].bookkeeping();
+    let unlisted = record.map(|record| recorded::unlisted(&record.kinds, &cluster.discovery));
+    let unlisted = unlisted.unwrap_or_default();
     opening::find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     Ok(Past {
         places,
         members: set.members,
+        unlisted,
     })
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Run {
     pub(super) server: Option<ApiServer>,
     /// When it began.
     pub(super) started: Instant,
+    /// When its time is over, where that is limited.
+    end: Option<Instant>,
     questions: Questions,
 }
 
@@ -56,13 +58,20 @@ impl Run {
             server: None,
             questions,
             started: Instant::now(),
+            end: None,
         }
+    }
+
+    /// When its time is over, where that is limited.
+    pub(super) fn end(&self) -> Option<tokio::time::Instant> {
+        self.end.map(tokio::time::Instant::from_std)
     }
 
     /// Lets the run stop when this time is over, as if somebody had interrupted it; a moment
     /// later at once.
-    pub(super) fn limit(&self, time: Option<Duration>) {
+    pub(super) fn limit(&mut self, time: Option<Duration>) {
         let Some(time) = time else { return };
+        self.end = Some(Instant::now() + time);
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             tokio::time::sleep(time).await;

@@ -50,12 +50,12 @@ pub(super) struct Situation {
 
 /// Reads it. Refused where the parent may not be written.
 pub(super) async fn read(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     opened: &mut OpenedSet,
-    desired: &Desired,
+    desired: &mut Desired,
     rules: Rules<'_>,
 ) -> Result<Situation, Error> {
-    let server = &cluster.server;
+    let server = &cluster.server.clone();
     let (parent, namespaces) = join(
         opening::read_parent(server, opened),
         read_namespaces(server, opened, desired),
@@ -71,10 +71,15 @@ pub(super) async fn read(
     if standing == Standing::New {
         standing = unrecorded::standing(opened, &namespaces);
     }
+    if let Standing::Recorded(bookkeeping) = &standing {
+        cluster.settle(&bookkeeping.kinds).await?;
+        desired.renew(&cluster.discovery);
+    }
+    let desired = &*desired;
     let mut survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
     let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
-    let mut warnings: Vec<String> = survey.vanished.iter().map(vanished).collect();
+    let mut warnings = survey.warnings();
     if parent.is_none() && !members.is_empty() {
         let unrecorded::Widened { hidden, .. } =
             unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await;
@@ -93,6 +98,7 @@ pub(super) async fn read(
     .await;
     let mut observed = Observed {
         recorded: survey.recorded,
+        unlisted: survey.unlisted,
         members,
         others,
         other_parents,
@@ -109,8 +115,7 @@ pub(super) async fn read(
             .unwrap_or_default(),
     };
     let containers = plan::containers(&opened.set, desired, &observed, rules.policy);
-    let contents = observe::contents(server, &cluster.discovery, &containers, rules.concurrency).await;
-    observed.contents = contents.map_err(|(place, error)| Error::List { place, error })?;
+    observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     Ok(Situation {
         former_tooling: former_tooling(opened, &standing),
         parent,
@@ -247,10 +252,6 @@ pub(super) fn check_custom_parent(
             opened.resource.kind, opened.set.parent.name
         ),
     })
-}
-
-pub(super) fn vanished(kind: &GroupKind) -> String {
-    format!("the server has no kind {kind} any more; it leaves the set's record")
 }
 
 /// Reads the CRDs of the custom resources that are going to be compared: only they tell

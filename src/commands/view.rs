@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::slice;
 
 use serde_json::Value;
 
@@ -42,7 +43,7 @@ async fn view(
     shared: &Shared,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
-    let cluster = opening::discover(opening::connect(shared).await?).await?;
+    let mut cluster = opening::discover(opening::connect(shared).await?).await?;
     let opened = opening::open(&cluster, reference, Tooling::ours(), &[]).await?;
     // Whose the set is can only be read from its parent.
     *known = SetDocument {
@@ -54,6 +55,7 @@ async fn view(
         return Err(opening::no_such_set(&opened.set.parent));
     };
     let mut set = FoundSet::new(opened.set.parent.clone(), &parent);
+    cluster.look_up(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());

@@ -209,6 +209,16 @@ impl Desired {
             .map(|member| member.key.name.as_str())
     }
 
+    /// Takes the resources that a later discovery lists for those that were only promised.
+    pub fn renew(&mut self, discovery: &Discovery) {
+        let promised = self.members.iter_mut().chain(&mut self.parent);
+        for object in promised.filter(|object| object.resource.origin == Origin::Promised) {
+            if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
+                object.resource = Arc::new(resource.clone());
+            }
+        }
+    }
+
     /// The kinds and namespaces of all members.
     pub fn record(&self, parent: &ParentIdentity) -> Record {
         Record::of(self.members.iter().map(|member| &member.key), parent)

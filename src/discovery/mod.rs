@@ -13,8 +13,9 @@ mod parse;
 mod promised;
 mod resource;
 mod similar;
+mod unserved;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use serde_json::Value;
@@ -23,6 +24,10 @@ use crate::identity::{GroupKind, GroupVersionKind};
 
 pub use fetch::{DiscoveryError, fetch};
 pub use resource::{Origin, Resource, Scope};
+pub use unserved::{
+    Definition, DelegatedApi, Evidence, Expected, Forbidden, Kept, KeptReason, Unserved,
+    judge as judge_unserved,
+};
 
 /// Everything that the server serves, and what could not be found out.
 #[derive(Debug, Clone)]
@@ -33,6 +38,8 @@ pub struct Discovery {
     /// Positions in `resources`, ordered by kind, those of one kind by preference.
     by_kind: Vec<usize>,
     failures: Vec<FailedVersion>,
+    /// Recorded kinds that are not among `resources`, and what is known of them.
+    unserved: BTreeMap<GroupKind, Unserved>,
 }
 
 /// A group-version that the server has, and whose resources could not be had.
@@ -114,7 +121,62 @@ impl Discovery {
             resources,
             by_kind,
             failures,
+            unserved: BTreeMap::new(),
         }
+    }
+
+    /// Notes what is known of kinds that it does not list.
+    pub fn set_unserved(&mut self, unserved: BTreeMap<GroupKind, Unserved>) {
+        self.unserved = unserved;
+    }
+
+    /// The kinds that only manifests bring, as far as the server was heard.
+    pub fn promised_kinds(&self) -> BTreeSet<GroupKind> {
+        let promised = self.resources.iter();
+        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
+        promised
+            .map(Resource::group_kind)
+            .filter(|kind| {
+                !matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
+            })
+            .collect()
+    }
+
+    /// What is known of a kind that it does not list; `None` where that was not asked.
+    pub fn unserved(&self, kind: &GroupKind) -> Option<&Unserved> {
+        self.unserved.get(kind)
+    }
+
+    /// Whether it shows this group-version with any resource.
+    pub(crate) fn has_version(&self, group: &str, version: &str) -> bool {
+        self.resources.iter().any(|resource| {
+            resource.origin == Origin::Served && resource.group == group && resource.version == version
+        })
+    }
+
+    /// Whether it shows the resource that a `CustomResourceDefinition` of this name defines.
+    pub(crate) fn has_definition(&self, name: &str) -> bool {
+        let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+        self.resources.iter().any(|resource| {
+            resource.origin == Origin::Served && resource.plural == plural && resource.group == group
+        })
+    }
+
+    /// The same with the promised resources of an earlier discovery, as far as it does not list
+    /// them itself.
+    #[must_use]
+    pub fn with_promises_of(self, earlier: &Self) -> Self {
+        let promised = earlier.resources.iter();
+        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
+        let new: Vec<Resource> = promised
+            .filter(|promise| {
+                let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
+                !is_failed && !self.resources.iter().any(|known| is_same_kind(known, promise))
+            })
+            .cloned()
+            .collect();
+        let resources = self.resources.into_iter().chain(new).collect();
+        Self::indexed(resources, self.failures)
     }
 
     /// The resource of a manifest: exactly this version, exactly this kind.

@@ -10,7 +10,7 @@ use super::prune::Deleting;
 use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
-use crate::observe::{self, Contents, ListError, Live};
+use crate::observe::{self, Contents, ContentsError, Live};
 use crate::plan::{DataLoss, SkipReason, filled_meanwhile, is_container};
 
 impl Deleting<'_> {
@@ -48,9 +48,15 @@ impl Deleting<'_> {
 
     async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unseen> {
         // Kinds may have been defined meanwhile, and objects of them made.
-        let discovery = discovery::fetch(self.server).await?;
-        let contents = observe::contents(self.server, &discovery, containers, self.writing.concurrency);
-        contents.await.map_err(|(_, error)| Unseen::List(error))
+        let mut discovery = discovery::fetch(self.server).await?;
+        let contents = observe::contents(
+            self.server,
+            &mut discovery,
+            containers,
+            self.writing.concurrency,
+            observe::patience(None),
+        );
+        Ok(Box::pin(contents).await?)
     }
 }
 
@@ -60,7 +66,7 @@ enum Unseen {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     #[error(transparent)]
-    List(ListError),
+    Contents(#[from] ContentsError),
 }
 
 fn subject(live: &Live) -> Subject {

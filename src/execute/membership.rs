@@ -18,6 +18,7 @@ use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
 use crate::plan::{
     Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move, judge_release,
 };
+use crate::wording::listed;
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -43,6 +44,8 @@ pub struct Moving<'a> {
     pub places: &'a Places,
     /// What it records, without the kinds that vanished.
     pub recorded: &'a Record,
+    /// What stays recorded because its objects cannot be listed.
+    pub unlisted: &'a Record,
     /// The set that they come into.
     pub into: Adopting<'a>,
     /// Managers whose part-of labels make members.
@@ -57,6 +60,8 @@ pub struct Disbanding<'a> {
     pub current: &'a ParentObject,
     /// Where its members are.
     pub places: &'a Places,
+    /// What stays recorded because its objects cannot be listed.
+    pub unlisted: &'a Record,
     /// Who is released.
     pub plan: &'a MembershipPlan,
 }
@@ -211,7 +216,7 @@ impl Moving<'_> {
         let left = members(&self.from, self.places).await;
         let left = left.map_err(ParentWriteError::Unwatched)?;
         let keys = left.iter().map(|live| &live.key);
-        Ok(Record::of(keys, &self.from.set.parent))
+        Ok(Record::of(keys, &self.from.set.parent).union(self.unlisted))
     }
 }
 
@@ -231,6 +236,14 @@ impl Disbanding<'_> {
             total: self.plan.changes.len(),
         });
         let ending = self.release(&self.plan.changes, sink).await;
+        if ending == Ending::Done && *self.unlisted != Record::default() {
+            let kinds = listed(&self.unlisted.group_kinds);
+            sink(Event::Failure(format!(
+                "{}: the record was not removed: there may be members of kinds that cannot be listed: {kinds}",
+                self.parent.set.parent
+            )));
+            return Ending::Incomplete;
+        }
         if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
             return ending;
         }

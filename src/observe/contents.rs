@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use tokio::time::Instant;
 
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::members::{Place, Places, everywhere, members};
+use super::unserved::{UnsettledError, await_everything};
 use super::{Live, Presence};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Discovery, KindLookup, Resource, Scope};
@@ -31,7 +33,52 @@ pub struct Contents {
 /// Resources that cannot be listed are named in the answer: what they hold would be lost
 /// unseen. It is an error where the cluster cannot be reached, or wants to know nothing of the
 /// user any more.
+///
+/// A namespace may hold objects of a kind that discovery does not list yet, so such kinds are
+/// waited for until `deadline`.
 pub async fn contents(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    containers: &[Live],
+    concurrency: usize,
+    deadline: Instant,
+) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
+    let has_namespace = containers.iter().any(|live| live.defines.is_none());
+    let missing_permission = if has_namespace {
+        await_everything(server, discovery, deadline).await?
+    } else {
+        None
+    };
+    let listed = list_contents(server, discovery, containers, concurrency).await;
+    let mut contents = listed.map_err(|(place, error)| ContentsError::List { place, error })?;
+    let namespaces = contents
+        .iter_mut()
+        .filter(|(key, _)| key.group_kind.kind == "Namespace");
+    for (_, held) in namespaces {
+        let kinds =
+            missing_permission.map(|permission| format!("kinds that only those see who may {permission}"));
+        held.unknown.extend(kinds);
+    }
+    Ok(contents)
+}
+
+/// Why it is not known what a namespace or the definition of a kind holds.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// Which kinds there are is not known.
+    #[error(transparent)]
+    Unsettled(#[from] UnsettledError),
+    /// The cluster did not answer, or not this user.
+    #[error("{error}")]
+    List {
+        /// The collection.
+        place: Place,
+        /// What the server said.
+        error: ListError,
+    },
+}
+
+async fn list_contents(
     server: &ApiServer,
     discovery: &Discovery,
     containers: &[Live],

@@ -15,9 +15,10 @@ mod objects;
 mod parent;
 mod rights;
 mod served;
+mod unserved;
 mod watch;
 
-pub use contents::{Contents, contents};
+pub use contents::{Contents, ContentsError, contents};
 pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
@@ -31,4 +32,8 @@ pub use parent::{
     parents, whole_parent,
 };
 pub use rights::missing_rights;
+pub use unserved::{
+    GET_DEFINITIONS, LIST_API_SERVICES, LIST_DEFINITIONS, UnsettledError, await_defined, await_everything,
+    patience, settle,
+};
 pub use watch::{changes, objects_at_version};

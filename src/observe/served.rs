@@ -1,18 +1,21 @@
 //! What a 404 means that is said of a path: the kind is gone, or only the version that
 //! discovery has seen it in.
 //!
-//! The definition of a custom resource is asked first, since discovery tells of kinds for a
-//! while that are gone; a user who may not read it is told by a fresh discovery.
+//! The definition of a custom resource is asked first, since discovery lists kinds for a
+//! while that are gone. A kind without one is gone only by the rule for all kinds that
+//! discovery does not list (`unserved`); in any other case the 404 is an error.
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
+use super::unserved::{PAUSE, look_up, patience};
 use crate::apiserver::{ApiError, ApiServer};
-use crate::discovery::{self, KindLookup, Resource};
+use crate::discovery::{self, DiscoveryError, KindLookup, Resource, Unserved};
 
 /// How a kind is served whose path is unknown to the server.
 enum Served {
@@ -43,7 +46,7 @@ pub(super) async fn list_as_served<T>(
         Err(error) if error.is_not_served() => {}
         listed => return listed,
     }
-    match served(server, resource).await? {
+    match Box::pin(served(server, resource)).await? {
         Served::Gone => Ok(Vec::new()),
         Served::As(other) => read(&Arc::new(other)).await,
         // A kind that was defined a moment ago.
@@ -61,7 +64,7 @@ pub(super) async fn is_absent(
     if !error.is(StatusCode::NOT_FOUND) {
         return Ok(false);
     }
-    Ok(error.is_missing_object() || matches!(served(server, resource).await?, Served::Gone))
+    Ok(error.is_missing_object() || matches!(Box::pin(served(server, resource)).await?, Served::Gone))
 }
 
 async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
@@ -70,14 +73,15 @@ async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiEr
             let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             Ok(by_definition(&definition, resource))
         }
-        Err(error) if error.is_missing_object() => {
-            // No custom resource, or none any more.
-            Ok(match by_discovery(server, resource).await? {
-                Served::As(other) => Served::As(other),
-                Served::Gone | Served::Unchanged => Served::Gone,
+        Err(error) if error.is_missing_object() => without_definition(server, resource).await,
+        Err(error) if error.is(StatusCode::FORBIDDEN) => {
+            let discovery = discovery::fetch(server).await;
+            let discovery = discovery.map_err(DiscoveryError::into_request)?;
+            Ok(match discovery.preferred(&resource.group_kind()) {
+                KindLookup::Found(found) if found.version != resource.version => Served::As(found.clone()),
+                _ => Served::Unchanged,
             })
         }
-        Err(error) if error.is(StatusCode::FORBIDDEN) => by_discovery(server, resource).await,
         Err(error) => Err(error),
     }
 }
@@ -98,13 +102,26 @@ fn by_definition(definition: &Value, resource: &Resource) -> Served {
     }
 }
 
-async fn by_discovery(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
-    let discovery = discovery::fetch(server)
-        .await
-        .map_err(discovery::DiscoveryError::into_request)?;
-    Ok(match discovery.preferred(&resource.group_kind()) {
-        KindLookup::Found(found) if found.version != resource.version => Served::As(found.clone()),
-        KindLookup::Found(_) | KindLookup::GroupFailed(_) => Served::Unchanged,
-        KindLookup::Absent => Served::Gone,
-    })
+/// The kind is no custom resource, or none any more. Waits until discovery follows.
+async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+    let kind = resource.group_kind();
+    let deadline = patience(None);
+    loop {
+        let discovery = discovery::fetch(server).await;
+        let discovery = discovery.map_err(DiscoveryError::into_request)?;
+        match discovery.preferred(&kind) {
+            KindLookup::Found(found) if found.version != resource.version => {
+                return Ok(Served::As(found.clone()));
+            }
+            KindLookup::Found(_) if Instant::now() < deadline => sleep(PAUSE).await,
+            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
+            KindLookup::Absent => {
+                return Ok(match look_up(server, &discovery, &kind).await {
+                    Ok(Unserved::Gone) => Served::Gone,
+                    Err(ListError::Request(error)) => return Err(error),
+                    Ok(Unserved::Kept(_) | Unserved::Expected(_)) | Err(_) => Served::Unchanged,
+                });
+            }
+        }
+    }
 }

@@ -120,6 +120,8 @@ pub enum DataLoss {
 pub struct Observed {
     /// What the parent records; empty where there is no parent yet.
     pub recorded: Record,
+    /// What stays recorded for kinds whose objects cannot be listed.
+    pub unlisted: Record,
     /// Objects that carry the set's part-of label.
     pub members: Vec<Live>,
     /// Objects of the manifests' places that are members of other sets.
@@ -252,7 +254,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let (prunes, skips) = contents::keep_holders(prunes, skips);
     let (prunes, skips) = fate::keep_home(set, prunes, skips);
 
-    let mut record_after = wanted.clone();
+    let mut record_after = wanted.union(&observed.unlisted);
     for skip in &skips {
         let key = &skip.live.key;
         record_after.add_place(&key.group_kind, key.namespace.as_deref(), parent_namespace);

@@ -1,17 +1,18 @@
 //! Where members may be: the recorded kinds and namespaces and those of the
 //! manifests, turned into resources that can be listed.
 //!
-//! A recorded kind that the server positively lacks holds no members. One of which
-//! the server could not tell may hold some, and stops the run.
+//! A recorded kind that is gone holds no members. One whose objects cannot be listed now
+//! stays recorded. One of which the server could not tell may hold some, and stops the run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use super::{Refusal, Set, Standing};
 use crate::applyset::Record;
 use crate::applyset::parent::{Bookkeeping, ParentFault};
 use crate::desired::{Desired, DesiredObject};
-use crate::discovery::{Discovery, FailedVersion, KindLookup, Origin, Resource, Scope};
+use crate::discovery::{Discovery, FailedVersion, Kept, KeptReason, KindLookup, Origin, Resource, Scope};
 use crate::identity::GroupKind;
 use crate::observe::Places;
 use crate::recorded::{Entry, entries};
@@ -25,6 +26,25 @@ pub struct Survey {
     pub recorded: Record,
     /// Recorded kinds that the server does not have any more.
     pub vanished: Vec<GroupKind>,
+    /// Recorded kinds whose objects cannot be listed, and the reasons.
+    pub kept: Vec<(GroupKind, KeptReason)>,
+    /// What stays recorded for them, whatever the members need: these kinds, and every
+    /// namespace that may hold their objects.
+    pub unlisted: Record,
+}
+
+impl Survey {
+    /// What the user should know of recorded kinds that the server does not list.
+    pub fn warnings(&self) -> Vec<String> {
+        let vanished = self
+            .vanished
+            .iter()
+            .map(|kind| format!("the server has no kind {kind} any more; it leaves the set's record"));
+        let kept = self.kept.iter().map(|(kind, reason)| {
+            format!("objects of kind {kind} cannot be listed, so it stays in the set's record: {reason}")
+        });
+        vanished.chain(kept).collect()
+    }
 }
 
 /// Why it cannot be told where members may be.
@@ -43,6 +63,14 @@ pub enum SurveyError {
         /// What the server said.
         failure: FailedVersion,
     },
+    /// A recorded kind that discovery does not list, and that may have objects all the same.
+    #[error("kind {kind} is in the set's record, and whether it has objects is not known: {reason}")]
+    NotListed {
+        /// The recorded kind.
+        kind: String,
+        /// Why that is not known.
+        reason: String,
+    },
 }
 
 /// Finds the places to look in.
@@ -57,10 +85,24 @@ pub fn survey(
         places: Places::default(),
         recorded: Record::default(),
         vanished: Vec::new(),
+        kept: Vec::new(),
+        unlisted: Record::default(),
     };
     if let Standing::Recorded(bookkeeping) = standing {
-        let (kinds, vanished) = recorded_kinds(set, bookkeeping, discovery)?;
-        survey.recorded.group_kinds = kinds.keys().cloned().collect();
+        let RecordedKinds {
+            served: kinds,
+            vanished,
+            kept,
+        } = recorded_kinds(set, bookkeeping, discovery)?;
+        let kept_kinds = kept.iter().map(|(kind, _)| kind.clone());
+        survey.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
+        if !kept.is_empty() {
+            survey.unlisted = Record {
+                group_kinds: kept_kinds.collect(),
+                additional_namespaces: bookkeeping.additional_namespaces.clone(),
+            };
+        }
+        survey.kept = kept;
         survey
             .recorded
             .additional_namespaces
@@ -104,20 +146,36 @@ fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKin
 
 type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
 
+/// The recorded kinds by what the server says of them.
+#[derive(Default)]
+struct RecordedKinds {
+    served: Kinds,
+    vanished: Vec<GroupKind>,
+    kept: Vec<(GroupKind, KeptReason)>,
+}
+
 fn recorded_kinds(
     set: &Set,
     bookkeeping: &Bookkeeping,
     discovery: &Discovery,
-) -> Result<(Kinds, Vec<GroupKind>), SurveyError> {
-    let mut kinds = Kinds::new();
-    let mut vanished = Vec::new();
+) -> Result<RecordedKinds, SurveyError> {
+    let mut recorded = RecordedKinds::default();
     let mut faults = Vec::new();
     for (name, entry) in entries(&bookkeeping.kinds, discovery) {
         match entry {
             Entry::Served(resource) => {
-                kinds.insert(resource.group_kind(), Arc::new(resource.clone()));
+                let resource = Arc::new(resource.clone());
+                recorded.served.insert(resource.group_kind(), resource);
             }
-            Entry::Absent => vanished.push(name),
+            Entry::Gone => recorded.vanished.push(name),
+            Entry::Kept(Kept {
+                kind: Some(kind),
+                reason,
+            }) => recorded.kept.push((kind.clone(), reason.clone())),
+            // The record is written in kinds, and this one is known by its resource alone.
+            Entry::Kept(Kept { kind: None, reason }) => return Err(not_listed(&name, reason)),
+            Entry::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
+            Entry::Unlisted(None) => return Err(not_listed(&name, &"discovery does not list it")),
             Entry::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
                 entry: name.to_string(),
                 meant: resource.group_kind().to_string(),
@@ -131,9 +189,16 @@ fn recorded_kinds(
         }
     }
     if faults.is_empty() {
-        Ok((kinds, vanished))
+        Ok(recorded)
     } else {
         Err(refused(set, faults))
+    }
+}
+
+fn not_listed(kind: &GroupKind, reason: &dyn Display) -> SurveyError {
+    SurveyError::NotListed {
+        kind: kind.to_string(),
+        reason: reason.to_string(),
     }
 }
 

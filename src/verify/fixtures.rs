@@ -7,12 +7,14 @@ use serde_json::json;
 use super::{Examined, Extent, Finding, Mending, ParentKind, Surroundings, Verdict, check};
 use crate::applyset::parent::{annotations, labels};
 use crate::applyset::{Record, Tooling};
-use crate::discovery::{Discovery, Scope};
+use crate::discovery::{Discovery, Kept, KeptReason, Scope, Unserved};
+use crate::identity::GroupKind;
 use crate::observe::{Live, ParentCandidate};
 use crate::ownership::APPLIERS;
 use crate::plan::fixtures::{resource, set};
 
-/// What the server serves: `ConfigMap`, `Secret`, `Namespace`, `Deployment.apps`.
+/// What the server serves: `ConfigMap`, `Secret`, `Namespace`, `Deployment.apps`. It is known that
+/// `Gone.example.com` is gone, and that the definition of `Dormant.example.com` serves nothing.
 pub(super) fn discovery() -> Discovery {
     let resources = [
         ("ConfigMap", Scope::Namespaced),
@@ -20,11 +22,22 @@ pub(super) fn discovery() -> Discovery {
         ("Namespace", Scope::Cluster),
         ("Deployment.apps", Scope::Namespaced),
     ];
-    Discovery::of(
+    let mut discovery = Discovery::of(
         resources
             .map(|(kind, scope)| resource(kind, scope).as_ref().clone())
             .to_vec(),
-    )
+    );
+    let kind = |name| GroupKind::new("example.com", name);
+    let kept = Kept {
+        kind: Some(kind("Dormant")),
+        reason: KeptReason::NoVersionServed("dormants.example.com".to_owned()),
+    };
+    let unserved = [
+        (kind("Gone"), Unserved::Gone),
+        (kind("Dormant"), Unserved::Kept(kept)),
+    ];
+    discovery.set_unserved(unserved.into());
+    discovery
 }
 
 /// The Secret `web` in namespace `shop` with the id label and exactly these annotations.

@@ -253,7 +253,9 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
     };
     if surroundings.extent == Extent::Whole {
         let recorded = served(&understood.bookkeeping, surroundings.discovery);
-        return Ok(needed.union(&intersection(&recorded, &accounted(&set.found))));
+        let unlisted = unlisted(&understood.bookkeeping, surroundings.discovery)?;
+        let accounted = intersection(&recorded, &accounted(&set.found));
+        return Ok(needed.union(&accounted).union(&unlisted));
     }
     if understood.extent == Extent::Part {
         return Err(incomplete("a part of the record makes no sense"));
@@ -265,14 +267,29 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
 /// The record with its kinds as they are served, those included that could not be asked
 /// for. A kind that the server positively lacks holds nothing.
 fn kept(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
-    let mut record = served(bookkeeping, discovery);
-    let recorded = recorded::entries(&bookkeeping.kinds, discovery).into_iter();
-    let unknowable = recorded.filter(|(_, entry)| matches!(entry, Entry::Unknowable(_)));
-    for (kind, _) in unknowable {
-        if matches!(bookkeeping.kinds, RecordedKinds::GroupResources(_)) {
-            return Err(format!("which kind {kind} is could not be found out"));
-        }
+    Ok(served(bookkeeping, discovery).union(&unlisted(bookkeeping, discovery)?))
+}
+
+/// What stays recorded because its objects cannot be listed: kinds, and with them every
+/// namespace that may hold their objects.
+fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
+    let mut record = Record::default();
+    for (name, entry) in recorded::entries(&bookkeeping.kinds, discovery) {
+        let kind = match entry {
+            Entry::Served(_) | Entry::Misspelled(_) | Entry::Gone => continue,
+            Entry::Kept(kept) => kept.kind.clone(),
+            Entry::Unlisted(_) | Entry::Unknowable(_) => match bookkeeping.kinds {
+                RecordedKinds::GroupKinds(_) => Some(name.clone()),
+                RecordedKinds::GroupResources(_) => None,
+            },
+        };
+        let kind = kind.ok_or_else(|| format!("which kind {name} is could not be found out"))?;
         record.group_kinds.insert(kind);
+    }
+    if !record.group_kinds.is_empty() {
+        record
+            .additional_namespaces
+            .clone_from(&bookkeeping.additional_namespaces);
     }
     Ok(record)
 }
@@ -362,6 +379,21 @@ mod tests {
         );
         assert_eq!(mended(&set, Extent::Part).as_deref(), Some("ConfigMap,Secret|"));
         assert_eq!(mended(&set, Extent::Whole).as_deref(), Some("ConfigMap|"));
+    }
+
+    #[test]
+    fn a_kind_whose_objects_cannot_be_listed_stays_with_every_namespace() {
+        let set = with_members(
+            examined(&["Dormant.example.com"], &["away"]),
+            &[config_map("shop")],
+        );
+        let unheard = with_members(examined(&["Unheard.example.com"], &[]), &[config_map("shop")]);
+        for extent in [Extent::Part, Extent::Whole] {
+            let kept = "ConfigMap,Dormant.example.com|away";
+            assert_eq!(mended(&set, extent).as_deref(), Some(kept));
+            let kept = "ConfigMap,Unheard.example.com|";
+            assert_eq!(mended(&unheard, extent).as_deref(), Some(kept));
+        }
     }
 
     #[test]

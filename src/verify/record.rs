@@ -77,7 +77,7 @@ pub(super) fn served(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {
                 Entry::Served(resource) | Entry::Misspelled(resource) => Some(resource.group_kind()),
-                Entry::Absent | Entry::Unknowable(_) => None,
+                Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
             })
             .collect(),
         additional_namespaces: bookkeeping.additional_namespaces.clone(),
@@ -110,7 +110,26 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && bookkeeping.additional_namespaces.is_empty();
     match entry {
-        Entry::Absent => {
+        Entry::Kept(kept) => {
+            let message = format!(
+                "members of the recorded kind {name} cannot be listed: {}",
+                kept.reason
+            );
+            Some(
+                Finding::new(Rule::UnknowableKind, key, message)
+                    .hint("the kind stays in the record until its objects can be listed, or it is gone"),
+            )
+        }
+        Entry::Unlisted(expected) => {
+            let reason =
+                expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
+            let message = format!("members of the recorded kind {name} cannot be listed: {reason}");
+            Some(
+                Finding::new(Rule::UnknowableKind, key, message)
+                    .hint("run the same command again; `kubectl api-resources` shows which kinds are served"),
+            )
+        }
+        Entry::Gone => {
             let message = format!("the recorded kind {name} is not served by the cluster");
             Some(
                 Finding::new(Rule::UnservedKind, key, message)

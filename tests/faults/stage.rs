@@ -2,12 +2,14 @@
 //! set, bystanders, and what has to hold in the end.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::support::{
-    Files, ID, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, eventually, fresh,
-    identities, named, namespace, namespace_object, objects_file, path_of, secret, service, with,
+    Files, ID, PART_OF, Program, Sent, Set, cluster, cluster_role, config_map, covers, custom_resource,
+    definition, eventually, fresh, identities, named, namespace, namespace_object, objects_file, path_of,
+    secret, service, with,
 };
 
 /// The namespaced kinds of a stage: kind and collection.
@@ -16,6 +18,16 @@ const KINDS: [(&str, &str); 3] = [
     ("Secret", "secrets"),
     ("Service", "services"),
 ];
+
+/// The group of the custom resources of all stages, defined by the first one.
+pub(super) fn custom_group() -> &'static str {
+    static GROUP: OnceLock<String> = OnceLock::new();
+    GROUP.get_or_init(|| {
+        let group = format!("{}.example.com", fresh("faults"));
+        cluster().define(&definition(&group, "Namespaced"));
+        group
+    })
+}
 
 /// What members are looked for by, as it is in an address.
 const PART_OF_SELECTOR: &str = "labelSelector=applyset.kubernetes.io%2Fpart-of";
@@ -214,6 +226,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
         config_map(&b, "four", "1"),
         service(&b, "web", 80),
         cluster_role(&role),
+        custom_resource(custom_group(), Some(&b), "custom"),
     ];
     let stage = Stage {
         names: vec![
@@ -221,6 +234,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
             (b.clone(), "B"),
             (role.clone(), "ROLE"),
             (set.id.clone(), "ID"),
+            (custom_group().to_owned(), "GROUP"),
         ],
         namespaces: [a, b],
         role,
@@ -346,6 +360,9 @@ impl Stage {
             format!("{roles}{}", named_only(&self.role)),
         )];
         for namespace in self.namespaces.iter().chain(&self.container) {
+            let group = custom_group();
+            let widgets = format!("/apis/{group}/v1/namespaces/{namespace}/widgets");
+            places.push((("Widget", custom_version(), Some(namespace.as_str())), widgets));
             places.extend(KINDS.map(|(kind, plural)| {
                 let path = format!("/api/v1/namespaces/{namespace}/{plural}");
                 ((kind, "v1", Some(namespace.as_str())), path)
@@ -451,6 +468,12 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// The `apiVersion` of the custom resources.
+fn custom_version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| format!("{}/v1", custom_group()))
 }
 
 /// Items of a list do not say of which kind they are.

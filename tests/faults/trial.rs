@@ -14,8 +14,10 @@ use http::Response;
 use serde_json::Value;
 
 use super::lie::Lie;
-use super::stage::{Scenario, Snapshot, Stage};
-use crate::support::{Fault, Program, Proxy, Run, Running, Sent, Signal, Verdict, Watch, eventually};
+use super::stage::{Scenario, Snapshot, Stage, custom_group};
+use crate::support::{
+    Fault, Program, Proxy, Run, Running, Sent, Signal, Verdict, Watch, eventually, without_groups,
+};
 
 /// How long a disturbed run may take: the pauses of all attempts, on a busy machine.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -54,10 +56,21 @@ pub(super) enum Disturbance {
     FromHereOn(Fault),
     /// The server lies, once: a lie that lasts cannot be told from the truth.
     Lie(Lie),
+    /// Discovery leaves the group of the custom resources out.
+    Omission(Span),
     /// The program gets a signal.
     Signal(Signal, Moment),
     /// The program gets SIGINT twice, while the request hangs.
     Insistence(Moment),
+}
+
+/// How long a disturbance lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Span {
+    /// For this request.
+    Once,
+    /// For this request and every later one.
+    FromHereOn,
 }
 
 /// When a signal comes.
@@ -75,6 +88,8 @@ impl fmt::Display for Disturbance {
             Self::Once(fault) => write!(f, "{fault:?}"),
             Self::FromHereOn(fault) => write!(f, "{fault:?}, lasting"),
             Self::Lie(lie) => write!(f, "{lie:?}"),
+            Self::Omission(Span::Once) => f.write_str("Omission"),
+            Self::Omission(Span::FromHereOn) => f.write_str("Omission, lasting"),
             Self::Signal(signal, moment) => write!(f, "{signal:?} {moment:?}"),
             Self::Insistence(moment) => write!(f, "Interrupt twice {moment:?}"),
         }
@@ -93,6 +108,7 @@ impl Disturbance {
         let lies = Lie::ALL.into_iter().map(Self::Lie);
         faults
             .chain(lies)
+            .chain([Span::Once, Span::FromHereOn].map(Self::Omission))
             .chain(ends)
             .chain(moments.map(Self::Insistence))
             .collect()
@@ -105,6 +121,7 @@ impl Disturbance {
             Self::Once(Fault::Expired) | Self::FromHereOn(Fault::Expired) => {
                 target.request.contains("continue=")
             }
+            Self::Omission(_) => target.request == "GET /apis",
             // A server that says that it serves other groups cannot be told from one that does.
             Self::Lie(Lie::AnotherObject) => !["GET /api", "GET /apis"].contains(&target.request.as_str()),
             // Nor can members elsewhere, where all namespaces are asked for. The record then
@@ -121,7 +138,7 @@ impl Disturbance {
             Self::Once(fault) | Self::FromHereOn(fault) if fault.is_endless() => {
                 Some(format!("--request-timeout={seconds}s"))
             }
-            Self::Once(_) | Self::FromHereOn(_) | Self::Lie(_) => None,
+            Self::Once(_) | Self::FromHereOn(_) | Self::Lie(_) | Self::Omission(_) => None,
             // So that at most one write is under way.
             Self::Signal(..) | Self::Insistence(_) => Some("--concurrency=1".to_owned()),
         }
@@ -206,7 +223,10 @@ fn disturb(
 ) -> Result<Option<Run>, String> {
     let mut signals = Vec::new();
     match disturbance {
-        Disturbance::Once(_) | Disturbance::FromHereOn(_) | Disturbance::Lie(_) => {}
+        Disturbance::Once(_)
+        | Disturbance::FromHereOn(_)
+        | Disturbance::Lie(_)
+        | Disturbance::Omission(_) => {}
         Disturbance::Signal(signal, _) => signals.push(signal),
         Disturbance::Insistence(_) => signals.extend([Signal::Interrupt; 2]),
     }
@@ -267,9 +287,13 @@ fn check_run(
     let codes: &[i32] = match disturbance {
         Disturbance::Once(fault) if fault.passes() => &[0],
         Disturbance::Once(_) | Disturbance::FromHereOn(_) if is_look_inside => &[0, 1, 3, 4],
-        Disturbance::Once(_) | Disturbance::FromHereOn(_) => &[0, 1, 4],
+        Disturbance::Once(_) | Disturbance::FromHereOn(_) | Disturbance::Omission(Span::FromHereOn) => {
+            &[0, 1, 4]
+        }
         // Whoever is told that kinds are not served takes the manifests to be wrong.
         Disturbance::Lie(_) => &[0, 1, 2, 3, 4],
+        // What is missing for a moment is waited for.
+        Disturbance::Omission(Span::Once) => &[0],
         // The last request may have been answered.
         Disturbance::Signal(..) | Disturbance::Insistence(_) => &[0, 130],
     };
@@ -476,7 +500,7 @@ impl Watch for Director {
                     fault => Verdict::Break(*fault),
                 }
             }
-            Disturbance::Lie(_) if is_target => {
+            Disturbance::Lie(_) | Disturbance::Omission(_) if is_target => {
                 self.is_there.store(true, Ordering::SeqCst);
                 Verdict::Forward
             }
@@ -503,7 +527,17 @@ impl Watch for Director {
                 first.get_or_insert(format!("after {}: {problem}", self.stage.request(sent)));
             }
         }
-        let is_target = *self.reached.lock().expect("no panic") == Some(sent.number);
+        let reached = *self.reached.lock().expect("no panic");
+        let is_target = reached == Some(sent.number);
+        if let Some((_, Disturbance::Omission(span))) = &self.plan
+            && sent.path == "/apis"
+            && reached.is_some_and(|reached| match span {
+                Span::Once => reached == sent.number,
+                Span::FromHereOn => reached <= sent.number,
+            })
+        {
+            return without_groups(answer, |group| group == custom_group());
+        }
         if let Some((_, Disturbance::Lie(lie))) = &self.plan
             && is_target
         {

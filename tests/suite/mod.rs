@@ -11,6 +11,7 @@ mod deletion;
 mod detection;
 mod diff;
 mod disband;
+mod discovery_lag;
 mod dry_run;
 mod failures;
 mod filled_meanwhile;

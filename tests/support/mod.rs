@@ -9,6 +9,7 @@ mod files;
 mod go_tools;
 mod kubectl;
 mod objects;
+mod omission;
 mod program;
 mod proxy;
 mod random;
@@ -33,6 +34,7 @@ pub(crate) use objects::{
     cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
     namespace_object, path_of, secret, service, with,
 };
+pub(crate) use omission::{Omission, without_groups};
 pub(crate) use program::{Fate, Program, Run, Running, Signal};
 pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
 pub(crate) use random::Random;

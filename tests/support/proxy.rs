@@ -186,8 +186,13 @@ impl Proxy {
 
     /// Asks and tells a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
+        Self::before(ControlPlane::shared(), watch)
+    }
+
+    /// The same before a control plane of a test's own.
+    pub(crate) fn before(control_plane: &ControlPlane, watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {
-            server: client(ControlPlane::shared().admin_kubeconfig()),
+            server: client(control_plane.admin_kubeconfig()),
             watch,
             writes: AsyncMutex::new(0),
             is_holding: AtomicBool::new(false),

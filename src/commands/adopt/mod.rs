@@ -118,10 +118,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let membership = &options.membership;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let (cluster, manifests) = discover(connection, &options.choice).await?;
+    let (mut cluster, manifests) = discover(connection, &options.choice).await?;
     let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
-    let read = membership::read_target(run, &cluster, &membership.set, membership, Operation::Adopt).await?;
+    let read =
+        membership::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt).await?;
     let found = find(&cluster, &read, manifests, options).await?;
     run.warn(&read.warnings);
     run.warn(&found.warnings);
@@ -207,7 +208,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
 async fn discover(connection: Connection, choice: &Choice) -> Result<(Cluster, Vec<Manifest>), Error> {
     match choice {
         Choice::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion).await
+            opening::discover_with(connection, sources.clone(), *recursion, None).await
         }
         Choice::Labels { .. } | Choice::Inventory(_) => {
             Ok((opening::discover(connection).await?, Vec::new()))

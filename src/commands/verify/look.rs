@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::super::opening::{self, Cluster};
+use crate::applyset::parent::RecordedKinds;
 use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
 use crate::cli::Shared;
 use crate::discovery::Resource;
@@ -34,33 +35,38 @@ pub(super) struct Looked {
     pub(super) warnings: Vec<String>,
 }
 
-/// Looks, and judges.
+/// Looks, and judges. Begins with a discovery that lists every kind that is defined, or absence
+/// would prove nothing.
 pub(super) async fn look(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     options: &VerifyOptions,
     shared: &Shared,
     style: Style,
 ) -> Result<Looked, Error> {
+    let missing_permission = cluster.await_everything().await?;
     let mut looking = Crawl {
-        cluster,
         options,
         concurrency: usize::from(shared.concurrency),
         style,
-        resources: cluster.discovery.listable().cloned().map(Arc::new).collect(),
-        unread: BTreeSet::new(),
+        resources: listable(cluster),
+        cluster,
+        unread: missing_permission.into_iter().map(unseen_kinds).collect(),
         unread_places: Vec::new(),
         warnings: Vec::new(),
     };
     match &options.scope {
         VerifyScope::Set(reference) => looking.one(reference).await,
-        VerifyScope::Namespace => looking.all(Some(&cluster.namespace)).await,
+        VerifyScope::Namespace => {
+            let namespace = looking.cluster.namespace.clone();
+            looking.all(Some(&namespace)).await
+        }
         VerifyScope::Cluster => looking.all(None).await,
     }
 }
 
 /// A look at the cluster that goes on.
 struct Crawl<'a> {
-    cluster: &'a Cluster,
+    cluster: &'a mut Cluster,
     options: &'a VerifyOptions,
     concurrency: usize,
     style: Style,
@@ -98,6 +104,7 @@ impl Crawl<'_> {
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
             .collect();
+        self.settle(&sets).await?;
         let id = ApplySetId::of(&identity).to_string();
         let members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
@@ -114,6 +121,7 @@ impl Crawl<'_> {
 
     async fn all(&mut self, namespace: Option<&str>) -> Result<Looked, Error> {
         let mut parents = self.parents(namespace).await?;
+        self.settle(&parents.sets).await?;
         let members = self.members(PART_OF_LABEL, &parents.sets).await;
         let mut strays = Vec::new();
         if namespace.is_none() {
@@ -121,6 +129,15 @@ impl Crawl<'_> {
         }
         self.assign(&mut parents.sets, members);
         Ok(self.conclude(&parents.sets, strays, None).await)
+    }
+
+    /// Finds out what became of the kinds that the sets record and discovery does not list.
+    async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
+        let recorded = sets.iter().filter_map(|set| set.found.bookkeeping());
+        let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
+        self.cluster.settle_all(&kinds).await?;
+        self.resources = listable(self.cluster);
+        Ok(())
     }
 
     /// Gives each set its members, and warns of the places of its record that could not be
@@ -369,6 +386,16 @@ impl Crawl<'_> {
         lost.retain(|live| seen.insert(live.uid.clone()));
         lost
     }
+}
+
+/// Every kind whose objects can be listed.
+fn listable(cluster: &Cluster) -> Vec<Arc<Resource>> {
+    cluster.discovery.listable().cloned().map(Arc::new).collect()
+}
+
+/// What stands among what could not be looked at for kinds that this permission would show.
+fn unseen_kinds(permission: &str) -> String {
+    format!("kinds that only those see who may {permission}")
 }
 
 /// The ids of the sets whose parents these are.

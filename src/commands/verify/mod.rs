@@ -79,8 +79,8 @@ impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, opening::connect(self.shared)).await?;
-        let cluster = unless_stopped(&interrupt, opening::discover(connection)).await?;
-        let look = look::look(&cluster, self.options, self.shared, self.style);
+        let mut cluster = unless_stopped(&interrupt, opening::discover(connection)).await?;
+        let look = look::look(&mut cluster, self.options, self.shared, self.style);
         let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
         self.looked = looked?;
@@ -100,7 +100,7 @@ impl Verifying<'_> {
 
     /// Mends what the user has agreed to, and looks again.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
-        let Some(cluster) = &self.cluster else {
+        let Some(cluster) = &mut self.cluster else {
             return Ok(());
         };
         let mut offered = std::mem::take(&mut self.looked.findings);
@@ -121,6 +121,8 @@ impl Verifying<'_> {
                     () = interrupt.insisted() => return Err(Error::Interrupted),
                 }
             }
+            // What another run has recorded since may be of a kind that is newer than discovery.
+            unless_stopped(interrupt, opening::discover_again(cluster)).await?;
             let look = look::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
             if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {

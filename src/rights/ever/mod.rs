@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Right, Verb, beyond};
+use crate::changes::is_built_in;
 use crate::desired::Desired;
 use crate::discovery::{Discovery, Resource, Scope};
 use crate::identity::{GroupKind, ObjectKey};
@@ -21,6 +22,8 @@ pub struct Past {
     pub places: Places,
     /// Its live members.
     pub members: Vec<Live>,
+    /// Recorded kinds that the server does not list.
+    pub unlisted: BTreeSet<GroupKind>,
 }
 
 /// Finds the rights that runs with these manifests need, whatever the state of the set
@@ -42,6 +45,7 @@ pub fn needed_ever(
     let namespaces = namespaces(set, desired, past);
     rights.extend(namespaces.iter().map(|namespace| read_namespace(namespace)));
     rights.extend(to_list(&namespaces, desired, past));
+    rights.extend(to_see_what_is_gone(desired, past));
     let wanted = desired
         .members
         .iter()
@@ -61,6 +65,33 @@ pub fn needed_ever(
         rights.extend(beyond::rights(member, desired, discovery));
     }
     rights
+}
+
+/// A kind that discovery does not list is gone only if no definition and no delegated API has it
+/// (`observe::unserved`), and what a namespace holds is known only if discovery lists every kind.
+/// Kinds of the API server itself do not come and go between two runs.
+fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
+    let wanted = desired.members.iter().map(|member| &member.resource);
+    let resources = wanted.chain(&past.places.resources);
+    let namespace = GroupKind::new("", "Namespace");
+    let may_be_missing = |resource: &Arc<Resource>| {
+        !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
+    };
+    if past.unlisted.is_empty() && !resources.into_iter().any(may_be_missing) {
+        return Vec::new();
+    }
+    let right = |verb, group: &str, resource: &str| Right {
+        namespace: None,
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        verb,
+        name: None,
+    };
+    vec![
+        right(Verb::Get, "apiextensions.k8s.io", "customresourcedefinitions"),
+        right(Verb::List, "apiextensions.k8s.io", "customresourcedefinitions"),
+        right(Verb::List, "apiregistration.k8s.io", "apiservices"),
+    ]
 }
 
 /// The definition of a kind is pruned only when all objects of that kind are known to

@@ -76,6 +76,7 @@ fn what_left_the_manifests_can_still_be_pruned() {
             live("Service", Some("old"), "s"),
             live(CRD, None, "widgets.example.com"),
         ],
+        unlisted: BTreeSet::new(),
     };
     let rights = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
     for expected in [
@@ -89,6 +90,34 @@ fn what_left_the_manifests_can_still_be_pruned() {
         assert!(rights.contains(&expected.to_owned()), "{expected}: {rights:#?}");
     }
     assert!(!rights.contains(&"delete services in namespace shop".to_owned()));
+}
+
+#[test]
+fn what_is_gone_is_seen_by_definitions_and_api_services() {
+    let cluster_wide = [
+        "get customresourcedefinitions.apiextensions.k8s.io",
+        "list apiservices.apiregistration.k8s.io",
+        "list customresourcedefinitions.apiextensions.k8s.io",
+    ];
+    let unlisted = Past {
+        unlisted: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
+        ..Past::default()
+    };
+    let table = [
+        ("ConfigMap", &Past::default(), false),
+        ("Widget.example.com", &Past::default(), true),
+        ("ConfigMap", &unlisted, true),
+    ];
+    for (kind, past, expected) in table {
+        let rights = texts(&ever(
+            &manifests(vec![desired(kind, Some("shop"), "a")]),
+            past,
+            Vec::new(),
+        ));
+        for right in cluster_wide {
+            assert_eq!(rights.contains(&right.to_owned()), expected, "{kind}: {right}");
+        }
+    }
 }
 
 #[test]
