@@ -3,10 +3,12 @@
 //! A value tree takes many times the memory of its text, and most objects are only sent,
 //! or compared once. What the text means is for those who read it.
 
+use std::io;
 use std::ops::Range;
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use serde_json::{Map, Value};
 
 const METADATA: &str = "metadata";
@@ -110,10 +112,60 @@ fn separate(text: &mut Vec<u8>) {
     }
 }
 
+/// The body of a server-side apply for this value.
+pub fn apply_body(value: &Value) -> Bytes {
+    let mut text = Vec::with_capacity(256);
+    write(&mut text, value);
+    text.into()
+}
+
 fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    if let Err(error) = serde_json::to_writer(text, value) {
-        panic!("a value that is no JSON: {error}");
+    let mut serializer = Serializer::with_formatter(text, ReadAsYaml);
+    if let Err(error) = value.serialize(&mut serializer) {
+        panic!("a value that is not JSON: {error}");
     }
+}
+
+/// Compact JSON that means the same when it is read as YAML.
+///
+/// The API server reads the body of server-side apply as YAML 1.1 (go-yaml v2). There U+0085,
+/// U+2028 and U+2029 break a line, which in a quoted string is folded into a blank, and
+/// control characters are refused. JSON lets all of them stand as they are. Escaped they mean
+/// the same in both.
+struct ReadAsYaml;
+
+impl Formatter for ReadAsYaml {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // Most text is ASCII, and needs no second look.
+        if fragment.bytes().all(|byte| byte < 0x7f) {
+            return writer.write_all(fragment.as_bytes());
+        }
+        let mut rest = fragment;
+        while let Some(place) = rest.find(is_special_in_yaml) {
+            let (plain, special) = rest.split_at(place);
+            CompactFormatter.write_string_fragment(writer, plain)?;
+            let mut characters = special.chars();
+            if let Some(character) = characters.next() {
+                write!(writer, "\\u{:04x}", u32::from(character))?;
+            }
+            rest = characters.as_str();
+        }
+        CompactFormatter.write_string_fragment(writer, rest)
+    }
+}
+
+/// Returns whether go-yaml breaks a line at the character, or refuses it
+/// (`is_break` in `yamlprivateh.go`, the ranges in `readerc.go`). What JSON escapes in any case
+/// never comes here.
+fn is_special_in_yaml(character: char) -> bool {
+    matches!(
+        character,
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 #[cfg(test)]
@@ -136,6 +188,36 @@ mod tests {
             expected["metadata"] = json!({"name": "b", "labels": {"x": "y"}});
             let metadata = expected["metadata"].as_object().expect("a mapping");
             assert_eq!(object.with_metadata(metadata), Object::from(&expected));
+        }
+    }
+
+    #[test]
+    fn what_yaml_reads_in_another_way_is_escaped() {
+        let table = [
+            ("plain", "plain"),
+            ("ü€🦀", "ü€🦀"),
+            (
+                "\u{7e}\u{a0}\u{2027}\u{202a}\u{feef}\u{fffd}\u{1fffe}",
+                "\u{7e}\u{a0}\u{2027}\u{202a}\u{feef}\u{fffd}\u{1fffe}",
+            ),
+            ("a\u{85}b", r"a\u0085b"),
+            ("\u{2028}\u{2029}", r"\u2028\u2029"),
+            (
+                "ü\u{7f}\u{80}\u{9f}\u{feff}\u{fffe}\u{ffff}",
+                r"ü\u007f\u0080\u009f\ufeff\ufffe\uffff",
+            ),
+            ("\n\"\u{85}\\\u{1}", r#"\n\"\u0085\\\u0001"#),
+        ];
+        for (text, written) in table {
+            let key = format!("a{text}");
+            let value = json!({(&*key): text, "metadata": {(&*key): text}});
+            let expected = format!(r#"{{"a{written}":"{written}","metadata":{{"a{written}":"{written}"}}}}"#);
+            let object = Object::from(&value);
+            assert_eq!(object.body(), expected);
+            assert_eq!(object.value(), value);
+            assert_eq!(apply_body(&value), expected);
+            let metadata = value["metadata"].as_object().expect("a mapping");
+            assert_eq!(object.with_metadata(metadata).body(), expected);
         }
     }
 

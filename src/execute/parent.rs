@@ -19,6 +19,7 @@ use crate::applyset::{ID_LABEL, PART_OF_LABEL, TOOLING_ANNOTATION};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::Event;
+use crate::object::apply_body;
 use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
 use crate::ownership::parent_field_manager;
 use crate::plan::{ParentPolicy, Refusal, Set};
@@ -169,7 +170,7 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         known(
             self.server
-                .send(self.parent_call(object.to_string(), &parameters))
+                .send(self.parent_call(apply_body(&object), &parameters))
                 .await,
             target,
         )
@@ -214,7 +215,7 @@ impl ParentWriting<'_> {
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
         let reply = self
             .server
-            .send(self.parent_call(object.to_string(), &self.member_parameters()))
+            .send(self.parent_call(apply_body(&object), &self.member_parameters()))
             .await?;
         if reply.status != StatusCode::CREATED {
             // Another run has made it meanwhile, and may have recorded a set on it.
@@ -297,7 +298,7 @@ impl ParentWriting<'_> {
         self.server.send(call).await
     }
 
-    fn parent_call(&self, object: impl Into<Bytes>, parameters: &[(&str, &str)]) -> Call {
+    fn parent_call(&self, object: Bytes, parameters: &[(&str, &str)]) -> Call {
         let parent = &self.set.parent;
         let path = self
             .resource
@@ -307,7 +308,7 @@ impl ParentWriting<'_> {
             path: format!("{path}?{}", query(parameters)),
             accept: METADATA.to_owned(),
             content_type: Some(APPLY_PATCH),
-            body: object.into(),
+            body: object,
         }
     }
 }

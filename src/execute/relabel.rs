@@ -17,6 +17,7 @@ use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiServer, Call, query};
 use crate::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::event::{Action, ObjectOutcome, Subject};
+use crate::object::apply_body;
 use crate::observe::{Live, METADATA, Tracking};
 use crate::plan::{LeaveReason, MembershipChange};
 
@@ -117,7 +118,7 @@ impl Relabelling<'_> {
                 "labels": {PART_OF_LABEL: id.as_str()},
             },
         });
-        self.write_call(live, APPLY_PATCH, &[("force", "true")], &object)
+        self.write_call(live, APPLY_PATCH, &[("force", "true")], apply_body(&object))
     }
 
     /// A merge patch, which makes `metadata.labels` where there are none, and removes what
@@ -131,7 +132,7 @@ impl Relabelling<'_> {
             "resourceVersion": live.resource_version,
             "labels": {PART_OF_LABEL: value},
         }});
-        self.write_call(live, MERGE_PATCH, &[], &patch)
+        self.write_call(live, MERGE_PATCH, &[], Bytes::from(patch.to_string()))
     }
 
     fn write_call(
@@ -139,7 +140,7 @@ impl Relabelling<'_> {
         live: &Live,
         content_type: &'static str,
         more: &[(&'static str, &'static str)],
-        body: &Value,
+        body: Bytes,
     ) -> Call {
         let path = live
             .resource
@@ -154,7 +155,7 @@ impl Relabelling<'_> {
             path: format!("{path}?{}", query(&parameters)),
             accept: METADATA.to_owned(),
             content_type: Some(content_type),
-            body: Bytes::from(body.to_string()),
+            body,
         }
     }
 }

@@ -13,6 +13,7 @@ mod diff;
 mod disband;
 mod discovery_lag;
 mod dry_run;
+mod exact_text;
 mod failures;
 mod filled_meanwhile;
 mod inspection;
