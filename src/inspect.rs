@@ -299,7 +299,7 @@ mod tests {
             "name": "one", "namespace": namespace, "uid": uid, "resourceVersion": "1",
             "labels": {PART_OF_LABEL: set(&[], &[]).id.as_str()},
             "managedFields": [{
-                "manager": "kubectl-applyset",
+                "manager": "applyset",
                 "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}},
             }],
         });

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::execute::{Execution, Interrupt, Writing};
 use crate::manifest::Manifest;
 use crate::options::{ApplyOptions, TakeOver};
+use crate::ownership::member_field_manager;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
 use crate::saved_plan::{self, Approval, Salt, SavedManifest};
@@ -223,7 +224,7 @@ impl Prepared {
             former_manager: situation
                 .former_tooling
                 .as_ref()
-                .map(|tooling| tooling.name.clone()),
+                .map(|tooling| member_field_manager(tooling).to_owned()),
             ..options.writing.clone()
         };
         let Wanted {

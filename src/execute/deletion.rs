@@ -17,7 +17,7 @@ use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, Live, Places, WholeParent};
-use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
+use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::{ParentFate, Plan, Policy, Set, SkipReason, is_home_of, parent_fate};
 use crate::wording::counted;
 
@@ -60,7 +60,7 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
         FOREIGN_PARENT_FIELD_MANAGER,
-        env!("CARGO_PKG_NAME"),
+        KUBECTL_PARENT_FIELD_MANAGER,
         field_manager,
     ];
     managers.map(str::to_owned).into()

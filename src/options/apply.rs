@@ -7,6 +7,7 @@ use crate::cli::{Apply, ManifestFlags, PlanningFlags, SetArgument, Shared, Valid
 use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Validation, Writing};
 use crate::manifest::{Recursion, Source};
+use crate::ownership::member_field_manager;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 use crate::saved_plan::SavedPlan;
 
@@ -85,7 +86,8 @@ impl ApplyOptions {
         shared: &Shared,
     ) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling.as_deref())?;
-        let field_manager = field_manager(flags.field_manager.as_deref().unwrap_or(&tooling.name))?;
+        let name = flags.field_manager.as_deref();
+        let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,

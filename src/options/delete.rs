@@ -6,6 +6,7 @@ use super::{
 use crate::cli::{Delete, Shared};
 use crate::error::Error;
 use crate::execute::Writing;
+use crate::ownership::MEMBER_FIELD_MANAGER;
 use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
 
 /// Options of `delete`, apart from the shared ones.
@@ -41,7 +42,7 @@ pub enum Absence {
 impl DeleteOptions {
     /// Reads the flags of `delete`.
     pub fn new(delete: &Delete, shared: &Shared) -> Result<Self, Error> {
-        let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(env!("CARGO_PKG_NAME")))?;
+        let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
         Ok(Self {
             set: SetReference::new(&delete.set)?,
             policy: Policy {

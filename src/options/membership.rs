@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::execute::Writing;
 use crate::inventory::Tool;
 use crate::manifest::{Recursion, Source};
+use crate::ownership::member_field_manager;
 use crate::plan::{Confirmation, Stealing};
 
 /// What `disband`, `adopt` and `move` have in common.
@@ -125,7 +126,8 @@ struct Flags<'a> {
 impl MembershipOptions {
     fn new(flags: Flags<'_>, shared: &Shared) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling)?;
-        let field_manager = field_manager(flags.field_manager.unwrap_or(&tooling.name))?;
+        let name = flags.field_manager.unwrap_or(member_field_manager(&tooling));
+        let field_manager = field_manager(name)?;
         Ok(Self {
             set: flags.set,
             tooling,

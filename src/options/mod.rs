@@ -35,7 +35,7 @@ use crate::applyset::record::is_dns_subdomain;
 use crate::cli::{DryRunFlag, DryRunMode, SetArgument};
 use crate::error::Error;
 use crate::execute::DryRun;
-use crate::ownership::APPLIERS;
+use crate::ownership::{APPLIERS, FOREIGN_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::Confirmation;
 
 /// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
@@ -143,8 +143,16 @@ fn confirmation(yes: bool) -> Confirmation {
     }
 }
 
-/// The server's own rule (apimachinery, `ValidateFieldManager`).
+/// Reads the name of a field manager by the server's own rule (apimachinery,
+/// `ValidateFieldManager`). A record that is written under the same name as members would take
+/// all else off a parent that is a member of another set.
 fn field_manager(name: &str) -> Result<String, Error> {
+    if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
+        return Err(Error::Usage {
+            message: format!("--field-manager {name:?} is reserved for the records of parents"),
+            hint: format!("use another name; the default is {MEMBER_FIELD_MANAGER}"),
+        });
+    }
     let is_valid =
         !name.is_empty() && name.len() <= 128 && name.chars().all(|character| !character.is_control());
     if is_valid {
@@ -178,6 +186,23 @@ mod tests {
                 (reference.resource.as_deref(), reference.name.as_str()),
                 (resource, name)
             );
+        }
+    }
+
+    #[test]
+    fn names_of_field_managers_are_checked() {
+        let long = "x".repeat(129);
+        let table = [
+            ("ci", true),
+            ("kubectl-applyset", true),
+            ("", false),
+            ("a\nb", false),
+            (&long, false),
+            ("kubectl-applyset-parent", false),
+            ("kubectl-applyset-foreign-parent", false),
+        ];
+        for (name, is_valid) in table {
+            assert_eq!(field_manager(name).is_ok(), is_valid, "{name:?}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{SetReference, appliers, field_manager, is_interactive};
 use crate::cli::{SetArgument, Verify};
 use crate::error::Error;
+use crate::ownership::MEMBER_FIELD_MANAGER;
 
 /// Options of `verify`, apart from the shared ones.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl VerifyOptions {
             (false, true) => VerifyScope::Cluster,
             (false, false) => VerifyScope::Namespace,
         };
-        let name = verify.field_manager.as_deref().unwrap_or(env!("CARGO_PKG_NAME"));
+        let name = verify.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER);
         let field_manager = field_manager(name)?;
         Ok(Self {
             scope,

@@ -17,8 +17,16 @@ use crate::applyset::Tooling;
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 
-/// The field manager of the bookkeeping on our parents. kubectl's is `kubectl-applyset`,
-/// which is also the default manager of our members, so this one has a name of its own.
+/// The field manager of members, unless `--field-manager` or `--tooling` names another one. It
+/// owns the bookkeeping of no parent, so a member that is the parent of another set can be
+/// applied under it.
+pub const MEMBER_FIELD_MANAGER: &str = "applyset";
+
+/// The field manager under which kubectl writes the bookkeeping of its parents. It applies
+/// members as `kubectl`, so no part-of label of a member is written under this name.
+pub const KUBECTL_PARENT_FIELD_MANAGER: &str = "kubectl-applyset";
+
+/// The field manager of the bookkeeping on our parents.
 pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
 
 /// The same on the parents of sets that stay another tool's. A parent that has lost its tooling
@@ -34,8 +42,19 @@ pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
     }
 }
 
+/// Returns the field manager under which a tool applies the members of its sets. Other tools,
+/// kubectl among them, apply under their own name; fields stay free of conflicts only if the
+/// same name is used for a set that such a tool also operates.
+pub fn member_field_manager(tooling: &Tooling) -> &str {
+    if tooling.is_same_program(&Tooling::ours()) {
+        MEMBER_FIELD_MANAGER
+    } else {
+        &tooling.name
+    }
+}
+
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.
-pub const APPLIERS: [&str; 3] = [env!("CARGO_PKG_NAME"), "kubectl", CLIENT_SIDE_APPLY];
+pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, "kubectl", CLIENT_SIDE_APPLY];
 
 /// The annotation in which client-side apply keeps what it applied last. It stays with its
 /// owner: kubectl needs it as long as it goes on applying from the client's side.
@@ -297,6 +316,20 @@ fn union(one: &Value, other: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_applied_under_the_name_of_the_tool() {
+        let table = [
+            (Tooling::ours().to_string(), "applyset"),
+            ("kubectl-applyset/v0.0.1".to_owned(), "applyset"),
+            ("kubectl/v1.36.3".to_owned(), "kubectl"),
+            ("example.com/tool/v2".to_owned(), "example.com/tool"),
+        ];
+        for (tooling, manager) in table {
+            let tooling = Tooling::parse(&tooling).expect("a valid value");
+            assert_eq!(member_field_manager(&tooling), manager);
+        }
+    }
 
     #[test]
     fn whoever_applied_at_the_time_of_creation_has_made_it() {

@@ -38,7 +38,7 @@ pub(crate) fn policy() -> Policy {
         stealing: Stealing::Refused,
         data_loss: DataLoss::Refused,
         max_prune: None,
-        appliers: BTreeSet::from(["kubectl-applyset".to_owned()]),
+        appliers: BTreeSet::from(["applyset".to_owned()]),
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         waits_for: Vec::new(),
         part_of: Some(set().id.to_string()),
         parent_of: None,
-        part_of_writers: vec!["kubectl-applyset".to_owned()],
+        part_of_writers: vec!["applyset".to_owned()],
         tracking: Tracking::On,
         defines: None,
         client_side_apply: false,

@@ -37,7 +37,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
         },
         policy: fixtures::policy(),
         take_over: Confirmation::Missing,
-        field_manager: "kubectl-applyset".to_owned(),
+        field_manager: "applyset".to_owned(),
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,
         salt,

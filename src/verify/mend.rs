@@ -314,6 +314,7 @@ mod tests {
     use super::super::fixtures::{changed, examined, told, verdict, with_members};
     use super::*;
     use crate::observe::Live;
+    use crate::ownership::KUBECTL_PARENT_FIELD_MANAGER;
     use crate::plan::fixtures::live;
 
     fn config_map(namespace: &str) -> Live {
@@ -443,7 +444,10 @@ mod tests {
         ours.parent.writers.insert("kubectl-annotate".to_owned());
         assert!(told(&ours, Extent::Whole).contains(&"invalid-tooling+".to_owned()));
         let mut taken = ours.clone();
-        taken.parent.appliers.insert("kubectl-applyset".to_owned());
+        taken
+            .parent
+            .appliers
+            .insert(KUBECTL_PARENT_FIELD_MANAGER.to_owned());
         let mut foreign = ours;
         foreign
             .parent

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use case::Case;
 use server::{Server, place};
 
-const US: &str = "kubectl-applyset";
+const US: &str = "applyset";
 /// How many objects are worked on at a time; most of the time is waiting.
 const AT_ONCE: usize = 500;
 

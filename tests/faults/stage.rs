@@ -217,7 +217,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
         labelled(secret(&b, "of-another-set"), "applyset-another-v1"),
     ];
     for bystander in &bystanders {
-        cluster().apply_as("kubectl-applyset", bystander);
+        cluster().apply_as("applyset", bystander);
     }
     let objects = vec![
         config_map(&a, "one", "1"),

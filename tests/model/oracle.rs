@@ -10,7 +10,7 @@ use super::place::Slot;
 use crate::support::{GROUP_KINDS, NAMESPACES, PART_OF};
 
 /// Managers whose part-of labels make members.
-const APPLIERS: [&str; 3] = ["kubectl-applyset", "kubectl", "kubectl-client-side-apply"];
+const APPLIERS: [&str; 3] = ["applyset", "kubectl", "kubectl-client-side-apply"];
 /// The annotation by which histories protect objects.
 pub(super) const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
 

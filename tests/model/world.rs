@@ -264,7 +264,7 @@ impl World {
             }
             Step::ServerSideApply { slot, variant } => {
                 if live(slot).is_some() {
-                    cluster().apply_as("kubectl-applyset", &slot.object(&self.names, *variant));
+                    cluster().apply_as("applyset", &slot.object(&self.names, *variant));
                 }
             }
             Step::ClientSideApply { slot, variant } => {

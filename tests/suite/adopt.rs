@@ -64,7 +64,7 @@ fn live_objects_become_members_and_nothing_else_of_them_changes() {
     assert_eq!(run.document()["summary"]["adopted"], 4);
     assert_eq!(contents(&objects), before);
     set.assert_holds(&objects);
-    assert_eq!(managers_of_label(&objects[0]), ["\"kubectl-applyset\""]);
+    assert_eq!(managers_of_label(&objects[0]), ["\"applyset\""]);
     let settled = cluster().state(&[&home, &away]);
     let again = adopt(&set, None, &objects, &[]).expect(0);
     assert_eq!(again.results("unchanged"), identities(&objects));

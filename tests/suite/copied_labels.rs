@@ -53,7 +53,7 @@ fn a_copy_that_was_applied_by_an_applier_and_is_owned_is_skipped_too() {
     let owner = config_map(&home, "owner", "1");
     set.apply(std::slice::from_ref(&owner));
     let copy = owned(config_map(&home, "copy", "1"), &owner, &set);
-    cluster().apply_as("kubectl-applyset", &copy);
+    cluster().apply_as("applyset", &copy);
 
     let run = set.apply(std::slice::from_ref(&owner));
 

@@ -135,7 +135,7 @@ fn an_object_that_was_made_anew_by_another_run_of_the_set_is_kept_this_time() {
         let live = cluster().live(object).expect("the object");
         let labels = json!({"metadata": {"labels": live["metadata"]["labels"]}});
         cluster().delete(object);
-        cluster().apply_as("kubectl-applyset", &with(object.clone(), &labels));
+        cluster().apply_as("applyset", &with(object.clone(), &labels));
     });
     assert_eq!(overtaken.run.code, 0);
     assert_eq!(overtaken.run.results("skipped"), identities([&overtaken.dropped]));

@@ -146,7 +146,7 @@ fn contents(set: &Set, objects: &[Value]) -> Vec<(String, Option<Value>)> {
 fn sent(set: &Set, objects: &[Value], flags: &[&str]) -> usize {
     let proxy = Proxy::transparent();
     set.apply_through(&proxy, objects, flags).expect(0);
-    let is_apply = |path: &str| path.contains("fieldManager=kubectl-applyset&");
+    let is_apply = |path: &str| path.contains("fieldManager=applyset&");
     let sent = proxy.sent();
     sent.iter()
         .filter(|request| request.method == Method::PATCH && is_apply(&request.path))

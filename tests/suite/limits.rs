@@ -136,7 +136,7 @@ fn a_record_of_300_kinds_is_read_and_put_right() {
     ];
     let label = json!({"metadata": {"labels": {crate::support::PART_OF: set.id}}});
     for stray in &strays {
-        cluster().apply_as("kubectl-applyset", &with(stray.clone(), &label));
+        cluster().apply_as("applyset", &with(stray.clone(), &label));
     }
 
     let run = set.apply(&first);

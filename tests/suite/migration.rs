@@ -164,7 +164,7 @@ fn fields_of_other_managers_survive_the_migration() {
     for expected in [
         ("tests", "Update"),
         ("controller", "Apply"),
-        ("kubectl-applyset", "Apply"),
+        ("applyset", "Apply"),
     ] {
         let expected = (expected.0.to_owned(), expected.1.to_owned());
         assert!(managers.contains(&expected), "{managers:?}");

@@ -80,7 +80,7 @@ fn a_parent_that_only_loses_its_record_gets_it_back() {
     );
     let applied = newcomer.clone();
     let proxy = Proxy::before_write(1, move || {
-        cluster().apply_as("kubectl-applyset", &applied);
+        cluster().apply_as("applyset", &applied);
     });
     set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
         .expect(0);

@@ -114,7 +114,7 @@ fn no_command_tells_what_a_secret_holds() {
     );
 
     // What would change, and the plan that is kept of it.
-    cluster().apply_as("kubectl-applyset", &with(secret(&home, "two", &live), &json!({})));
+    cluster().apply_as("applyset", &with(secret(&home, "two", &live), &json!({})));
     let plan = Files::new();
     let out = format!("--out={}", plan.path("plan.json").display());
     for flags in [&["-v", "-v"][..], &["-o", "json"], &["-o", "yaml"], &[&out]] {

@@ -487,7 +487,7 @@ fn what_another_run_puts_into_the_set_meanwhile_is_recorded() {
         let proxy = Proxy::gated(move |writes| {
             if writes == at {
                 *counter.lock().expect("no panic") += 1;
-                cluster().apply_as("kubectl-applyset", &object);
+                cluster().apply_as("applyset", &object);
             }
             Verdict::Forward
         });

@@ -61,7 +61,7 @@ fn a_key_that_was_owned_as_string_data_leaves_the_secret_too() {
     let former = typed(&home, "one", &json!({"new": "a", "leaked": "b"}));
     set.apply(std::slice::from_ref(&former));
     let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
-    cluster().apply_as("kubectl-applyset", &with(former, &label));
+    cluster().apply_as("applyset", &with(former, &label));
     let after = typed(&home, "one", &json!({"new": "a"}));
     assert_eq!(data(&after), json!({"new": "YQ==", "leaked": "Yg=="}));
     let told = diff(&set, std::slice::from_ref(&after)).expect(1);

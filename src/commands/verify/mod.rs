@@ -15,6 +15,7 @@ use crate::cli::{Shared, Verify};
 use crate::error::{Error, Exit};
 use crate::execute::{DryRun, Interrupt, Mended, ParentWriteError, ParentWriting, Writing};
 use crate::options::{self, Fix, VerifyOptions};
+use crate::ownership::member_field_manager;
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::report::{self, Colors, Cost, Style, VerifyDocument};
 use crate::verify::{Finding, Mend, Mending};
@@ -241,7 +242,7 @@ async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> 
 
 async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<Mended, ParentWriteError> {
     let writing = Writing::without_manifests(
-        mend.set.tooling.name.clone(),
+        member_field_manager(&mend.set.tooling).to_owned(),
         DryRun::None,
         usize::from(shared.concurrency),
     );

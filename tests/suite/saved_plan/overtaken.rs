@@ -41,7 +41,7 @@ const MEDDLINGS: [(&str, Meddling); 14] = [
                 &json!({"metadata": {"labels": {PART_OF: set.id}}}),
             );
             cluster().delete(&object);
-            cluster().apply_as("kubectl-applyset", &object);
+            cluster().apply_as("applyset", &object);
         },
     ),
     (
@@ -91,7 +91,7 @@ const MEDDLINGS: [(&str, Meddling); 14] = [
                 config_map(home, "joined", "1"),
                 &json!({"metadata": {"labels": {PART_OF: set.id}}}),
             );
-            cluster().apply_as("kubectl-applyset", &object);
+            cluster().apply_as("applyset", &object);
         },
     ),
     (
