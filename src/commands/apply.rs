@@ -143,7 +143,8 @@ async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
         return Ok(());
     }
     let parent = situation.parent.as_ref();
-    let needed = rights::needed_now(&opened.set, &opened.resource, parent, desired, plan);
+    let manager = &writing.field_manager;
+    let needed = rights::needed_now(&opened.set, &opened.resource, parent, desired, plan, manager);
     let missing = observe::missing_rights(&cluster.server, &needed, writing.concurrency).await;
     if missing.is_empty() {
         Ok(())

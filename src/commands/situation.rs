@@ -311,8 +311,10 @@ pub(super) async fn read_members(
             }
             let definition = definitions.get(&live.key.group_kind);
             let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
+            let carrying =
+                ownership::with_bookkeeping(&member.object, &item["metadata"], rules.field_manager);
             changes::compare(
-                &member.object.value(),
+                &carrying.as_ref().unwrap_or(&member.object).value(),
                 item,
                 rules.field_manager,
                 definition.as_ref(),

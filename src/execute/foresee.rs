@@ -268,6 +268,8 @@ impl Execution<'_> {
         object: &DesiredObject,
         standing: &MemberStanding,
     ) -> Result<Reply, ApiError> {
+        let carrying = self.carrying(object, standing).await?;
+        let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
         match self.server.send(self.member_call(object, standing, None)).await {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 let forced = Writing {

@@ -140,7 +140,8 @@ impl Execution<'_> {
     }
 
     /// Two runs that create the same object at once are answered with a conflict that
-    /// concerns no field; the object is there then. An object that was approved of is sent
+    /// concerns no field; the object is there then. So is an apply over a parent whose record
+    /// its own run has written since it was read. An object that was approved of is sent
     /// again only as long as it is what it was.
     async fn send_settled(
         &self,
@@ -152,7 +153,14 @@ impl Execution<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let call = self.member_call(object, standing, lock.as_ref());
+            let carrying = self.carrying(object, standing).await?;
+            let call = match &carrying {
+                None => self.member_call(object, standing, lock.as_ref()),
+                Some(carrying) => {
+                    let lock = lock.as_ref().unwrap_or(&carrying.seen);
+                    self.member_call(&carrying.object, standing, Some(lock))
+                }
+            };
             let error = match self.server.send(call).await {
                 Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
                 reply => return reply,

@@ -5,6 +5,7 @@
 //! what happens is told as events.
 
 mod again;
+mod carry;
 mod conflict;
 mod contents;
 mod deletion;

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use super::carry::{Carrying, carrying};
 use super::establish::await_kind;
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
 use super::{Conflicts, Interrupt, Sink, Writing};
@@ -21,7 +22,7 @@ use crate::discovery::Resource;
 use crate::event::Event;
 use crate::object::apply_body;
 use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
-use crate::ownership::parent_field_manager;
+use crate::ownership::{MEMBER_FIELD_MANAGER, parent_field_manager};
 use crate::plan::{ParentPolicy, Refusal, Set};
 use crate::saved_plan::Approval;
 
@@ -135,22 +136,40 @@ impl ParentWriting<'_> {
         approval: Option<&Approval>,
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
-        let Some(approval) = approval.filter(|approval| approval.parent().is_some()) else {
-            let call = self.parent_call(object.object.body(), &parameters);
-            return Ok(self.server.send(call).await?);
-        };
+        let approval = approval.filter(|approval| approval.parent().is_some());
         for _ in 0..ATTEMPTS {
-            let now = observe::object(self.server, self.resource, &self.set.parent).await?;
-            let Some(seen) = approval.renewed_parent(now.as_ref()) else {
-                return Err(ParentWriteError::Disapproved);
+            let approved = match approval {
+                None => None,
+                Some(approval) => {
+                    let now = observe::object(self.server, self.resource, &self.set.parent).await?;
+                    let seen = approval.renewed_parent(now.as_ref());
+                    Some(seen.ok_or(ParentWriteError::Disapproved)?)
+                }
             };
-            let call = self.parent_call(locked(object, &seen).body(), &parameters);
+            // Read last, so that an older version is locked to, and none that is newer.
+            let carrying = self.carrying(object).await?;
+            let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+            let Some(seen) = approved.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
+                let call = self.parent_call(sent.object.body(), &parameters);
+                return Ok(self.server.send(call).await?);
+            };
+            let call = self.parent_call(locked(sent, &seen).body(), &parameters);
             match self.server.send(call).await {
                 Err(error) if is_passing_conflict(&error) => {}
                 reply => return Ok(reply?),
             }
         }
         Err(ParentWriteError::Contended)
+    }
+
+    /// Returns what to send for the parent's own manifest if its record was written under the
+    /// field manager of members, as kubectl's is under `--field-manager kubectl-applyset`.
+    async fn carrying(&self, object: &DesiredObject) -> Result<Option<Carrying>, ApiError> {
+        let manager = &self.writing.field_manager;
+        if manager == MEMBER_FIELD_MANAGER {
+            return Ok(None);
+        }
+        carrying(self.server, object, manager).await
     }
 
     pub(super) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
@@ -291,6 +310,8 @@ impl ParentWriting<'_> {
     pub(super) async fn rehearse_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
+        let carrying = self.carrying(manifest).await?;
+        let manifest = carrying.as_ref().map_or(manifest, |carrying| &carrying.object);
         let call = Call {
             accept: WHOLE_OBJECTS.to_owned(),
             ..self.parent_call(manifest.object.body(), &parameters)

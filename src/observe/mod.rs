@@ -25,7 +25,7 @@ pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence, Tracking};
 pub use members::{Place, Places, Reach, members, throughout};
 pub use namespaces::{NamespaceState, namespace_names, namespaces};
-pub use objects::{object, objects};
+pub use objects::{metadata, object, objects};
 pub(crate) use parent::METADATA;
 pub use parent::{
     DefinitionLabels, ParentObject, WholeParent, custom_parent_kinds, definition, definition_labels, parent,

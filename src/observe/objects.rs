@@ -43,6 +43,16 @@ pub async fn object(
     read(server, key, resource, WHOLE_OBJECTS).await
 }
 
+/// Reads the metadata of an object; `None` where it does not exist. An answer about another
+/// object is an error.
+pub async fn metadata(
+    server: &ApiServer,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<Value>, ApiError> {
+    read(server, key, resource, METADATA).await
+}
+
 /// Reads an object as `accept` says; `None` where it does not exist. An answer about another
 /// object is an error.
 pub(super) async fn read(

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Former, LastApplied, applied_string_data, entries, is_moved, take_last_applied};
+use super::{Former, applied_string_data, entries, is_moved, take_kept};
 
 /// The object without these fields; `None` where it loses none.
 ///
@@ -18,10 +18,10 @@ pub fn without_leftovers(applied: &Value, secret: Option<&Value>, former: &Forme
         .iter()
         .cloned()
         .partition(|entry| is_moved(entry, former));
-    if former.last_applied == LastApplied::LeftToItsOwner {
-        let annotations = moved.iter_mut().filter_map(take_last_applied);
-        kept.extend(annotations.map(|fields| json!({"fieldsV1": fields})));
-    }
+    let staying = moved
+        .iter_mut()
+        .filter_map(|entry| take_kept(entry, former.last_applied));
+    kept.extend(staying.map(|fields| json!({"fieldsV1": fields})));
     let typed = secret.map(|secret| applied_string_data(&secret["metadata"], former));
     moved.extend(typed.into_iter().flatten());
     let mut left = applied.clone();
@@ -135,6 +135,7 @@ fn place(items: &[Value], key: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::CLIENT_SIDE_APPLY;
+    use super::super::LastApplied;
     use super::*;
 
     const LAST: &str = "kubectl.kubernetes.io/last-applied-configuration";

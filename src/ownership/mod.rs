@@ -4,12 +4,14 @@
 //! (`UpgradeManagedFieldsPatch`): what client-side apply owns is moved to the manager of
 //! server-side apply, so that a field that leaves the manifest leaves the object, too.
 
+mod bookkeeping;
 mod leftovers;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+pub use bookkeeping::with_bookkeeping;
 pub use leftovers::{merge_patch, without_leftovers};
 
 use crate::applyset::Tooling;
@@ -64,11 +66,12 @@ const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 /// server makes of it.
 const STRING_DATA: &str = "f:stringData";
 
-/// Whether fields of the object are owned by client-side apply, that annotation excepted.
+/// Whether fields of the object are owned by client-side apply, that annotation and the
+/// bookkeeping of a parent excepted.
 pub fn has_client_side_apply(metadata: &Value) -> bool {
     entries(metadata)
         .iter()
-        .any(|entry| is_client_side(entry) && has_more_than_last_applied(entry))
+        .any(|entry| is_client_side(entry) && has_something_to_move(entry))
 }
 
 /// The field managers that own anything of the object outside of its metadata, its status
@@ -107,7 +110,8 @@ pub fn was_applied(metadata: &Value) -> bool {
 }
 
 /// A JSON patch that moves to `manager` what client-side apply owns, and what `former` has
-/// applied from the server's side; `None` where there is nothing to move. Bound to the
+/// applied from the server's side, but for the bookkeeping of a parent, which the next apply
+/// would take off then; `None` where there is nothing to move. Bound to the
 /// resourceVersion of `metadata`.
 pub fn migration(
     metadata: &Value,
@@ -132,11 +136,9 @@ pub fn migration(
         None => empty_entry(&moved[0], manager),
     };
     for mut entry in moved {
-        if last_applied == LastApplied::LeftToItsOwner
-            && let Some(annotation) = take_last_applied(&mut entry)
-        {
+        if let Some(kept) = take_kept(&mut entry, last_applied) {
             let mut rest = entry.clone();
-            rest["fieldsV1"] = annotation;
+            rest["fieldsV1"] = kept;
             others.push(rest);
         }
         let has_fields = ours["fieldsV1"]
@@ -237,7 +239,7 @@ fn is_moved(entry: &Value, former: &Former) -> bool {
         .tool
         .is_some_and(|tool| tool != former.manager && entry["manager"] == tool);
     let is_applied = entry["operation"] == "Apply" && is_whole_object(entry);
-    (is_client_side(entry) && has_more_than_last_applied(entry)) || (is_tools && is_applied)
+    (is_client_side(entry) || (is_tools && is_applied)) && has_something_to_move(entry)
 }
 
 fn empty_entry(like: &Value, manager: &str) -> Value {
@@ -250,20 +252,43 @@ fn empty_entry(like: &Value, manager: &str) -> Value {
     })
 }
 
-fn annotations(entry: &Value) -> Option<&Map<String, Value>> {
-    entry.pointer("/fieldsV1/f:metadata/f:annotations")?.as_object()
+/// Whether an entry has more than the annotation of client-side apply and bookkeeping.
+fn has_something_to_move(entry: &Value) -> bool {
+    let mut rest = entry.clone();
+    take_kept(&mut rest, LastApplied::LeftToItsOwner);
+    let has_other = |fields: &Value, containers: &[&str]| {
+        let fields = fields.as_object();
+        fields.is_some_and(|fields| fields.keys().any(|key| !containers.contains(&key.as_str())))
+    };
+    let fields = &rest["fieldsV1"];
+    let metadata = &fields["f:metadata"];
+    has_other(fields, &["f:metadata"])
+        || has_other(metadata, &["f:labels", "f:annotations"])
+        || ["f:labels", "f:annotations"]
+            .into_iter()
+            .any(|field| has_other(&metadata[field], &["."]))
 }
 
-fn has_more_than_last_applied(entry: &Value) -> bool {
-    let fields = |pointer: &str| entry.pointer(pointer).and_then(Value::as_object);
-    let only = |fields: Option<&Map<String, Value>>, key: &str| {
-        fields.is_some_and(|fields| fields.keys().all(|known| known == key))
+/// Takes what stays with its owner out of an entry, as a field set of its own.
+fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
+    let annotation = match last_applied {
+        LastApplied::LeftToItsOwner => take_last_applied(entry),
+        LastApplied::Moved => None,
     };
-    let only_annotation = annotations(entry)
-        .is_some_and(|annotations| annotations.keys().all(|key| key == LAST_APPLIED || key == "."));
-    !(only(fields("/fieldsV1"), "f:metadata")
-        && only(fields("/fieldsV1/f:metadata"), "f:annotations")
-        && only_annotation)
+    let bookkeeping = bookkeeping::take_bookkeeping(entry);
+    // An empty node would own all that is below it.
+    if let Some(fields) = entry["fieldsV1"].as_object_mut()
+        && fields
+            .get("f:metadata")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+    {
+        fields.remove("f:metadata");
+    }
+    match (annotation, bookkeeping) {
+        (Some(annotation), Some(bookkeeping)) => Some(union(&annotation, &bookkeeping)),
+        (annotation, bookkeeping) => annotation.or(bookkeeping),
+    }
 }
 
 /// Takes the annotation out of an entry, as a field set of its own.
@@ -462,6 +487,40 @@ mod tests {
             migration(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
             None
         );
+    }
+
+    #[test]
+    fn bookkeeping_stays_with_its_owner() {
+        let id = json!({"f:metadata": {"f:labels": {"f:applyset.kubernetes.io/id": {}}}});
+        let with = |more: &Value| union(&id, more);
+        let note = json!({"f:metadata": {"f:annotations": {".": {}, (LAST_APPLIED): {}}}});
+        let data = json!({"f:data": {"f:a": {}}});
+        let table = [
+            (id.clone(), None),
+            (with(&note), None),
+            (with(&data), Some((data.clone(), id.clone()))),
+            (
+                with(&union(&data, &note)),
+                Some((union(&data, &note), id.clone())),
+            ),
+        ];
+        for (manager, operation) in [(CLIENT_SIDE_APPLY, "Update"), ("tool", "Apply")] {
+            for (fields, expected) in &table {
+                let metadata = json!({"resourceVersion": "5", "managedFields": [
+                    {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields},
+                ]});
+                let patch = migration(&metadata, "ours", Some("tool"), LastApplied::Moved);
+                let moved = patch.map(|patch| {
+                    let entries = &patch[0]["value"];
+                    assert_eq!(
+                        (&entries[0]["manager"], &entries[1]["manager"]),
+                        (&json!(manager), &json!("ours"))
+                    );
+                    (entries[1]["fieldsV1"].clone(), entries[0]["fieldsV1"].clone())
+                });
+                assert_eq!(&moved, expected, "{metadata}");
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `plan` is pure: no client, no clock, no output. Each rule has a file of its own and
 //! a table of cases. Carrying a plan out is the business of `execute`.
 
+mod bookkeeping;
 mod contents;
 mod fate;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use bookkeeping::may_hold_record;
 pub use contents::{filled_meanwhile, is_container, is_held_by};
 pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use membership::{
@@ -199,6 +201,8 @@ pub enum MemberStanding {
         /// Whether client-side apply owns fields that have to be taken from it first, or an
         /// earlier run has applied `stringData`.
         client_side_apply: bool,
+        /// Whether it has the id of a set, whose parent it is then.
+        is_parent: bool,
     },
     /// A member that is being deleted, or whose namespace is; applying it would be answered with success
     /// and be undone a moment later.
@@ -352,6 +356,7 @@ fn standing(live: Option<&Live>, observed: &Observed) -> MemberStanding {
                 Some(Verdict::Unchanged) | None => None,
             },
             client_side_apply: live.client_side_apply,
+            is_parent: live.parent_of.is_some(),
         },
     }
 }

@@ -9,7 +9,7 @@ use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, ParentObject};
-use crate::plan::{Apply, MemberStanding, Plan, Set, is_promised};
+use crate::plan::{Apply, MemberStanding, Plan, Set, is_promised, may_hold_record};
 
 /// What one run needs. Rights that only the run itself may bring about are not in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Needed {
 }
 
 /// Finds the rights for everything that carrying out `plan` writes; none where it
-/// writes nothing. `parent` is the parent as it was read.
+/// writes nothing. `parent` is the parent as it was read; `field_manager` applies members.
 ///
 /// Rights to `escalate` and `bind` are not among them: the server does without them
 /// where the user has what a role gives, which cannot be told cheaply.
@@ -36,6 +36,7 @@ pub fn needed_now(
     parent: Option<&ParentObject>,
     desired: &Desired,
     plan: &Plan,
+    field_manager: &str,
 ) -> Needed {
     let mut needed = Needed::default();
     let applies: Vec<(&Apply, &DesiredObject)> = plan
@@ -53,6 +54,9 @@ pub fn needed_now(
         // them, as aggregated ones do.
         if !(grants_rights && is_promised(object)) {
             needed.apply(apply, object);
+            if may_hold_record(object, &apply.standing, field_manager) {
+                needed.read(&object.key, &object.resource);
+            }
         }
     }
     for live in plan.prunes.iter().flatten() {

@@ -98,6 +98,7 @@ fn now(wanted: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> N
         parent,
         wanted,
         &plan,
+        "applyset",
     )
 }
 

@@ -26,6 +26,7 @@ mod lost_answers;
 mod migration;
 mod move_members;
 mod neighbour;
+mod nested_sets;
 mod one_run;
 mod output;
 mod overlap;

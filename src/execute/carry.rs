@@ -1,0 +1,64 @@
+//! Applies over a parent without taking its bookkeeping off.
+
+use super::Execution;
+use crate::apiserver::{ApiError, ApiServer};
+use crate::desired::DesiredObject;
+use crate::observe;
+use crate::ownership;
+use crate::plan::{MemberStanding, may_hold_record};
+use crate::saved_plan::Seen;
+
+/// An object as it is sent over a parent, with its bookkeeping.
+pub(super) struct Carrying {
+    /// The object of the manifests, and the bookkeeping.
+    pub(super) object: DesiredObject,
+    /// The parent that the bookkeeping was read from. The set's own run may write another
+    /// record at any time, which must not be overwritten.
+    pub(super) seen: Seen,
+}
+
+/// Reads the live object, and returns what to send if an apply by `manager` would take
+/// bookkeeping off it.
+pub(super) async fn carrying(
+    server: &ApiServer,
+    object: &DesiredObject,
+    manager: &str,
+) -> Result<Option<Carrying>, ApiError> {
+    let live = observe::metadata(server, &object.resource, &object.key).await?;
+    let Some(live) = live else {
+        return Ok(None);
+    };
+    let metadata = &live["metadata"];
+    let Some(sent) = ownership::with_bookkeeping(&object.object, metadata, manager) else {
+        return Ok(None);
+    };
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+    Ok(Some(Carrying {
+        seen: Seen {
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            digest: String::new(),
+        },
+        object: DesiredObject {
+            object: sent,
+            ..object.clone()
+        },
+    }))
+}
+
+impl Execution<'_> {
+    /// Returns what to send for a member that may be the parent of another set; `None` if that
+    /// is its manifest alone.
+    pub(super) async fn carrying(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Option<Carrying>, ApiError> {
+        let manager = &self.writing.field_manager;
+        if may_hold_record(object, standing, manager) {
+            carrying(self.server, object, manager).await
+        } else {
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Which objects are read before they are applied, because they may be parents of other sets
+//! whose record the apply would take off.
+
+use super::MemberStanding;
+use crate::changes;
+use crate::desired::DesiredObject;
+use crate::identity::GroupKind;
+use crate::ownership::MEMBER_FIELD_MANAGER;
+
+/// Returns whether an apply of the object by `field_manager` may take the record of another set
+/// off it. The default manager owns no record, unless others write one under its name; what is
+/// a member already was seen with its labels.
+pub fn may_hold_record(object: &DesiredObject, standing: &MemberStanding, field_manager: &str) -> bool {
+    let is_default = field_manager == MEMBER_FIELD_MANAGER;
+    match standing {
+        MemberStanding::Terminating => false,
+        MemberStanding::Member { is_parent: true, .. } => true,
+        MemberStanding::Member { .. } | MemberStanding::NotAMember | MemberStanding::OfAnotherSet => {
+            !is_default && may_be_parent(object)
+        }
+    }
+}
+
+/// Which custom resources may be parents is known from labels of their definitions; here each of
+/// them may.
+fn may_be_parent(object: &DesiredObject) -> bool {
+    let kind = &object.key.group_kind;
+    let is_plain = ["Secret", "ConfigMap"]
+        .iter()
+        .any(|name| *kind == GroupKind::new("", *name));
+    is_plain || !changes::is_built_in(&object.resource.api_version(), &kind.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::desired;
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_parent_is_read_first() {
+        let member = |is_parent| MemberStanding::Member {
+            uid: "u".to_owned(),
+            resource_version: "1".to_owned(),
+            reason: None,
+            client_side_apply: false,
+            is_parent,
+        };
+        let new = MemberStanding::NotAMember;
+        let table = [
+            ("Secret", new.clone(), "applyset", false),
+            ("Secret", member(false), "applyset", false),
+            ("Secret", member(true), "applyset", true),
+            ("Secret", new.clone(), "ci", true),
+            ("Secret", member(false), "ci", true),
+            ("ConfigMap", new.clone(), "ci", true),
+            ("ConfigMap", MemberStanding::OfAnotherSet, "ci", true),
+            ("ConfigMap", MemberStanding::Terminating, "ci", false),
+            ("Service", new.clone(), "ci", false),
+            ("Deployment.apps", new.clone(), "ci", false),
+            ("Widget.example.com", new, "ci", true),
+        ];
+        for (kind, standing, manager, expected) in table {
+            let object = desired(kind, Some("shop"), "a");
+            assert_eq!(
+                may_hold_record(&object, &standing, manager),
+                expected,
+                "{kind} {standing:?} {manager}"
+            );
+        }
+    }
+}
