@@ -1,13 +1,19 @@
 //! The entries of `metadata.managedFields`: ours, and what the others have.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::Reason;
+use crate::applyset::PART_OF_LABEL;
 
 /// managedFields as one apply sees it.
 pub(super) struct Entries<'a> {
-    /// The field set of our `Apply` entry.
-    pub(super) ours: &'a Map<String, Value>,
+    /// The field set of our `Apply` entry, with the part-of label where our manager has
+    /// written that in another way than by an apply.
+    pub(super) ours: Cow<'a, Map<String, Value>>,
+    /// Whether there is such an entry: without it, the label is all that we own.
+    pub(super) has_applied: bool,
     others: Vec<&'a Map<String, Value>>,
     applied_by_others: bool,
     has_status_subresource: bool,
@@ -29,6 +35,7 @@ impl<'a> Entries<'a> {
             Some(_) => return Err(unreadable()),
         };
         let mut ours = None;
+        let mut has_label = false;
         let mut others = Vec::with_capacity(list.len());
         let mut applied_by_others = false;
         let mut has_status_subresource = false;
@@ -56,15 +63,23 @@ impl<'a> Entries<'a> {
                 continue;
             }
             applied_by_others |= applied;
+            has_label |=
+                !applied && subresource.is_empty() && text("manager") == field_manager && owns_label(fields);
             has_status_subresource |= subresource == "status";
             others.push(fields);
         }
-        let ours = ours.ok_or(Reason::NotOwnedByUs)?;
+        if ours.is_none() && !has_label {
+            return Err(Reason::NotOwnedByUs);
+        }
         if other_version {
             return Err(Reason::OtherVersion);
         }
         Ok(Self {
-            ours,
+            has_applied: ours.is_some(),
+            ours: match ours {
+                Some(fields) if !has_label || owns_label(fields) => Cow::Borrowed(fields),
+                fields => Cow::Owned(with_label(fields)),
+            },
             others,
             applied_by_others,
             has_status_subresource,
@@ -103,4 +118,38 @@ impl<'a> Entries<'a> {
             true
         })
     }
+}
+
+const METADATA: &str = "f:metadata";
+const LABELS: &str = "f:labels";
+
+fn part_of() -> String {
+    format!("f:{PART_OF_LABEL}")
+}
+
+fn owns_label(fields: &Map<String, Value>) -> bool {
+    let labels = fields.get(METADATA).and_then(|metadata| metadata.get(LABELS));
+    labels.is_some_and(|labels| labels.get(part_of()).is_some())
+}
+
+/// The field set with the part-of label in it; as it is where it has a leaf in the way.
+fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let mut fields = fields.cloned().unwrap_or_default();
+    let mut node = &mut fields;
+    for key in [METADATA, LABELS] {
+        let is_leaf = node
+            .get(key)
+            .is_some_and(|below| below.as_object().is_none_or(Map::is_empty));
+        let Some(below) = node
+            .entry(key)
+            .or_insert_with(|| Value::Object(Map::new()))
+            .as_object_mut()
+            .filter(|_| !is_leaf)
+        else {
+            return fields;
+        };
+        node = below;
+    }
+    node.insert(part_of(), Value::Object(Map::new()));
+    fields
 }

@@ -59,12 +59,24 @@
 //! the claim about the resourceVersion to this kind, this phase, and no other difference.
 //! (A `PersistentVolume` is created with its phase.)
 //!
-//! The second and last exception: the store keeps metadata of a custom resource as it was
+//! The second exception: the store keeps metadata of a custom resource as it was
 //! sent, `finalizers: []` or a label that is null, while every reading drops the one and
 //! shows the other as `""`; so does the next write of any kind. While another manager has
 //! an `Apply` entry such an object is sent; where it has let go since, no trace is left, and
 //! the apply would store what every reader sees already. The property test excepts custom
 //! resources that have been sent such metadata, and no other difference.
+//!
+//! The third: a webhook configuration into which another manager has written `caBundle: ""`
+//! is stored with empty bytes, which every reading drops, and so does the next write of any
+//! kind; that counts as a new generation (`reflect.DeepEqual` in the strategy of
+//! `pkg/registry/admissionregistration`). The property test excepts these kinds, and no other
+//! difference than the generation.
+//!
+//! The fourth and last exception is the part-of label: `adopt` and `move` write it by a patch,
+//! and so it is owned by an `Update` entry of our manager. An apply would add it to our `Apply`
+//! entry, which changes whose the label is to nobody: the manager is the same. So the label
+//! counts as applied where our manager has written it, and its value is the manifest's. The
+//! property test excepts that one path in our entry, and no other difference.
 
 mod defaults;
 mod entries;
@@ -89,7 +101,7 @@ pub use shape::Definition;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Server-side apply would change nothing, the resourceVersion included (but see the
-    /// two exceptions at the end of the module's documentation).
+    /// four exceptions at the end of the module's documentation).
     Unchanged,
     /// It would change something, or that cannot be excluded.
     Send(Reason),
@@ -99,7 +111,7 @@ pub enum Verdict {
 /// `spec.containers[name=web].image`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// No `Apply` entry of our field manager.
+    /// No `Apply` entry of our field manager, and more in the manifest than its label.
     NotOwnedByUs,
     /// Our entry, or that of another manager, is of another version of the API.
     OtherVersion,

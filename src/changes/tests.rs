@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Definition, Reason, Verdict, compare};
+use crate::applyset::PART_OF_LABEL;
 
 const US: &str = "us";
 
@@ -57,6 +58,65 @@ impl Example {
             Verdict::Send(reason) => reason.to_string(),
         }
     }
+}
+
+/// A Deployment whose part-of label an `Update` entry of this manager has, and our `Apply` entry
+/// has not.
+fn relabelled(manager: &str, wanted: &str, live: &str) -> Example {
+    let mut example = Example::deployment(
+        &json!({"replicas": 1}),
+        &json!({"f:replicas": {}}),
+        &json!({"replicas": 1}),
+    );
+    example.desired["metadata"]["labels"][PART_OF_LABEL] = json!(wanted);
+    example.live["metadata"]["labels"][PART_OF_LABEL] = json!(live);
+    let label = json!({"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}});
+    example.with(entry(manager, "Update", "apps/v1", &label))
+}
+
+fn ours(example: &mut Example) -> &mut Value {
+    &mut example.live["metadata"]["managedFields"][0]
+}
+
+#[test]
+fn a_label_that_our_manager_has_written_counts_as_applied() {
+    assert_eq!(relabelled(US, "set", "set").reason(), "unchanged");
+    let label = format!("metadata.labels.{PART_OF_LABEL}");
+    assert_eq!(
+        relabelled(US, "set", "another").reason(),
+        format!("value differs: {label}")
+    );
+    for stranger in ["them", "kubectl-label"] {
+        assert_eq!(
+            relabelled(stranger, "set", "set").reason(),
+            format!("field added: {label}")
+        );
+    }
+    // With the label went the last label, or the last field.
+    let mut only_label = relabelled(US, "set", "set");
+    for metadata in [
+        &mut only_label.desired["metadata"],
+        &mut only_label.live["metadata"],
+    ] {
+        if let Some(labels) = metadata["labels"].as_object_mut() {
+            labels.remove("a");
+        }
+    }
+    ours(&mut only_label)["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+    assert_eq!(only_label.reason(), "unchanged");
+    if let Some(entries) = only_label.live["metadata"]["managedFields"].as_array_mut() {
+        entries.remove(0);
+    }
+    assert_eq!(only_label.reason(), "not applied by us");
+    for object in [&mut only_label.desired, &mut only_label.live] {
+        object["spec"].take();
+        object.as_object_mut().map(|fields| fields.remove("spec"));
+    }
+    assert_eq!(only_label.reason(), "unchanged");
+    // What stands in the way is not understood.
+    let mut leaf = relabelled(US, "set", "set");
+    ours(&mut leaf)["fieldsV1"]["f:metadata"]["f:labels"] = json!({});
+    assert_ne!(leaf.reason(), "unchanged");
 }
 
 fn in_pod(containers: &Value) -> Value {

@@ -72,7 +72,12 @@ pub(super) fn unchanged(
         Some(definition) => definition.shape(),
         None => Shape::Unknown,
     };
-    walk.fields(wanted, entries.ours, existing, shape)
+    let outcome = walk.fields(wanted, &entries.ours, existing, shape);
+    if entries.has_applied {
+        outcome
+    } else {
+        outcome.map_err(|_| Reason::NotOwnedByUs)
+    }
 }
 
 pub(super) struct Walk<'a> {

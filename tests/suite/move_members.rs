@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fate, Fault, Files, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
-    config_map, fresh, identities, kubectl_apply, namespace, objects_file, secret, service, with,
+    config_map, fresh, identities, kubectl_apply, named, namespace, objects_file, secret, service, with,
 };
 
 struct Scenario {
@@ -75,6 +75,67 @@ fn a_renamed_set_goes_on_where_the_old_one_was() {
     let run = new.apply(&objects[..1]);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
     new.assert_holds(&objects[..1]);
+}
+
+/// An apply of unchanged objects says so, and sends no write; a diff says the same.
+fn assert_unchanged(set: &Set, objects: &[Value], flags: &[&str]) {
+    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    Program::new()
+        .args(["diff", &set.reference, "-n", &set.namespace, "-f"])
+        .args([files.directory()])
+        .args(flags)
+        .run()
+        .expect(0);
+    let proxy = Proxy::transparent();
+    let run = set.apply_through(&proxy, objects, flags).expect(0);
+    assert_eq!(run.results("unchanged"), identities(objects));
+    let writes = proxy.sent().into_iter().filter(Sent::is_write);
+    assert_eq!(
+        writes.map(|sent| sent.path).collect::<Vec<_>>(),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn what_has_moved_is_unchanged_for_the_next_apply() {
+    let Scenario {
+        old,
+        new,
+        mut objects,
+    } = scenario();
+    // Objects of which nothing but the label was applied.
+    objects.push(named("v1", "ServiceAccount", Some(&old.namespace), "bare"));
+    objects.push(named("v1", "ConfigMap", Some(&old.namespace), "bare"));
+    old.apply(&objects);
+    old.invoke("move", &[&new.reference]).expect(0);
+
+    assert_unchanged(&new, &objects, &[]);
+    new.assert_holds(&objects);
+
+    // Back again, with a change on the way.
+    new.invoke("move", &[&old.reference]).expect(0);
+    objects[0] = config_map(&old.namespace, "one", "2");
+    let run = old.apply(&objects);
+    assert_eq!(run.results("configured"), identities(&objects[..1]));
+    assert_unchanged(&old, &objects, &[]);
+    // Under another manager the label is not our own.
+    old.invoke("move", &[&new.reference, "--field-manager=ci"])
+        .expect(0);
+    let run = new.apply_with(&objects, &["--force-conflicts"]).expect(0);
+    assert_eq!(run.results("configured"), identities(&objects));
+    assert_unchanged(&new, &objects, &[]);
+    // The label goes whoever has written it.
+    new.invoke("move", &[&old.reference]).expect(0);
+    let run = old.apply(&objects[..1]);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    old.invoke("disband", &["--yes"]).expect(0);
+    assert_eq!(old.members(), Vec::<String>::new());
+    let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
+    let directory = files.directory().to_string_lossy();
+    old.invoke("adopt", &["--take-over", "--yes", "-f", &directory])
+        .expect(0);
+    assert_unchanged(&old, &objects[..1], &[]);
+    old.assert_holds(&objects[..1]);
 }
 
 #[test]
