@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::live::owners;
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::discovery::Resource;
 
@@ -239,6 +240,8 @@ fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
         Some("has an item without a name")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
+    } else if owners(&item["metadata"]).is_err() {
+        Some("has an item whose owner references cannot be read")
     } else {
         None
     }
@@ -289,6 +292,8 @@ fn page_query(selector: &Selector, token: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
@@ -296,6 +301,29 @@ mod tests {
         read_page(body.as_bytes(), &mut Value::as_i64, &mut found)
             .map(|metadata| (found, metadata.continue_token))
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn items_have_to_be_what_was_asked_for() {
+        let item = |more: Value| {
+            let mut metadata = json!({"name": "a", "namespace": "n"});
+            if let (Some(metadata), Value::Object(more)) = (metadata.as_object_mut(), more) {
+                metadata.extend(more);
+            }
+            fault_of(&json!({"metadata": metadata}), Some("n"))
+        };
+        assert_eq!(item(json!({})), None);
+        assert_eq!(item(json!({"name": ""})), Some("has an item without a name"));
+        assert_eq!(
+            item(json!({"namespace": "m"})),
+            Some("has an item of another namespace")
+        );
+        for owners in [json!({}), json!("x"), json!([{"name": "owner"}])] {
+            assert_eq!(
+                item(json!({"ownerReferences": owners})),
+                Some("has an item whose owner references cannot be read")
+            );
+        }
     }
 
     #[test]

@@ -84,14 +84,12 @@ pub struct OwnerReference {
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.
     ///
-    /// `None` where it has no name, UID or resourceVersion, as no real object does.
+    /// `None` where it has no name, UID or resourceVersion, or owner references that cannot be
+    /// read, as no real object does. Reading one is an error for that reason (`list`, `objects`).
     pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
         let label = |key: &str| metadata.get("labels")?.get(key)?.as_str().map(str::to_owned);
-        let owners = metadata
-            .get("ownerReferences")
-            .map(Vec::<OwnerReference>::deserialize);
         Some(Self {
             key: ObjectKey {
                 group_kind: resource.group_kind(),
@@ -109,10 +107,18 @@ impl Live {
             tracking: tracking(metadata),
             defines: defines(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
-            owners: owners.transpose().ok()?.unwrap_or_default(),
+            owners: owners(metadata).ok()?,
             protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
         })
     }
+}
+
+/// Reads the owner references of an object; none where the field is null.
+pub(super) fn owners(metadata: &Value) -> serde_json::Result<Vec<OwnerReference>> {
+    let owners = metadata
+        .get("ownerReferences")
+        .map(Option::<Vec<OwnerReference>>::deserialize);
+    Ok(owners.transpose()?.flatten().unwrap_or_default())
 }
 
 fn presence(metadata: &Value) -> Presence {
@@ -219,6 +225,32 @@ mod tests {
         assert_eq!(live.part_of_writers, ["writer"]);
         assert_eq!(live.owners[0].name, "s");
         assert_eq!(live.protection.as_deref(), Some("helm.sh/resource-policy: keep"));
+    }
+
+    #[test]
+    fn owner_references_are_read_as_a_whole_or_not_at_all() {
+        let owner = json!({"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "w"});
+        let table = [
+            (json!({}), Some(0)),
+            (json!({"ownerReferences": null}), Some(0)),
+            (json!({"ownerReferences": []}), Some(0)),
+            (json!({"ownerReferences": [owner]}), Some(1)),
+            (json!({"ownerReferences": {}}), None),
+            (json!({"ownerReferences": [owner, null]}), None),
+            (json!({"ownerReferences": [owner, {"name": "s"}]}), None),
+        ];
+        for (mut metadata, expected) in table {
+            for field in ["name", "uid", "resourceVersion"] {
+                metadata[field] = json!("a");
+            }
+            assert_eq!(
+                owners(&metadata).ok().map(|owners| owners.len()),
+                expected,
+                "{metadata}"
+            );
+            let live = Live::of(&json!({"metadata": metadata}), &config_maps());
+            assert_eq!(live.map(|live| live.owners.len()), expected, "{metadata}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
+use super::live::owners;
 use super::parent::METADATA;
 use super::served::is_absent;
 use crate::apiserver::{ApiError, ApiServer};
@@ -68,7 +69,13 @@ pub(super) async fn read(
         Err(error) => return Err(error),
     };
     match serde_json::from_slice(&reply.body) {
-        Ok(object) if is_named(&object, key) => Ok(Some(object)),
+        Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
+            Ok(_) => Ok(Some(object)),
+            Err(error) => {
+                let reason = format!("its owner references cannot be read: {error}");
+                Err(unreadable(resource, key, reason))
+            }
+        },
         Ok(_) => Err(unreadable(resource, key, format!("it is not {key}"))),
         Err(error) => Err(unreadable(resource, key, error.to_string())),
     }
@@ -111,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_about_another_object_is_an_error() {
+    async fn an_answer_that_does_not_describe_the_object_is_an_error() {
         let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
         let key = ObjectKey {
             group_kind: GroupKind::new("", "ConfigMap"),
@@ -131,6 +138,10 @@ mod tests {
             ),
             (json!({"kind": "ConfigMap"}), false),
             (json!([]), false),
+            (
+                json!({"metadata": {"name": "web", "namespace": "shop", "ownerReferences": [{"name": "a"}]}}),
+                false,
+            ),
         ];
         for (answer, is_it) in table {
             let read = object(&answering(&answer), &resource, &key).await;

@@ -23,6 +23,7 @@ mod inventories;
 mod limits;
 mod logins;
 mod lost_answers;
+mod malformed_owners;
 mod migration;
 mod move_members;
 mod neighbour;
