@@ -2,7 +2,7 @@
 //!
 //! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::slice;
 use std::sync::Arc;
 
@@ -174,10 +174,17 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
         };
         order(one).cmp(&order(other))
     });
+    let mut by_set: BTreeMap<String, Vec<Live>> = BTreeMap::new();
+    for live in members {
+        if let Some(id) = &live.part_of {
+            by_set.entry(id.clone()).or_default().push(live);
+        }
+    }
+    let unread: HashSet<&Place> = unread.iter().collect();
     for set in sets {
-        let is_member =
-            |live: &&Live| live.part_of.as_deref() == Some(set.id.as_str()) && live.key != set.identity;
-        set.members = members.iter().filter(is_member).cloned().collect();
+        // One parent may be seen twice, as two sets of one id.
+        set.members = by_set.get(set.id.as_str()).cloned().unwrap_or_default();
+        set.members.retain(|live| live.key != set.identity);
         if let Some(bookkeeping) = set.bookkeeping() {
             let kinds = record(bookkeeping, discovery).group_kinds;
             drop_second_names(&mut set.members, &kinds);

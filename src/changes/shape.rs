@@ -1,7 +1,7 @@
 //! What is known of a type: whether a map or list is one value (atomic) or many
 //! (granular), which the tree of a field set does not tell.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::kinds::{self, Place};
 
@@ -49,6 +49,23 @@ impl<'a> Definition<'a> {
         })
     }
 
+    /// Takes what [`Definition::of`] reads of one version out of a `CustomResourceDefinition`.
+    /// The rest, descriptions for people above all, is most of its size.
+    pub fn relevant(mut custom_resource_definition: Value, version: &str) -> Value {
+        let spec = &mut custom_resource_definition["spec"];
+        let preserves = spec["preserveUnknownFields"].take();
+        let versions = spec["versions"].as_array_mut().map(std::mem::take);
+        let mut versions = versions.into_iter().flatten();
+        let mut known = versions
+            .find(|known| known["name"] == version)
+            .unwrap_or_default();
+        let mut schema = known["schema"].take();
+        remove_descriptions(&mut schema);
+        let version =
+            json!({"name": version, "schema": schema, "subresources": known["subresources"].take()});
+        json!({"spec": {"preserveUnknownFields": preserves, "versions": [version]}})
+    }
+
     pub(super) fn shape(&self) -> Shape<'a> {
         Shape::below(self.schema, Unknown::Pruned)
     }
@@ -56,6 +73,20 @@ impl<'a> Definition<'a> {
     /// Whether the status can only be written through its subresource.
     pub(super) fn has_status_subresource(&self) -> bool {
         self.status_subresource
+    }
+}
+
+/// A field that is called `description` has a schema, which is no text, and stays.
+fn remove_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if matches!(fields.get("description"), Some(Value::String(_))) {
+                fields.remove("description");
+            }
+            fields.values_mut().for_each(remove_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -192,5 +223,49 @@ fn may_be(schema: &Map<String, Value>, json_type: &str) -> bool {
     match schema.get("type") {
         Some(known) => known.as_str() == Some(json_type),
         None => schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_definition_only_one_version_is_kept_and_means_the_same() {
+        let schema = json!({"openAPIV3Schema": {
+            "type": "object",
+            "description": "for people",
+            "properties": {"spec": {
+                "type": "object",
+                "description": "for people",
+                "properties": {"description": {"type": "string", "description": "for people"}},
+            }},
+        }});
+        let definition = json!({
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "versions": [
+                {"name": "v1", "schema": {"openAPIV3Schema": {"type": "object"}}},
+                {"name": "v2", "schema": schema, "subresources": {"status": {}}},
+            ]},
+        });
+        let relevant = Definition::relevant(definition.clone(), "v2");
+        assert!(!relevant.to_string().contains("for people"), "{relevant}");
+        assert!(Definition::of(&relevant, "v1").is_none());
+        let kept = Definition::of(&relevant, "v2").expect("a version");
+        let whole = Definition::of(&definition, "v2").expect("a version");
+        assert_eq!(kept.status_subresource, whole.status_subresource);
+        let names = |definition: &Definition<'_>| {
+            let spec = definition.schema["properties"]["spec"]["properties"].clone();
+            spec["description"]["type"].clone()
+        };
+        assert_eq!((names(&kept), names(&whole)), (json!("string"), json!("string")));
+        for without in [
+            json!({}),
+            json!({"spec": {"preserveUnknownFields": true}}),
+            json!(null),
+        ] {
+            let relevant = Definition::relevant(without, "v2");
+            assert!(Definition::of(&relevant, "v2").is_none(), "{relevant}");
+        }
     }
 }

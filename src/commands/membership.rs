@@ -173,11 +173,7 @@ impl SetRead {
         let places = &self.survey.places;
         let found = observe::members(&cluster.server, places, &selector, concurrency, Live::of).await;
         let mut found = found.map_err(|failure| unlisted(failure, labels))?;
-        found.retain(|live| {
-            let namespace = live.key.namespace.as_ref();
-            live.key != self.opened.set.parent
-                && namespace.is_none_or(|namespace| places.namespaces.contains(namespace))
-        });
+        found.retain(|live| live.key != self.opened.set.parent);
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
     }

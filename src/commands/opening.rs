@@ -325,7 +325,9 @@ pub(super) async fn find_members(
         labels: PART_OF_LABEL.to_owned(),
         accept: observe::METADATA_LIST,
     };
-    let members = observe::members(&cluster.server, &places, &selector, concurrency, Live::of).await;
+    let ids = ids(sets);
+    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::of(item, resource)?, &ids);
+    let members = observe::members(&cluster.server, &places, &selector, concurrency, reduce).await;
     let members = members.map_err(|(place, error)| Error::List { place, error })?;
     inspect::assign(sets, members, &[], &cluster.discovery);
     Ok(())
@@ -384,6 +386,8 @@ async fn find_members_by(
         concurrency,
         seen: &|| {},
     };
+    let ids = ids(sets);
+    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
     let look = observe::visible(&cluster.server, &places, looking, reduce).await;
     let unread: Vec<Place> = look.unread.iter().map(|(place, _)| place.clone()).collect();
     inspect::assign(sets, look.found, &unread, &cluster.discovery);
@@ -394,6 +398,16 @@ async fn find_members_by(
         let doubts = set.doubts(&cluster.discovery);
         warnings.extend(doubts.iter().map(|doubt| format!("{}: {doubt}", set.identity)));
     }
+}
+
+fn ids(sets: &[FoundSet]) -> BTreeSet<String> {
+    sets.iter().map(|set| set.id.to_string()).collect()
+}
+
+/// Returns the object if it is a member of one of these sets: others are not kept in memory.
+fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
+    let is_member = live.part_of.as_ref().is_some_and(|id| ids.contains(id));
+    is_member.then_some(live)
 }
 
 /// What could not be read, and why, in words that do not repeat the place.

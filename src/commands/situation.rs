@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use futures_util::future::{join, try_join_all};
+use futures_util::future::join;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
@@ -260,6 +261,7 @@ async fn read_definitions(
     server: &ApiServer,
     places: &Places,
     desired: &Desired,
+    concurrency: usize,
 ) -> Result<HashMap<GroupKind, Value>, Error> {
     let compared: BTreeSet<&GroupKind> = desired
         .members
@@ -276,9 +278,16 @@ async fn read_definitions(
             what: format!("the definition of {}", resource.group_kind()),
             error,
         })?;
-        Ok::<_, Error>(definition.map(|definition| (resource.group_kind(), definition)))
+        Ok::<_, Error>(definition.map(|definition| {
+            let schema = Definition::relevant(definition, &resource.version);
+            (resource.group_kind(), schema)
+        }))
     });
-    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+    let definitions: Vec<_> = stream::iter(reads)
+        .buffer_unordered(concurrency)
+        .try_collect()
+        .await?;
+    Ok(definitions.into_iter().flatten().collect())
 }
 
 /// Lists the members, and compares each with its manifest while its page is at hand.
@@ -298,7 +307,7 @@ pub(super) async fn read_members(
         .iter()
         .map(|member| (&member.key, member))
         .collect();
-    let definitions = read_definitions(server, places, desired).await?;
+    let definitions = read_definitions(server, places, desired, rules.concurrency).await?;
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let mut live = Live::of(item, resource)?;
         let member = wanted.get(&live.key);
@@ -327,10 +336,6 @@ pub(super) async fn read_members(
     let mut members = Vec::new();
     let mut comparisons = BTreeMap::new();
     for (live, verdict) in listed {
-        let namespace = live.key.namespace.as_ref();
-        if namespace.is_some_and(|namespace| !places.namespaces.contains(namespace)) {
-            continue;
-        }
         if let Some(verdict) = verdict {
             comparisons.insert(live.key.clone(), verdict);
         }

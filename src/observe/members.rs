@@ -32,7 +32,7 @@ pub struct Places {
 }
 
 /// One collection that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The resource listed.
     pub resource: Arc<Resource>,
@@ -75,6 +75,14 @@ impl Places {
             .collect()
     }
 
+    /// Returns whether an item of a list of this resource is in one of the namespaces; what is
+    /// in no namespace is.
+    fn holds(&self, resource: &Resource, item: &Value) -> bool {
+        let namespace = item["metadata"]["namespace"].as_str();
+        resource.scope == Scope::Cluster
+            || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
+    }
+
     fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<Place> {
         let place = |namespace| Place {
             resource: Arc::clone(resource),
@@ -91,8 +99,8 @@ impl Places {
 
 /// Lists all places, `concurrency` at a time, and reduces each object with `reduce`.
 ///
-/// Objects of other namespaces, which a list over all namespaces also shows, are
-/// reduced like the rest; whether they count is the caller's business.
+/// A list over all namespaces also shows objects of other namespaces. They are dropped while
+/// the page is read, before `reduce` sees them: a cluster may hold any number of them.
 pub async fn members<T>(
     server: &ApiServer,
     places: &Places,
@@ -101,6 +109,10 @@ pub async fn members<T>(
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, (Place, ListError)> {
     let reach = places.cheapest_reach();
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let is_inside = places.holds(resource, item);
+        is_inside.then(|| reduce(item, resource)).flatten()
+    };
     match read(server, places.lists(reach), selector, concurrency, &reduce).await {
         // A custom resource that cannot be converted spoils the list, wherever it is.
         Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
@@ -201,4 +213,67 @@ pub(super) async fn everywhere(
     }
     unknown.sort();
     (found, unknown)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::super::METADATA_LIST;
+    use super::*;
+    use crate::discovery::Resource;
+
+    /// A server of which each list has an object in each of these namespaces; `None` is an object
+    /// in none.
+    fn server(namespaces: &'static [Option<&str>]) -> ApiServer {
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let item = |namespace: &Option<&str>| {
+                json!({"metadata": {
+                    "name": "any", "namespace": namespace, "uid": "u", "resourceVersion": "1",
+                }})
+            };
+            let items: Vec<Value> = namespaces.iter().map(item).collect();
+            let body = json!({"items": items, "metadata": {"resourceVersion": "1"}}).to_string();
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn what_other_namespaces_hold_is_dropped_before_anybody_looks_at_it() {
+        let namespaces = ["a", "b", "c", "d"].map(str::to_owned);
+        let looked_at = async |scope| {
+            let places = Places {
+                resources: vec![Arc::new(Resource::regular("", "v1", "ConfigMap", scope))],
+                namespaces: namespaces.clone().into(),
+            };
+            assert_eq!(places.cheapest_reach(), Reach::Cluster);
+            let seen: Mutex<Vec<Option<String>>> = Mutex::default();
+            let look = |item: &Value, _: &Arc<Resource>| {
+                let namespace = item["metadata"]["namespace"].as_str();
+                seen.lock().expect("no panic").push(namespace.map(str::to_owned));
+                Some(())
+            };
+            let selector = Selector {
+                labels: "a=b".to_owned(),
+                accept: METADATA_LIST,
+            };
+            let server = server(&[Some("a"), Some("other"), Some("d"), None]);
+            let found = members(&server, &places, &selector, 1, look).await;
+            let seen = seen.lock().expect("no panic").clone();
+            assert_eq!(found.expect("a list").len(), seen.len());
+            seen
+        };
+        let text = |name: &str| Some(name.to_owned());
+        assert_eq!(looked_at(Scope::Namespaced).await, [text("a"), text("d"), None]);
+        assert_eq!(looked_at(Scope::Cluster).await.len(), 4);
+    }
 }
