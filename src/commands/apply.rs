@@ -21,7 +21,7 @@ use crate::wait::{Deadline, Waiting};
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
     if let Some(file) = &arguments.plan {
-        return run_plan(file, arguments, shared).await;
+        return Box::pin(run_plan(file, arguments, shared)).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
     let asks = if options.is_interactive && !options.sources.contains(&Source::StandardInput) {

@@ -1,20 +1,35 @@
 //! What a person has read and said yes to: that may be lost, and nothing that came up while
 //! the question stood.
 
-use crate::plan::Refusal;
+use std::collections::BTreeMap;
 
-/// Losses that a person has said yes to.
+use crate::identity::ObjectKey;
+use crate::plan::{Plan, Refusal};
+
+/// Losses that a person has said yes to, by the object that would be deleted.
 #[derive(Default)]
-pub(super) struct Losses(Vec<Refusal>);
+pub(super) struct Losses(BTreeMap<ObjectKey, Vec<Refusal>>);
 
 impl Losses {
     /// Remembers what was shown and confirmed.
     pub(super) fn confirm(&mut self, shown: Vec<Refusal>) {
-        self.0.extend(shown.into_iter().filter(Refusal::is_data_loss));
+        for refusal in shown.into_iter().filter(Refusal::is_data_loss) {
+            if let Some(object) = refusal.object().cloned() {
+                self.0.entry(object).or_default().push(refusal);
+            }
+        }
     }
 
-    /// What is left of these refusals when everything that was confirmed is lifted.
-    pub(super) fn lift(&self, refusals: &mut Vec<Refusal>) {
-        refusals.retain(|refusal| !self.0.iter().any(|shown| refusal.is_within(shown)));
+    /// Lifts the refusals of a plan that were confirmed: the plan keeps them as accepted.
+    pub(super) fn lift(&self, plan: &mut Plan) {
+        let is_confirmed = |refusal: &Refusal| {
+            let shown = refusal.object().and_then(|object| self.0.get(object));
+            let mut shown = shown.into_iter().flatten();
+            shown.any(|shown| refusal.is_within(shown))
+        };
+        let refusals = std::mem::take(&mut plan.refusals);
+        let (confirmed, left) = refusals.into_iter().partition(is_confirmed);
+        plan.accepted = confirmed;
+        plan.refusals = left;
     }
 }

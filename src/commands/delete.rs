@@ -172,7 +172,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
                     };
                 };
                 let mut plan = plan::plan(&opened.set, &Desired::default(), &found.observed, &found.policy);
-                losses.lift(&mut plan.refusals);
+                losses.lift(&mut plan);
                 let unconfirmed = confirmed.refusal(&opened, &plan);
                 let refusals = unconfirmed.into_iter().chain(plan.refusals.iter().cloned());
                 let refusals: Vec<Refusal> = refusals.collect();
@@ -343,6 +343,9 @@ async fn read(
         unlisted: survey.unlisted,
         members,
         comparisons,
+        parent: parent
+            .as_ref()
+            .and_then(|parent| situation::dependant(opened, &parent.object)),
         ..Observed::default()
     };
     let containers = plan::containers(&opened.set, &nothing, &observed, &policy);

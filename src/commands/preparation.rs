@@ -71,7 +71,7 @@ pub(super) async fn to_write(
             Err(Error::Refused(refusals)) => refusals,
             made => {
                 let (situation, policy, mut plan) = made?;
-                losses.lift(&mut plan.refusals);
+                losses.lift(&mut plan);
                 if plan.refusals.is_empty() {
                     break (situation, policy, plan);
                 }

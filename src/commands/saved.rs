@@ -97,6 +97,7 @@ pub(super) async fn plan(
         }),
         record: prepared.plan.record_after.clone(),
         objects: objects.filter(|object| !is_gone(object)).collect(),
+        detached: saved_plan::detached(&prepared.plan),
         salt,
     })
 }

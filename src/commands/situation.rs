@@ -21,7 +21,7 @@ use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{self, Live, Looking, NamespaceState, ParentObject, Places, Presence, Selector};
 use crate::ownership;
-use crate::plan::{self, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing};
+use crate::plan::{self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,11 @@ pub(super) async fn read(
             .as_ref()
             .map(|parent| parent.annotations.clone())
             .unwrap_or_default(),
+        parent: parent.as_ref().and_then(|parent| dependant(opened, parent)),
+        namespace_owners: namespaces
+            .iter()
+            .map(|(name, state)| (name.clone(), state.owners.clone()))
+            .collect(),
     };
     let containers = plan::containers(&opened.set, desired, &observed, rules.policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
@@ -135,6 +140,12 @@ fn former_tooling(opened: &OpenedSet, standing: &Standing) -> Option<Tooling> {
         }
         Standing::Recorded(_) | Standing::New => None,
     }
+}
+
+/// The parent as an object that others own; `None` if it has no owners.
+pub(super) fn dependant(opened: &OpenedSet, parent: &ParentObject) -> Option<Dependant> {
+    let dependant = Dependant::of_parent(&opened.set.parent, &opened.resource, parent);
+    (!dependant.owners.is_empty()).then_some(dependant)
 }
 
 /// Refuses a parent whose namespace is not there, or is on its way out.

@@ -1,36 +1,43 @@
 //! A second look at an object that changed between the read that a decision was made on and
 //! the write of that decision, and at what an answer says of it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::apiserver::{ApiError, ApiServer, Reply};
+use crate::discovery::Resource;
+use crate::identity::ObjectKey;
 use crate::observe::{Live, METADATA};
 
 /// Reads the object again; `None` where it is gone.
-pub(super) async fn read_again(server: &ApiServer, live: &Live) -> Result<Option<Live>, ApiError> {
-    let object = read_as(server, live, METADATA).await?;
-    Ok(object.and_then(|object| Live::of(&object, &live.resource)))
+pub(super) async fn read_again(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
+) -> Result<Option<Live>, ApiError> {
+    let object = read_as(server, key, resource, METADATA).await?;
+    Ok(object.and_then(|object| Live::of(&object, resource)))
 }
 
 /// The same, with as much of the object as `accept` asks for. What cannot be read, or is
 /// another object, is an error: it is not gone.
 pub(super) async fn read_as(
     server: &ApiServer,
-    live: &Live,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
-    let path = live
-        .resource
-        .path(live.key.namespace.as_deref(), Some(&live.key.name));
+    let path = resource.path(key.namespace.as_deref(), Some(&key.name));
     let reply = match server.get(&path, accept).await {
         Ok(reply) => reply,
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    match Live::of(&object, &live.resource) {
-        Some(fresh) if fresh.key == live.key => Ok(Some(object)),
-        _ => Err(ApiError::unreadable(path, format!("it is not {}", live.key))),
+    match Live::of(&object, resource) {
+        Some(fresh) if fresh.key == *key => Ok(Some(object)),
+        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
     }
 }
 
@@ -39,7 +46,12 @@ pub(super) const GONE_ALREADY: &str = "it was gone already";
 
 /// Whether an answer to a write is about this object.
 pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
+    is_about(reply, &live.uid)
+}
+
+/// Whether an answer to a write is about the object with this UID.
+pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
-    is_success || answer["metadata"]["uid"] == live.uid
+    is_success || answer["metadata"]["uid"] == uid
 }

@@ -11,7 +11,7 @@ use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{self, Contents, ContentsError, Live};
-use crate::plan::{DataLoss, SkipReason, filled_meanwhile, is_container};
+use crate::plan::{DataLoss, SkipReason, is_container};
 
 impl Deleting<'_> {
     /// What becomes of those of the objects that are not deleted, because something came into
@@ -26,7 +26,7 @@ impl Deleting<'_> {
         if containers.is_empty() {
             return Vec::new();
         }
-        let now = match self.look_into(&containers).await {
+        let now = match Box::pin(self.look_into(&containers)).await {
             Ok(now) => now,
             Err(unseen) => {
                 let told = |live| failed(live, format!("what it holds cannot be seen: {unseen}"));
@@ -34,8 +34,7 @@ impl Deleting<'_> {
             }
         };
         let outcome = |live: &Live| {
-            let (seen, now) = (self.contents.get(&live.key), now.get(&live.key)?);
-            let reason = filled_meanwhile(seen, now, self.plan, self.set)?;
+            let reason = self.judge.filled(&live.key, now.get(&live.key)?)?;
             Some(match &reason {
                 SkipReason::FilledMeanwhile { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())

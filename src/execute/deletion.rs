@@ -7,18 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::detach::Detaching;
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace};
 use super::release::{Releasing, names, told};
 use super::wave::News;
 use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::ApiServer;
+use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, Live, Places, WholeParent};
 use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
-use crate::plan::{ParentFate, Plan, Policy, Set, SkipReason, is_home_of, parent_fate};
+use crate::plan::{Judge, ParentFate, Plan, Policy, Set, SkipReason, is_home_of, parent_fate};
 use crate::wording::counted;
 
 /// Everything that deleting a set needs.
@@ -96,6 +98,17 @@ impl SetDeletion<'_> {
         let mut failed = 0;
         let mut left = LeftInPlace::default();
         let mut pace = Pace::new(self.writing.concurrency);
+        let nothing = Desired::default();
+        let mut judge = self.judge(&nothing);
+        let detaching = Detaching {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        };
+        let detachments = &self.plan.dependants.detachments;
+        detaching
+            .detach_all(detachments, &mut judge, &mut pace, sink)
+            .await;
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !is_home_of(self.set, live));
             let mut told = |news: News<ObjectOutcome>| {
@@ -104,7 +117,7 @@ impl SetDeletion<'_> {
                     failed += usize::from(outcome.action == Action::Failed);
                 }));
             };
-            self.deleting()
+            self.deleting(&judge)
                 .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut told)
                 .await;
         }
@@ -161,7 +174,9 @@ impl SetDeletion<'_> {
     /// Leaves what the parent lives in, where something has come into it.
     async fn leave_filled(&self, left: &mut LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
-        for outcome in self.deleting().filled(self.homes()).await {
+        let nothing = Desired::default();
+        let judge = self.judge(&nothing);
+        for outcome in self.deleting(&judge).filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -186,14 +201,18 @@ impl SetDeletion<'_> {
         prunes.filter(|live| is_home_of(self.set, live))
     }
 
-    fn deleting(&self) -> Deleting<'_> {
+    /// Judges what is deleted. `nothing` is what the manifests of a set that goes ask for.
+    fn judge<'j>(&'j self, nothing: &'j Desired) -> Judge<'j> {
+        let uids = BTreeSet::new();
+        Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids)
+    }
+
+    fn deleting<'j>(&'j self, judge: &'j Judge<'j>) -> Deleting<'j> {
         Deleting {
             server: self.server,
-            set: self.set,
+            judge,
             policy: self.policy,
             writing: self.writing,
-            plan: self.plan,
-            contents: self.contents,
             done: Action::Deleted,
             approval: None,
         }
@@ -208,6 +227,8 @@ impl SetDeletion<'_> {
                 live.key
             )));
         }
+        let nothing = Desired::default();
+        let judge = self.judge(&nothing);
         for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
                 self.tell_left(1, sink);
@@ -215,7 +236,7 @@ impl SetDeletion<'_> {
             }
             let outcome = match left.outcome(live) {
                 Some(held) => held,
-                None => self.deleting().delete(live).await,
+                None => self.deleting(&judge).delete(live).await,
             };
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;

@@ -4,12 +4,15 @@
 //! Requests are sent only for what the plan sends or prunes; what differs is found in
 //! `diff`.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::again::GONE_ALREADY;
 use super::conflict::explained;
+use super::detach::without_owners;
 use super::member::{TERMINATING, uid};
 use super::pace::Pace;
 use super::refused;
@@ -18,9 +21,10 @@ use super::{Conflicts, Execution, Writing};
 use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::desired::DesiredObject;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
+use crate::identity::ObjectKey;
 use crate::observe::{self, Live, WHOLE_OBJECTS};
 use crate::ownership::{self, Former};
-use crate::plan::{Apply, MemberStanding, SkipReason, is_promised};
+use crate::plan::{Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, is_promised};
 
 /// What a run would do to one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,16 +61,31 @@ impl Execution<'_> {
         is_stopped: impl Fn(&DesiredObject) -> bool,
         sink: &mut dyn FnMut(News<Foreseen>),
     ) -> Ending {
-        for outcome in self.unchanged() {
-            sink(News::Answer(of_outcome(outcome)));
-        }
-        for skip in &self.plan.skips {
-            if skip.reason != SkipReason::PruningDisabled {
-                let reason = skip.reason.to_string();
-                let outcome = ObjectOutcome::because(subject(&skip.live), Action::Skipped, reason);
-                sink(News::Answer(of_outcome(outcome)));
+        let detachments = self.allowed_detachments();
+        let mut detached = Vec::new();
+        let skips = self.plan.skips.iter();
+        let skips = skips.filter(|skip| skip.reason != SkipReason::PruningDisabled);
+        let skips = skips.map(|skip| {
+            ObjectOutcome::because(subject(&skip.live), Action::Skipped, skip.reason.to_string())
+        });
+        for outcome in self.unchanged().chain(skips) {
+            match detachments.get(&outcome.subject.key()) {
+                Some(detachment) => detached.push((outcome, *detachment)),
+                None => sink(News::Answer(of_outcome(outcome))),
             }
         }
+        let mut sink = |news: News<Foreseen>| {
+            sink(match news {
+                News::Slowest(slowest) => News::Slowest(slowest),
+                News::Answer(foreseen) => {
+                    let detachment = detachments.get(&foreseen.outcome.subject.key());
+                    News::Answer(match detachment {
+                        Some(detachment) => foreseen.detached(detachment),
+                        None => foreseen,
+                    })
+                }
+            });
+        };
         let mut pace = Pace::new(self.writing.concurrency);
         // Dry runs do not build upon each other, so there is nothing to wait for between waves.
         let applies = self
@@ -77,11 +96,17 @@ impl Execution<'_> {
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply| self.foresee_apply(apply).await;
-        each(self.server, self.interrupt, applies, ask, &mut pace, &mut *sink).await;
+        each(self.server, self.interrupt, applies, ask, &mut pace, &mut sink).await;
+        let read = async |(outcome, detachment): (ObjectOutcome, &Detachment)| {
+            self.foresee_detached(outcome, detachment).await
+        };
+        let items = detached.into_iter();
+        let items = items.map(|item| (&item.1.dependant.key, item));
+        each(self.server, self.interrupt, items, read, &mut pace, &mut sink).await;
         let read = async |live| self.foresee_prune(live).await;
         let prunes = self.plan.prunes.iter().flatten();
         let prunes = prunes.map(|live| (&live.key, live));
-        each(self.server, self.interrupt, prunes, read, &mut pace, &mut *sink).await;
+        each(self.server, self.interrupt, prunes, read, &mut pace, &mut sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {
@@ -329,6 +354,29 @@ impl Execution<'_> {
         filled.as_ref().and_then(content).or(Some(left))
     }
 
+    /// The objects from which a run removes owner references, if it may.
+    fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
+        let detachments = self.plan.dependants.detachments.iter();
+        let is_allowed = self.policy.data_loss == DataLoss::Allowed;
+        detachments
+            .filter(|_| is_allowed)
+            .map(|detachment| (detachment.dependant.key.clone(), detachment))
+            .collect()
+    }
+
+    /// Foresees an object that a run only detaches from its owners.
+    async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Foreseen {
+        let Dependant { key, resource, .. } = &detachment.dependant;
+        match observe::object(self.server, resource, key).await {
+            Ok(live) => Foreseen {
+                predicted: live.clone(),
+                live,
+                ..of_outcome(outcome)
+            },
+            Err(error) => unforeseen(outcome.subject, &error),
+        }
+    }
+
     async fn foresee_prune(&self, live: &Live) -> Foreseen {
         match observe::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::because(
@@ -342,6 +390,22 @@ impl Execution<'_> {
             },
             Err(error) => unforeseen(subject(live), &error),
         }
+    }
+}
+
+impl Foreseen {
+    /// The same, if the run also removes owner references from the object.
+    fn detached(mut self, detachment: &Detachment) -> Self {
+        let Some(predicted) = self.predicted.take() else {
+            return self;
+        };
+        let without = without_owners(&predicted, detachment);
+        if without != predicted && self.outcome.action == Action::Unchanged {
+            self.outcome.action = Action::Configured;
+            "owner references to what is pruned are removed".clone_into(&mut self.outcome.reason);
+        }
+        self.predicted = Some(without);
+        self
     }
 }
 

@@ -14,9 +14,9 @@ use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::object::Object;
-use crate::observe::{self, METADATA, WHOLE_OBJECTS};
+use crate::observe::{self, Live, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
-use crate::plan::{Apply, MemberStanding};
+use crate::plan::{Apply, Dependant, MemberStanding};
 use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
@@ -26,6 +26,8 @@ pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub(super) struct MemberReply {
     pub(super) outcome: ObjectOutcome,
     pub(super) warnings: Vec<String>,
+    /// The object as it is now, if it has owners.
+    pub(super) dependant: Option<Dependant>,
 }
 
 /// The metadata that a write is answered with.
@@ -90,6 +92,7 @@ impl Execution<'_> {
                     .is_some_and(|approval| approval.seen(&object.key).is_none())
                     && !self.has_made(&reply, standing);
                 let mut told = self.judge_reply(&reply, subject, standing);
+                told.dependant = dependant(&reply, object);
                 if is_surprise {
                     told.warnings.push(format!(
                         "{} was to be created, and was there already: somebody has made it in the meantime",
@@ -270,6 +273,7 @@ impl Execution<'_> {
                 .map(|text| format!("{}: {text}", subject.key()))
                 .collect(),
             outcome: ObjectOutcome::new(subject, action),
+            dependant: None,
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
@@ -318,7 +322,17 @@ pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
+        dependant: None,
     }
+}
+
+/// The object that was written, if it has owners.
+fn dependant(reply: &Reply, object: &DesiredObject) -> Option<Dependant> {
+    const FIELD: &[u8] = b"ownerReferences";
+    reply.body.windows(FIELD.len()).find(|part| *part == FIELD)?;
+    let written: Value = serde_json::from_slice(&reply.body).ok()?;
+    let live = Live::of(&written, &object.resource)?;
+    (!live.owners.is_empty()).then(|| Dependant::of(&live))
 }
 
 pub(super) fn failed(subject: Subject, error: String) -> MemberReply {

@@ -9,6 +9,7 @@ mod carry;
 mod conflict;
 mod contents;
 mod deletion;
+mod detach;
 mod establish;
 mod foresee;
 mod interrupt;
@@ -32,6 +33,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
+use detach::Detaching;
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
@@ -53,7 +55,7 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
 use crate::observe::{Contents, NamespaceState, ParentObject, Places};
-use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set, SkipReason};
+use crate::plan::{Apply, Dependant, Detachment, Judge, ParentPolicy, Plan, Policy, Set, SkipReason};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
 
@@ -99,6 +101,8 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 struct Applied {
     uids: BTreeSet<String>,
     failed: usize,
+    /// Those that have owners, as they were after they were applied.
+    dependants: Vec<Dependant>,
 }
 
 /// What a run has come to so far.
@@ -306,6 +310,7 @@ impl Execution<'_> {
                 Action::Failed => applied.failed += 1,
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
+            applied.dependants.extend(reply.dependant);
             sink(Event::Object(reply.outcome));
         };
         let wave = wave.iter().map(|apply| (self.key(apply), apply));
@@ -321,22 +326,33 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: self.plan.deletions(),
         });
+        let Progress { applied, pace, .. } = progress;
+        let desired_uids = applied.uids.clone();
+        let mut judge = Judge::of_plan(
+            self.set,
+            self.policy,
+            self.desired,
+            self.contents,
+            self.plan,
+            desired_uids,
+        );
+        let detachments = self.detachments(&applied.dependants);
+        for detachment in &detachments {
+            judge.attach(detachment);
+        }
+        self.detaching()
+            .detach_all(&detachments, &mut judge, pace, sink)
+            .await;
         let deleting = Deleting {
             server: self.server,
-            set: self.set,
+            judge: &judge,
             policy: self.policy,
             writing: self.writing,
-            plan: self.plan,
-            contents: self.contents,
             done: Action::Pruned,
             approval: self.approval,
         };
-        let Progress { applied, pace, .. } = progress;
         let mut left = LeftInPlace::default();
         for wave in &self.plan.prunes {
-            // Two groups can serve one object: what was just applied under one name is not
-            // deleted under the other.
-            let unwanted = wave.iter().filter(|live| !applied.uids.contains(&live.uid));
             let mut told = |news: News<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     pruned.failed += usize::from(outcome.action == Action::Failed);
@@ -344,10 +360,30 @@ impl Execution<'_> {
                 }));
             };
             deleting
-                .delete_wave(unwanted, &mut left, self.interrupt, pace, &mut told)
+                .delete_wave(wave.iter(), &mut left, self.interrupt, pace, &mut told)
                 .await;
         }
         pruned
+    }
+
+    fn detaching(&self) -> Detaching<'_> {
+        Detaching {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
+    /// What has to be detached: what was planned, with what was applied as it is now. An object
+    /// that was not a member yet shows its owners only when it is applied.
+    fn detachments(&self, applied: &[Dependant]) -> Vec<Detachment> {
+        let planned = &self.plan.dependants;
+        let fresh: BTreeSet<&String> = applied.iter().map(|dependant| &dependant.uid).collect();
+        let rest = planned.detachments.iter();
+        let rest = rest.filter(|planned| !fresh.contains(&planned.dependant.uid));
+        let applied = applied.iter().cloned();
+        let applied = applied.filter_map(|dependant| planned.detachment(dependant));
+        applied.chain(rest.cloned()).collect()
     }
 
     /// Tells what its own manifest made of the parent, which had this resourceVersion before.

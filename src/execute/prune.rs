@@ -2,7 +2,7 @@
 //! judged: UID and resourceVersion are preconditions. What holds an object that this run
 //! has left in place is left, too.
 
-use std::collections::BTreeMap;
+use std::iter;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -16,8 +16,8 @@ use super::{DryRun, Interrupt, Writing};
 use crate::apiserver::{ApiError, ApiServer, Before, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
-use crate::observe::{Contents, Live, METADATA, Presence, WHOLE_OBJECTS};
-use crate::plan::{Judgement, Plan, Policy, Set, SkipReason, is_held_by, judge_candidate};
+use crate::observe::{Live, METADATA, Presence, WHOLE_OBJECTS};
+use crate::plan::{Judge, Judgement, Kept, Policy, SkipReason};
 use crate::saved_plan::Approval;
 
 /// How often an object that keeps changing is judged again.
@@ -27,14 +27,10 @@ const JUDGEMENTS: usize = 5;
 #[derive(Clone, Copy)]
 pub(super) struct Deleting<'a> {
     pub(super) server: &'a ApiServer,
-    pub(super) set: &'a Set,
-    /// What an object that changed meanwhile is judged by.
+    /// Judges every object right before it is deleted.
+    pub(super) judge: &'a Judge<'a>,
     pub(super) policy: &'a Policy,
     pub(super) writing: &'a Writing,
-    /// What goes, and so is no loss.
-    pub(super) plan: &'a Plan,
-    /// What namespaces and definitions of kinds held when their deletion was judged.
-    pub(super) contents: &'a BTreeMap<ObjectKey, Contents>,
     /// What is told of an object that was deleted.
     pub(super) done: Action,
     /// As which objects may be deleted, where a plan was approved of.
@@ -44,12 +40,12 @@ pub(super) struct Deleting<'a> {
 /// Objects that were to be deleted and are there to stay: another set's or marked to be
 /// kept since they were read, or not to be deleted by this user.
 #[derive(Debug, Default)]
-pub struct LeftInPlace(Vec<ObjectKey>);
+pub struct LeftInPlace(Kept);
 
 impl LeftInPlace {
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
-            self.0.push(outcome.subject.key());
+            self.0.add(&outcome.subject.key());
         }
     }
 
@@ -65,7 +61,7 @@ impl LeftInPlace {
 
     /// One of them that would be lost with this namespace or definition of a kind.
     pub(super) fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
-        self.0.iter().find(|key| is_held_by(key, live))
+        self.0.held_by(live)
     }
 
     /// What is told of such a namespace or definition, which is not deleted.
@@ -93,6 +89,9 @@ impl Deleting<'_> {
         pace: &mut Pace,
         told: &mut dyn FnMut(News<ObjectOutcome>),
     ) {
+        // Two groups can serve one object: what was just applied under one name is not
+        // deleted under the other.
+        let wave = wave.filter(|live| !self.judge.is_desired(live));
         let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
         for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
             told(News::Answer(outcome));
@@ -121,14 +120,16 @@ impl Deleting<'_> {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
         let gone = || ObjectOutcome::because(subject(), self.done, GONE_ALREADY);
-        let skipped = |reason: String| ObjectOutcome::because(subject(), Action::Skipped, reason);
         let failed =
             |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));
-        if self.writing.dry_run == DryRun::Client {
-            return done();
-        }
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
+            if let Some(outcome) = self.kept(live, &current) {
+                return outcome;
+            }
+            if self.writing.dry_run == DryRun::Client {
+                return done();
+            }
             let before = match self.server.send(deletion(&current, self.writing.dry_run)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
@@ -149,24 +150,45 @@ impl Deleting<'_> {
             if is_going && before == Before::Unknown {
                 return done();
             }
-            match judge_candidate(&current, self.set, self.policy) {
-                Judgement::Prune if current.uid == live.uid => {}
-                Judgement::Prune | Judgement::Ignore => {
-                    return skipped("it changed meanwhile, and is no longer this set's".to_owned());
-                }
-                Judgement::Skip(reason) => return skipped(reason.to_string()),
+            // What it holds may have changed along with it.
+            if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
+                return outcome;
             }
         }
         failed("it kept changing".to_owned())
     }
 
+    /// What is told of an object that was to be deleted as `planned` and is kept as it is now;
+    /// `None` if it is to be deleted.
+    fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
+        let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        match self.judge.judge(current) {
+            Judgement::Prune if current.uid == planned.uid => None,
+            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::because(
+                subject,
+                Action::Skipped,
+                "it changed meanwhile, and is no longer this set's",
+            )),
+            Judgement::Skip(reason) => Some(ObjectOutcome::because(
+                subject,
+                Action::Skipped,
+                reason.to_string(),
+            )),
+            Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(
+                subject,
+                format!("it changed since it was planned to be deleted, and is kept: {refusal}"),
+            )),
+        }
+    }
+
     async fn read_again(&self, live: &Live) -> Result<Option<Again>, ApiError> {
-        let accept = if self.approval.is_some() {
+        // The metadata of a definition do not say which kind it defines.
+        let accept = if self.approval.is_some() || live.defines.is_some() {
             WHOLE_OBJECTS
         } else {
             METADATA
         };
-        let Some(object) = read_as(self.server, live, accept).await? else {
+        let Some(object) = read_as(self.server, &live.key, &live.resource, accept).await? else {
             return Ok(None);
         };
         let is_other = |approval: &Approval| {

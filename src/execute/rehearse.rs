@@ -56,6 +56,7 @@ impl Execution<'_> {
         MemberReply {
             outcome: foreseen.outcome,
             warnings: foreseen.warnings,
+            dependant: None,
         }
     }
 

@@ -80,7 +80,7 @@ impl Relabelling<'_> {
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return failed(error.kind.to_string()),
             }
-            current = match read_again(self.server, &current).await {
+            current = match read_again(self.server, &current.key, &current.resource).await {
                 Ok(Some(fresh)) if fresh.uid == live.uid => fresh,
                 Ok(_) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),

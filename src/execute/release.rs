@@ -6,6 +6,8 @@
 //! members may be where the plan knows nothing of: the look goes there, too, and the record
 //! is not narrowed.
 
+use std::collections::BTreeSet;
+
 use http::StatusCode;
 
 use super::again::{GONE_ALREADY, is_of};
@@ -335,8 +337,8 @@ impl<'a> Releasing<'a> {
         };
         let found = observe::members(server, &self.places, &selector, writing.concurrency, Live::of).await;
         let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
-        let is_home = |live: &Live| self.deletion.homes().any(|home| home.uid == live.uid);
-        found.retain(|live| live.key != set.parent && !is_home(live));
+        let homes: BTreeSet<&String> = self.deletion.homes().map(|home| &home.uid).collect();
+        found.retain(|live| live.key != set.parent && !homes.contains(&live.uid));
         Ok(found)
     }
 }

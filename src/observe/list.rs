@@ -14,8 +14,11 @@ use super::live::owners;
 use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::discovery::Resource;
 
-/// Objects asked for in one page: the default of client-go's pager.
+/// The most objects asked for in one page: the default of client-go's pager.
 const PAGE_SIZE: usize = 500;
+/// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
+/// each list that is read at the same time.
+const PAGE_BYTES: usize = 8 << 20;
 /// How often a list is started afresh when its continue token has expired.
 const FRESH_STARTS: usize = 3;
 /// Pages that one list may have: no cluster holds five million members of a kind.
@@ -257,17 +260,22 @@ async fn list_once<T>(
 ) -> Result<Option<(Vec<T>, String)>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
+    let mut limit = PAGE_SIZE;
     for _ in 0..MOST_PAGES {
-        let query = page_query(selector, token.as_deref());
+        let query = page_query(selector, limit, token.as_deref());
         let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
             Ok(reply) => reply,
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let page = read_page(&reply.body, reduce, &mut found).map_err(|error| ListError::Senseless {
-            path: path.to_owned(),
-            fault: format!("cannot be read: {error}"),
-        })?;
+        let mut items = 0;
+        let mut counted = |item: &Value| {
+            items += 1;
+            reduce(item)
+        };
+        let page =
+            read_page(&reply.body, &mut counted, &mut found).map_err(|error| unreadable(path, &error))?;
+        limit = next_limit(limit, reply.body.len(), items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
@@ -283,18 +291,121 @@ async fn list_once<T>(
     })
 }
 
-fn page_query(selector: &Selector, token: Option<&str>) -> String {
-    let limit = PAGE_SIZE.to_string();
+/// How many objects the next page is asked for, after one of so many bytes and items that was
+/// asked for `limit`. Pages grow slowly again, since large objects may stand anywhere in a list.
+fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
+    let bytes_per_item = (bytes / items.max(1)).max(1);
+    let fitting = PAGE_BYTES / bytes_per_item;
+    fitting.clamp(1, PAGE_SIZE).min(limit * 2)
+}
+
+fn unreadable(path: &str, error: &serde_json::Error) -> ListError {
+    ListError::Senseless {
+        path: path.to_owned(),
+        fault: format!("cannot be read: {error}"),
+    }
+}
+
+/// Reads the first page of the whole collection of `resource`; `None` if there are more.
+pub(super) async fn first_page<T>(
+    server: &ApiServer,
+    resource: &Resource,
+    selector: &Selector,
+    mut reduce: impl FnMut(&Value) -> Option<T>,
+) -> Result<Option<Vec<T>>, ListError> {
+    let path = resource.path(None, None);
+    let query = page_query(selector, PAGE_SIZE, None);
+    let reply = server.get(&format!("{path}?{query}"), selector.accept).await?;
+    let mut found = Vec::new();
+    let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
+    let is_last = page.continue_token.is_none_or(|token| token.is_empty());
+    Ok(is_last.then_some(found))
+}
+
+fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String {
+    let limit = limit.to_string();
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
     query(&parameters)
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
     use serde_json::json;
 
     use super::*;
+    use crate::discovery::Scope;
+
+    #[test]
+    fn pages_are_as_large_as_memory_allows() {
+        const MIB: usize = 1 << 20;
+        for (limit, bytes, items, expected) in [
+            (500, 0, 0, 500),
+            (500, MIB, 500, 500),
+            (500, 8 * MIB, 500, 500),
+            (500, 16 * MIB, 500, 250),
+            (500, 500 * MIB, 500, 8),
+            // A page of one object that is larger than a page should be.
+            (8, 20 * MIB, 1, 1),
+            // Large objects may come again.
+            (8, 1000, 8, 16),
+            (400, 1000, 400, 500),
+        ] {
+            assert_eq!(
+                next_limit(limit, bytes, items),
+                expected,
+                "{limit} {bytes} {items}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn pages_shrink_after_a_large_one() {
+        let limits: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let asked = Arc::clone(&limits);
+        // Three pages; the items of the first take 64 KiB each.
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let value = |name: &str| {
+                let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                pairs
+                    .filter(|(key, _)| *key == name)
+                    .map(|(_, value)| value.to_owned())
+                    .next()
+            };
+            let limit: usize = value("limit")
+                .and_then(|limit| limit.parse().ok())
+                .unwrap_or_default();
+            asked.lock().expect("no panic").push(limit);
+            let (padding, next) = match value("continue").as_deref() {
+                None => (64 << 10, "1"),
+                Some("1") => (1, "2"),
+                Some(_) => (1, ""),
+            };
+            let item = json!({"metadata": {"name": "x", "annotations": {"x": "x".repeat(padding)}}});
+            let body = json!({"items": vec![item; limit], "metadata": {"continue": next}}).to_string();
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let selector = Selector {
+            labels: String::new(),
+            accept: WHOLE_OBJECTS,
+        };
+        let found = list(&server, &resource, None, &selector, |_| Some(())).await;
+        let limits = limits.lock().expect("no panic").clone();
+        assert_eq!((limits.len(), limits[0]), (3, 500));
+        assert!(limits[1] < 130 && limits[2] == limits[1] * 2, "{limits:?}");
+        assert_eq!(found.expect("a list").len(), limits.iter().sum::<usize>());
+    }
 
     fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
         let mut found = Vec::new();

@@ -12,7 +12,6 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
-use super::Live;
 use super::list::{ListError, Selector};
 use super::served::list_as_served;
 use crate::apiserver::ApiServer;
@@ -189,32 +188,6 @@ pub async fn throughout<T>(
     read(server, lists, selector, concurrency, &reduce).await
 }
 
-/// Lists each of `resources` over all namespaces of the cluster. What cannot be listed is
-/// named in the second part of the answer, by its plural.
-pub(super) async fn everywhere(
-    server: &ApiServer,
-    resources: &[Arc<Resource>],
-    selector: &Selector,
-    concurrency: usize,
-) -> (Vec<Live>, Vec<String>) {
-    let mut lists = stream::iter(resources)
-        .map(|resource| async move {
-            let listed = list_as_served(server, resource, None, selector, Live::of).await;
-            listed.map_err(|_| resource.plural.clone())
-        })
-        .buffer_unordered(concurrency);
-    let mut found = Vec::new();
-    let mut unknown = Vec::new();
-    while let Some(listed) = lists.next().await {
-        match listed {
-            Ok(objects) => found.extend(objects),
-            Err(plural) => unknown.push(plural),
-        }
-    }
-    unknown.sort();
-    (found, unknown)
-}
-
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 mod tests {
@@ -234,12 +207,12 @@ mod tests {
     /// in none.
     fn server(namespaces: &'static [Option<&str>]) -> ApiServer {
         let service = tower::service_fn(move |_: Request<Body>| {
-            let item = |namespace: &Option<&str>| {
+            let item = |namespace: Option<&str>| {
                 json!({"metadata": {
                     "name": "any", "namespace": namespace, "uid": "u", "resourceVersion": "1",
                 }})
             };
-            let items: Vec<Value> = namespaces.iter().map(item).collect();
+            let items: Vec<Value> = namespaces.iter().copied().map(item).collect();
             let body = json!({"items": items, "metadata": {"resourceVersion": "1"}}).to_string();
             async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
         });

@@ -18,7 +18,7 @@ mod served;
 mod unserved;
 mod watch;
 
-pub use contents::{Contents, ContentsError, contents};
+pub use contents::{Contents, ContentsError, Held, contents};
 pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};

@@ -28,6 +28,8 @@ pub struct NamespaceState {
     pub part_of: Option<String>,
     /// Whether it is being deleted, with everything in it.
     pub presence: Presence,
+    /// The UIDs of its owners.
+    pub owners: Vec<String>,
 }
 
 /// The state of each of `names` that exists.
@@ -75,6 +77,7 @@ const UNKNOWN: NamespaceState = NamespaceState {
     uid: None,
     part_of: None,
     presence: Presence::Present,
+    owners: Vec::new(),
 };
 
 async fn get_each(

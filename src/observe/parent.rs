@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::objects::{self, unreadable};
-use super::{Live, NamespaceState, Place, Presence};
+use super::{Live, NamespaceState, OwnerReference, Place, Presence};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::applyset::parent::{Pairs, ParentIdentity, Reading, read};
 use crate::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
@@ -35,6 +35,8 @@ pub struct ParentObject {
     pub annotations: Pairs,
     /// The id of the set that the parent itself is a member of, if any.
     pub part_of: Option<String>,
+    /// `metadata.ownerReferences`.
+    pub owners: Vec<OwnerReference>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +54,7 @@ pub(super) struct Fields {
     deletion_timestamp: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
+    owner_references: Vec<OwnerReference>,
 }
 
 /// Reads the parent; `None` where there is none.
@@ -191,6 +194,11 @@ impl Fields {
             uid: Some(self.uid.clone()),
             part_of: self.labels.get(PART_OF_LABEL).cloned(),
             presence: self.presence(),
+            owners: self
+                .owner_references
+                .iter()
+                .map(|owner| owner.uid.clone())
+                .collect(),
         }
     }
 }
@@ -204,6 +212,7 @@ impl ParentObject {
             uid: fields.uid,
             resource_version: fields.resource_version,
             annotations: fields.annotations,
+            owners: fields.owner_references,
         }
     }
 }

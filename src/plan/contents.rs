@@ -1,16 +1,15 @@
 //! What would be lost together with a pruned object: the contents of a namespace, the
 //! objects of a kind, the data of a volume, the objects of another set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::{DataLoss, Observed, Plan, Policy, Pruning, Refusal, Set, Skip, SkipReason};
-use crate::desired::Desired;
+use super::{Refusal, SkipReason};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Contents, Live};
+use crate::observe::{Contents, Held, Live};
 
 /// What holds other objects, and takes them along when it is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Container {
+pub(super) enum Container {
     /// A namespace.
     Namespace,
     /// The definition of a kind.
@@ -22,7 +21,7 @@ pub fn is_container(live: &Live) -> bool {
     container(&live.key).is_some()
 }
 
-fn container(key: &ObjectKey) -> Option<Container> {
+pub(super) fn container(key: &ObjectKey) -> Option<Container> {
     match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
         ("", "Namespace") => Some(Container::Namespace),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Container::CustomResourceDefinition),
@@ -32,12 +31,9 @@ fn container(key: &ObjectKey) -> Option<Container> {
 
 /// Whether an object is of no account in the contents of a namespace: some controller
 /// makes it for every namespace, or for another object that is counted itself.
-fn is_made_by_itself(live: &Live, counted: &BTreeSet<&str>, services: &BTreeSet<&str>) -> bool {
+fn is_made_by_itself(live: &Held, is_counted: &dyn Fn(&str) -> bool, services: &BTreeSet<&str>) -> bool {
     let kind = &live.key.group_kind;
-    let is_owned = live
-        .owners
-        .iter()
-        .any(|owner| counted.contains(owner.uid.as_str()));
+    let is_owned = live.owners.iter().any(|owner| is_counted(owner));
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("" | "events.k8s.io", "Event") => true,
         ("", "Endpoints") => is_owned || services.contains(live.key.name.as_str()),
@@ -49,120 +45,57 @@ fn is_made_by_itself(live: &Live, counted: &BTreeSet<&str>, services: &BTreeSet<
     }
 }
 
-/// Leaves containers alone in which something is kept, whatever else is allowed: what is
-/// told to be kept must not go with what it lives in.
-pub(super) fn keep_holders(prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
-    let kept: Vec<ObjectKey> = skips
-        .iter()
-        .filter(|skip| skip.is_kept())
-        .map(|skip| skip.live.key.clone())
-        .collect();
-    let (holders, prunes): (Vec<Live>, Vec<Live>) = prunes
-        .into_iter()
-        .partition(|live| kept.iter().any(|key| is_held_by(key, live)));
-    for live in holders {
-        if let Some(kept) = kept.iter().find(|key| is_held_by(key, &live)) {
-            let reason = SkipReason::HoldsKept { kept: kept.clone() };
-            skips.push(Skip { live, reason });
-        }
-    }
-    (prunes, skips)
-}
-
-/// Whether deleting `live`, a namespace or the definition of a kind, deletes the object `key`.
-pub fn is_held_by(key: &ObjectKey, live: &Live) -> bool {
-    match container(&live.key) {
-        Some(Container::Namespace) => key.namespace.as_ref() == Some(&live.key.name),
-        Some(Container::CustomResourceDefinition) => live.defines.as_ref() == Some(&key.group_kind),
-        None => false,
-    }
-}
-
-/// Refuses prunes that would take along what the set does not prune by itself.
-pub(super) fn refusals(
-    plan: &Plan,
-    set: &Set,
-    desired: &Desired,
-    observed: &Observed,
-    policy: &Policy,
-) -> Vec<Refusal> {
-    let prunes = plan.prunes.iter().flatten();
-    // The parent of a set that goes as a whole goes before what it lives in.
-    let parent = set
-        .parent_uid
-        .as_deref()
-        .filter(|_| policy.pruning == Pruning::WholeSet);
-    let pruned: BTreeSet<&str> = prunes.map(|live| live.uid.as_str()).chain(parent).collect();
-    let mut refusals = Vec::new();
-    for live in plan.prunes.iter().flatten() {
-        let wanted = wanted_inside(live, desired);
-        if !wanted.is_empty() {
-            refusals.push(Refusal::HoldsWanted {
-                container: live.key.clone(),
-                wanted,
-            });
-            continue;
-        }
-        if policy.data_loss == DataLoss::Allowed {
-            continue;
-        }
-        refusals.extend(loss(live, &pruned, observed));
-    }
-    refusals
-}
-
-fn loss(live: &Live, pruned: &BTreeSet<&str>, observed: &Observed) -> Option<Refusal> {
-    let object = live.key.clone();
-    if let Some(contents) = observed.contents.get(&live.key) {
-        let lost = lost_objects(contents, pruned);
+/// Why deleting an object would lose what cannot be had back. `contents` is what it holds, and
+/// `going` are the UIDs of what is deleted in any case.
+pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<String>) -> Vec<Refusal> {
+    let object = || live.key.clone();
+    let mut losses = Vec::new();
+    if let Some(contents) = contents {
+        let lost = lost_objects(contents, &|uid| going.contains(uid));
         if !lost.is_empty() || !contents.unknown.is_empty() {
-            return Some(Refusal::HoldsOthers {
-                container: object,
+            losses.push(Refusal::HoldsOthers {
+                container: object(),
                 lost,
                 unknown: contents.unknown.clone(),
             });
         }
     }
     if live.parent_of.is_some() {
-        return Some(Refusal::PrunesParent { object });
+        losses.push(Refusal::PrunesParent { object: object() });
     }
     let kind = &live.key.group_kind;
     let is_storage = matches!(kind.kind.as_str(), "PersistentVolumeClaim" | "PersistentVolume");
-    (is_storage && kind.group.is_empty()).then_some(Refusal::PrunesStorage { object })
+    if is_storage && kind.group.is_empty() {
+        losses.push(Refusal::PrunesStorage { object: object() });
+    }
+    losses
 }
 
-fn lost_objects(contents: &Contents, pruned: &BTreeSet<&str>) -> Vec<ObjectKey> {
+fn lost_objects(contents: &Contents, is_going: &dyn Fn(&str) -> bool) -> Vec<ObjectKey> {
     let objects = || contents.objects.iter();
-    let uids = objects().map(|inside| inside.uid.as_str());
-    let counted: BTreeSet<&str> = uids.chain(pruned.iter().copied()).collect();
-    let is_service = |inside: &&Live| inside.key.group_kind == GroupKind::new("", "Service");
+    let inside: HashSet<&str> = objects().map(|inside| inside.uid.as_str()).collect();
+    let is_counted = |uid: &str| inside.contains(uid) || is_going(uid);
+    let is_service = |inside: &&Held| inside.key.group_kind == GroupKind::new("", "Service");
     let services = objects()
         .filter(is_service)
         .map(|inside| inside.key.name.as_str())
         .collect();
     objects()
-        .filter(|inside| {
-            !pruned.contains(inside.uid.as_str()) && !is_made_by_itself(inside, &counted, &services)
-        })
+        .filter(|inside| !is_going(&inside.uid) && !is_made_by_itself(inside, &is_counted, &services))
         .map(|inside| inside.key.clone())
         .collect()
 }
 
-/// Why a namespace or the definition of a kind is not deleted although that was decided: what
-/// came into it since it was `seen` would go along. `None` where it may go.
-pub fn filled_meanwhile(
+/// Why a container that holds `now` is not deleted although that was decided when it held what was
+/// `seen`. `going` are the UIDs of what is deleted in any case.
+pub(super) fn filled(
     seen: Option<&Contents>,
     now: &Contents,
-    plan: &Plan,
-    set: &Set,
+    going: &BTreeSet<String>,
 ) -> Option<SkipReason> {
-    // Whatever it held then was either no loss, or somebody agreed to lose it.
+    // What it held then was either no loss, or the user has agreed to lose it.
     let seen_objects = seen.into_iter().flat_map(|seen| &seen.objects);
-    let settled: BTreeSet<&str> = seen_objects
-        .chain(plan.prunes.iter().flatten())
-        .map(|live| live.uid.as_str())
-        .chain(set.parent_uid.as_deref())
-        .collect();
+    let settled: HashSet<&str> = seen_objects.map(|held| held.uid.as_str()).collect();
     let was_unknown = |name: &&String| seen.is_some_and(|seen| seen.unknown.contains(name));
     let unknown: Vec<String> = now
         .unknown
@@ -170,18 +103,8 @@ pub fn filled_meanwhile(
         .filter(|name| !was_unknown(name))
         .cloned()
         .collect();
-    let lost = lost_objects(now, &settled);
+    let lost = lost_objects(now, &|uid| settled.contains(uid) || going.contains(uid));
     (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledMeanwhile { lost, unknown })
-}
-
-/// Objects of the manifests that live inside, which no flag can want to lose.
-fn wanted_inside(live: &Live, desired: &Desired) -> Vec<ObjectKey> {
-    let keys = desired
-        .members
-        .iter()
-        .chain(&desired.parent)
-        .map(|member| &member.key);
-    keys.filter(|key| is_held_by(key, live)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -189,8 +112,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::fixtures::{desired, live, policy, set};
-    use super::super::plan;
+    use super::super::{DataLoss, Observed, Policy, plan};
     use super::*;
+    use crate::desired::Desired;
 
     const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -226,8 +150,13 @@ mod tests {
     }
 
     fn holding(objects: Vec<Live>) -> Contents {
+        let held = |live: Live| Held {
+            key: live.key,
+            uid: live.uid,
+            owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
+        };
         Contents {
-            objects,
+            objects: objects.into_iter().map(held).collect(),
             unknown: Vec::new(),
         }
     }
@@ -383,7 +312,13 @@ mod tests {
             (Some(holding(vec![])), unlisted, Some((0, 1))),
         ];
         for (seen, now, expected) in table {
-            let reason = filled_meanwhile(seen.as_ref(), &now, &plan, &set());
+            let going: BTreeSet<String> = plan
+                .prunes
+                .iter()
+                .flatten()
+                .map(|live| live.uid.clone())
+                .collect();
+            let reason = filled(seen.as_ref(), &now, &going);
             let counts = reason.map(|reason| match reason {
                 SkipReason::FilledMeanwhile { lost, unknown } => (lost.len(), unknown.len()),
                 other => panic!("{other:?}"),
@@ -438,12 +373,12 @@ mod tests {
         ];
         for (live, expected) in table {
             let services = BTreeSet::from(["served"]);
-            assert_eq!(
-                is_made_by_itself(&live, &BTreeSet::new(), &services),
-                expected,
-                "{}",
-                live.key
-            );
+            let [held] = &holding(vec![live]).objects[..] else {
+                panic!("one object");
+            };
+            let is_counted = |_: &str| false;
+            let is_made = is_made_by_itself(held, &is_counted, &services);
+            assert_eq!(is_made, expected, "{}", held.key);
         }
     }
 }

@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::prune::is_home_of;
-use super::{Set, Skip, SkipReason};
+use super::Set;
 use crate::observe::{Live, OwnerReference, Tracking};
 
 /// What becomes of the parent once no member is left.
@@ -89,21 +88,6 @@ pub fn parent_fate(
         return ParentFate::Stays(ParentStays::HasContents { writers });
     }
     ParentFate::Goes
-}
-
-/// Keeps what the parent lives in where anything else is kept: then the parent stays, too.
-pub(super) fn keep_home(set: &Set, prunes: Vec<Live>, mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
-    if !skips.iter().any(Skip::is_kept) {
-        return (prunes, skips);
-    }
-    let (homes, prunes) = prunes
-        .into_iter()
-        .partition::<Vec<Live>, _>(|live| is_home_of(set, live));
-    skips.extend(homes.into_iter().map(|live| Skip {
-        live,
-        reason: SkipReason::HoldsParent,
-    }));
-    (prunes, skips)
 }
 
 #[cfg(test)]

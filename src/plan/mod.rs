@@ -9,8 +9,11 @@ mod contents;
 mod fate;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod inside;
+mod judge;
 mod membership;
 mod overlap;
+mod owners;
 mod parent;
 mod places;
 mod prune;
@@ -23,16 +26,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use bookkeeping::may_hold_record;
-pub use contents::{filled_meanwhile, is_container, is_held_by};
+pub use contents::is_container;
 pub use fate::{ParentFate, ParentStays, parent_fate};
+pub use inside::Kept;
+pub use judge::Judge;
 pub use membership::{
     Candidate, History, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
     judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
+pub use owners::{Dependant, Dependants, Detachment};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
-pub use prune::{Judgement, SkipReason, copied, is_home_of, judge as judge_candidate};
+pub use prune::{Judgement, SkipReason, copied, is_home_of};
 pub use refusal::Refusal;
 pub use waves::Wave;
 
@@ -138,6 +144,10 @@ pub struct Observed {
     pub contents: BTreeMap<ObjectKey, Contents>,
     /// The annotations of the parent as it stands; those of the convention excepted.
     pub parent_annotations: Pairs,
+    /// The parent, if it exists and has owners.
+    pub parent: Option<Dependant>,
+    /// The UIDs of the owners of the namespaces that the manifests use.
+    pub namespace_owners: BTreeMap<String, Vec<String>>,
 }
 
 /// The set that a plan is for.
@@ -170,6 +180,10 @@ pub struct Plan {
     pub prunes: Vec<Vec<Live>>,
     /// What left the manifests and is not deleted.
     pub skips: Vec<Skip>,
+    /// What the prunes would do to objects that are desired or kept, by owner references.
+    pub dependants: Dependants,
+    /// Refusals that a person has read and confirmed.
+    pub accepted: Vec<Refusal>,
     /// Why nothing of all this may be done; empty for a plan that may.
     pub refusals: Vec<Refusal>,
 }
@@ -254,9 +268,16 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         observed.members.iter().map(|live| (&live.key, live)).collect();
     let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let wanted = desired.record(&set.parent);
-    let (prunes, skips) = candidates(set, desired, observed, policy);
-    let (prunes, skips) = contents::keep_holders(prunes, skips);
-    let (prunes, skips) = fate::keep_home(set, prunes, skips);
+    let mut judge = judge_of(set, desired, observed, policy);
+    let (prunes, skips) = judge.divide(&observed.members);
+    let dependants = Dependants::find(desired, observed, &prunes, &skips);
+    judge.let_go(prunes.iter(), &dependants);
+    // The run detaches them before it deletes anything.
+    for detachment in &dependants.detachments {
+        if judge.may_detach(detachment) {
+            judge.detach(detachment);
+        }
+    }
 
     let mut record_after = wanted.union(&observed.unlisted);
     for skip in &skips {
@@ -303,17 +324,26 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         unchanged,
         prunes: in_reverse_waves(prunes),
         skips,
+        dependants,
+        accepted: Vec::new(),
         refusals: Vec::new(),
     };
-    plan.refusals = refusals(&plan, set, desired, observed, policy);
+    plan.refusals = refusals(&plan, &judge, set, desired, observed, policy);
     plan
 }
 
 /// The namespaces and definitions of kinds that a run would prune, and what else would
 /// go with them has to be looked up before it is planned.
 pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
-    let (prunes, _) = candidates(set, desired, observed, policy);
+    let (prunes, _) = judge_of(set, desired, observed, policy).divide(&observed.members);
     prunes.into_iter().filter(contents::is_container).collect()
+}
+
+fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, policy: &'a Policy) -> Judge<'a> {
+    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
+    let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
+    let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
+    Judge::new(set, policy, desired, &observed.contents, desired_uids)
 }
 
 /// Kinds whose definitions this run may change: what was compared under the old definition
@@ -370,38 +400,6 @@ fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
     is_home || defined_kind(object).as_ref() == Some(&set.parent.group_kind)
 }
 
-fn candidates(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> (Vec<Live>, Vec<Skip>) {
-    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
-    // Two groups can serve one object: what is wanted under one name is not pruned under the other.
-    let wanted_uids: BTreeSet<&str> = observed
-        .members
-        .iter()
-        .filter(|live| keys.contains(&live.key))
-        .map(|live| live.uid.as_str())
-        .collect();
-    let mut seen = BTreeSet::new();
-    let mut prunes = Vec::new();
-    let mut skips = Vec::new();
-    for live in &observed.members {
-        if keys.contains(&live.key)
-            || wanted_uids.contains(live.uid.as_str())
-            || !seen.insert(live.uid.as_str())
-        {
-            continue;
-        }
-        match prune::judge(live, set, policy) {
-            Judgement::Prune => prunes.push(live.clone()),
-            Judgement::Skip(reason) => skips.push(Skip {
-                live: live.clone(),
-                reason,
-            }),
-            Judgement::Ignore => {}
-        }
-    }
-    skips.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-    (prunes, skips)
-}
-
 fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
     let mut waves = vec![Vec::new(); Wave::ALL.len()];
     for live in prunes {
@@ -413,7 +411,14 @@ fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
     waves.into_iter().rev().filter(|wave| !wave.is_empty()).collect()
 }
 
-fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Refusal> {
+fn refusals(
+    plan: &Plan,
+    judge: &Judge<'_>,
+    set: &Set,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     // The parent's own manifest asks for no member: alone it is as good as none.
     let is_empty = desired.members.is_empty() && (desired.parent.is_none() || plan.deletions() > 0);
@@ -423,7 +428,7 @@ fn refusals(plan: &Plan, set: &Set, desired: &Desired, observed: &Observed, poli
     if policy.stealing == Stealing::Refused {
         refusals.extend(overlap::refusals(desired, observed));
     }
-    refusals.extend(contents::refusals(plan, set, desired, observed, policy));
+    refusals.extend(plan.prunes.iter().flatten().flat_map(|live| judge.refusals(live)));
     if let Some(limit) = policy.max_prune
         && plan.deletions() > limit
     {

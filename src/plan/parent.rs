@@ -142,6 +142,7 @@ mod tests {
             reading,
             annotations: BTreeMap::new(),
             part_of: None,
+            owners: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::refusal::losses;
-use super::{Policy, Pruning, Set};
+use super::{Policy, Pruning, Refusal, Set};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, OwnerReference, Presence};
 
@@ -20,6 +20,8 @@ pub enum Judgement {
     Skip(SkipReason),
     /// It is none of this set's business, or already on its way out.
     Ignore,
+    /// It may not be deleted, for this reason.
+    Refuse(Refusal),
 }
 
 /// Why a candidate is kept.
@@ -89,8 +91,9 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Judges one object that the manifests do not ask for.
-pub fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
+/// Judges one object that the manifests do not ask for by itself alone. The whole judgement is
+/// that of [`super::Judge`].
+pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     let is_parent = live.key == set.parent;
     if is_parent || live.part_of.as_deref() != Some(set.id.as_str()) {
         return Judgement::Ignore;

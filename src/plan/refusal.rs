@@ -1,6 +1,7 @@
 //! Why a run is refused before its first write, and which flag would lift that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 
 use super::OtherParent;
 use crate::applyset::Tooling;
@@ -95,6 +96,28 @@ pub enum Refusal {
     PrunesParent {
         /// The parent.
         object: ObjectKey,
+    },
+    /// Desired or kept objects have owner references to what would be pruned.
+    #[error(
+        "{object}: not pruned: the garbage collector would then delete objects that are desired or kept: {}",
+        listed(.dependants)
+    )]
+    OwnsDependants {
+        /// What would be pruned.
+        object: ObjectKey,
+        /// The objects that would be lost with it.
+        dependants: Vec<ObjectKey>,
+    },
+    /// Objects of the manifests cannot do without what would be pruned.
+    #[error(
+        "{object}: not pruned: manifests name it as owner, or it owns a namespace of theirs: {}",
+        listed(.dependants)
+    )]
+    OwnsBound {
+        /// What would be pruned.
+        object: ObjectKey,
+        /// The objects that would be lost with it.
+        dependants: Vec<ObjectKey>,
     },
     /// More would be pruned than the user allows.
     #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
@@ -192,6 +215,12 @@ impl Refusal {
             Self::HoldsWanted { .. } => {
                 "put it back into the manifests, or take these objects out of them, too".to_owned()
             }
+            Self::OwnsDependants { .. } => {
+                "put it back into the manifests, or remove these owner references and prune it with --allow-data-loss".to_owned()
+            }
+            Self::OwnsBound { .. } => {
+                "put it back into the manifests, or take the owner reference or these objects out of them".to_owned()
+            }
             Self::TooManyPrunes { objects, .. } => {
                 format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
             }
@@ -247,6 +276,8 @@ impl Refusal {
             Self::Overlap { object, .. }
             | Self::OfAnotherSet { object, .. }
             | Self::PrunesStorage { object }
+            | Self::OwnsDependants { object, .. }
+            | Self::OwnsBound { object, .. }
             | Self::PrunesParent { object } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsWanted { container, .. } => Some(container),
             Self::FaultyParent { .. }
@@ -268,7 +299,10 @@ impl Refusal {
     pub fn is_data_loss(&self) -> bool {
         matches!(
             self,
-            Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. }
+            Self::HoldsOthers { .. }
+                | Self::PrunesStorage { .. }
+                | Self::PrunesParent { .. }
+                | Self::OwnsDependants { .. }
         )
     }
 
@@ -287,11 +321,14 @@ impl Refusal {
                     lost: shown_lost,
                     unknown: shown_unknown,
                 },
-            ) => {
-                container == shown
-                    && lost.iter().all(|key| shown_lost.contains(key))
-                    && unknown.iter().all(|name| shown_unknown.contains(name))
-            }
+            ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
+            (
+                Self::OwnsDependants { object, dependants },
+                Self::OwnsDependants {
+                    object: shown,
+                    dependants: shown_dependants,
+                },
+            ) => object == shown && is_among(dependants, shown_dependants),
             _ => self == other,
         }
     }
@@ -300,6 +337,11 @@ impl Refusal {
     pub fn is_take_over(&self) -> bool {
         matches!(self, Self::OtherTooling { .. } | Self::NotAParent { .. })
     }
+}
+
+fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
+    let all: HashSet<&T> = all.iter().collect();
+    some.iter().all(|one| all.contains(one))
 }
 
 fn other_set(parent: &OtherParent, id: &str) -> String {

@@ -9,7 +9,7 @@ use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, ParentObject};
-use crate::plan::{Apply, MemberStanding, Plan, Set, is_promised, may_hold_record};
+use crate::plan::{Apply, Dependant, Detachment, MemberStanding, Plan, Set, is_promised, may_hold_record};
 
 /// What one run needs. Rights that only the run itself may bring about are not in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,6 +62,7 @@ pub fn needed_now(
     for live in plan.prunes.iter().flatten() {
         needed.prune(live);
     }
+    needed.detach(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
         let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
         // A bare parent is created by POST, which names no object.
@@ -87,6 +88,7 @@ pub fn needed_to_delete(
     for live in plan.prunes.iter().flatten() {
         needed.prune(live);
     }
+    needed.detach(plan);
     // Whether the parent goes or has to record what stays is known only in the end.
     for verb in [Verb::Delete, Verb::Patch] {
         if parent.is_some() {
@@ -115,6 +117,9 @@ pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan
     }
     for live in plan.prunes.iter().flatten() {
         needed.read(&live.key, &live.resource);
+    }
+    for detachment in &plan.dependants.detachments {
+        needed.read(&detachment.dependant.key, &detachment.dependant.resource);
     }
     if let Some(object) = desired.parent.as_ref().filter(|object| !is_promised(object)) {
         let right = Right::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
@@ -152,6 +157,17 @@ impl Needed {
                     let path = object.resource.path(key.namespace.as_deref(), Some(&key.name));
                     self.unless_present.insert(right(Verb::Create), path);
                 }
+            }
+        }
+    }
+
+    /// Removing owner references from an object reads it again if it has changed.
+    fn detach(&mut self, plan: &Plan) {
+        for Detachment { dependant, .. } in &plan.dependants.detachments {
+            let Dependant { key, resource, .. } = dependant;
+            for verb in [Verb::Get, Verb::Patch] {
+                let right = Right::on(verb, resource, key.namespace.as_deref());
+                self.rights.insert(right.named(&key.name));
             }
         }
     }

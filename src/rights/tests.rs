@@ -7,7 +7,7 @@ use crate::applyset::{Record, Tooling};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::{Origin, Scope};
 use crate::identity::GroupKind;
-use crate::observe::{Live, ParentObject, Presence};
+use crate::observe::{Live, OwnerReference, ParentObject, Presence};
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
 
@@ -120,6 +120,34 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         }),
         annotations: serde_json::from_value(annotations).expect("texts"),
         part_of: None,
+        owners: Vec::new(),
+    }
+}
+
+#[test]
+fn what_is_detached_from_its_owner_is_patched() {
+    let [owner, mut owned] = ["a", "b"].map(|name| live("ConfigMap", Some("shop"), name));
+    owned.owners.push(OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: "a".to_owned(),
+        uid: owner.uid.clone(),
+    });
+    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "b")]);
+    let parent = parent_of(&["ConfigMap"]);
+    let patch = right(Verb::Patch, "ConfigMap", Some("shop"), Some("b"));
+    for (members, expected) in [(vec![owner.clone(), owned.clone()], 1), (vec![owner], 0)] {
+        let observed = Observed {
+            members,
+            ..Observed::default()
+        };
+        let plan = plan(&set(), &Desired::default(), &observed, &policy());
+        assert_eq!(plan.dependants.detachments.len(), 0);
+        let plan = crate::plan::plan(&set(), &wanted, &observed, &policy());
+        assert_eq!(plan.dependants.detachments.len(), expected);
+        let secrets = resource("Secret", Scope::Namespaced);
+        let needed = needed_to_delete(&set(), &secrets, Some(&parent), &plan);
+        assert_eq!(needed.rights.contains(&patch), expected == 1);
     }
 }
 

@@ -11,7 +11,7 @@ mod overtaken;
 mod seal;
 mod secrets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +64,9 @@ pub struct SavedPlan {
     pub record: Record,
     /// What is done to each object.
     pub objects: Vec<SavedObject>,
+    /// Objects that are detached from owners that are pruned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<SavedDetachment>,
 }
 
 /// Namespaces that exist, with their UIDs; `None` for one that may not be read, which is only
@@ -150,6 +153,18 @@ pub struct SavedObject {
     pub intent: Intent,
     /// What the cluster has of it; `None` where there is no such object.
     pub seen: Option<Seen>,
+}
+
+/// An object from which owner references are removed, so that it outlives its owners.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedDetachment {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The UIDs of the owners that go.
+    pub owners: BTreeSet<String>,
 }
 
 /// What a plan does to an object.
@@ -256,6 +271,17 @@ impl SavedParent {
 fn can_be_read_again(path: &Path) -> bool {
     let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
     path.to_str().is_some() && !is_something_else
+}
+
+/// The objects that a plan detaches from their owners.
+pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
+    let detachments = plan.dependants.detachments.iter();
+    let saved = detachments.map(|detachment| SavedDetachment {
+        key: detachment.dependant.key.clone(),
+        uid: detachment.dependant.uid.clone(),
+        owners: detachment.owners.clone(),
+    });
+    saved.collect()
 }
 
 /// What a plan does to each object, with the UID of those that it does not write.

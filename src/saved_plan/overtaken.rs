@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, NamespaceUids, SavedCluster, SavedParent, SavedPlan, Seen, intents};
+use super::{Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, intents};
 use crate::desired::Desired;
 use crate::identity::ObjectKey;
 use crate::observe::ParentObject;
@@ -66,6 +66,8 @@ pub enum Moved {
         /// What would be done.
         intent: Intent,
     },
+    /// An object would be detached from other owners than the plan says.
+    Detached(ObjectKey),
     /// A namespace is not the one that it was.
     Namespace(String),
     /// The parent was made meanwhile.
@@ -119,6 +121,7 @@ impl fmt::Display for Moved {
                     Intent::Skip(reason) => write!(f, "it would be skipped: {reason}"),
                 }
             }
+            Self::Detached(key) => write!(f, "{key}: other owner references would be removed from it"),
             Self::Namespace(name) => write!(f, "namespace/{name} is not the one that the plan was made for"),
             Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created meanwhile"),
             Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted meanwhile"),
@@ -186,11 +189,26 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
     }
     let joined = now.into_keys().filter(|key| !known.contains(key));
     found.extend(joined.map(Moved::Joined));
+    found.extend(detached(saved, fresh));
     if found.is_empty() && saved.record != fresh.plan.record_after {
         found.push(Moved::Record(fresh.set.parent.clone()));
     }
     found.extend(fresh.plan.refusals.iter().cloned().map(Moved::Refused));
     found
+}
+
+fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+    let now = super::detached(fresh.plan);
+    let by_key = |all: &[SavedDetachment]| -> BTreeMap<ObjectKey, SavedDetachment> {
+        let all = all.iter().cloned();
+        all.map(|detachment| (detachment.key.clone(), detachment))
+            .collect()
+    };
+    let (then, now) = (by_key(&saved.detached), by_key(&now));
+    let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
+    let is_other = |key: &&ObjectKey| then.get(*key) != now.get(*key);
+    let others = keys.into_iter().filter(is_other);
+    others.cloned().map(Moved::Detached).collect()
 }
 
 /// A mere change of the status, or of who owns fields, is another resourceVersion and the

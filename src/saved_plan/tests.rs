@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::applyset::parent::{annotations, labels};
 use crate::manifest::{self, Recursion};
-use crate::plan::{MemberStanding, Set, SkipReason};
+use crate::plan::{Dependant, Dependants, Detachment, MemberStanding, Set, SkipReason};
 use crate::plan::{Refusal, fixtures};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -47,6 +47,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
         parent: None,
         record: Record::default(),
         objects: Vec::new(),
+        detached: Vec::new(),
     }
 }
 
@@ -275,6 +276,8 @@ fn situation() -> Situation {
         unchanged: vec![kept.clone()],
         prunes: vec![vec![pruned.clone()]],
         skips: Vec::new(),
+        dependants: Dependants::default(),
+        accepted: Vec::new(),
         refusals: Vec::new(),
     };
     let key = |index: usize| desired.members[index].key.clone();
@@ -332,6 +335,29 @@ impl Situation {
             .key
             .clone()
     }
+}
+
+#[test]
+fn objects_are_detached_from_the_owners_that_the_plan_names() {
+    let mut situation = situation();
+    let mut dependant = Dependant::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
+    dependant.owners = vec!["pruned".to_owned()];
+    let key = dependant.key.clone();
+    situation.plan.dependants.detachments = vec![Detachment {
+        owners: dependant.owners.iter().cloned().collect(),
+        dependant,
+        pruned: BTreeSet::new(),
+    }];
+    assert_eq!(situation.moved(), [Moved::Detached(key.clone())]);
+    situation.saved.detached = detached(&situation.plan);
+    assert_eq!(situation.moved(), []);
+    let text = seal::seal(&situation.saved);
+    assert_eq!(
+        seal::unseal(&text).expect("a plan").detached,
+        situation.saved.detached
+    );
+    situation.plan.dependants = Dependants::default();
+    assert_eq!(situation.moved(), [Moved::Detached(key)]);
 }
 
 #[test]

@@ -1,0 +1,374 @@
+//! Every rule of the judgement, when a plan is made and right before the write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::super::fixtures::{desired, live, policy, set};
+use super::super::{Observed, plan};
+use super::*;
+use crate::desired::DesiredObject;
+use crate::identity::GroupKind;
+use crate::object::Object;
+use crate::observe::{Held, OwnerReference, Presence};
+
+const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
+
+fn owned_by(owner: &Live) -> OwnerReference {
+    OwnerReference {
+        api_version: owner.resource.api_version(),
+        kind: owner.resource.kind.clone(),
+        name: owner.key.name.clone(),
+        uid: owner.uid.clone(),
+    }
+}
+
+fn kept(mut live: Live) -> Live {
+    live.protection = Some("helm.sh/resource-policy: keep".to_owned());
+    live
+}
+
+/// What surrounds the object that is judged.
+#[derive(Default)]
+struct Around {
+    members: Vec<Live>,
+    desired: Vec<DesiredObject>,
+    contents: Option<Contents>,
+    parent_owner: Option<OwnerReference>,
+}
+
+/// A rule: the object as it is harmless, what it becomes, and what surrounds it.
+struct Case {
+    rule: &'static str,
+    live: Live,
+    change: fn(&mut Live),
+    around: fn(&Live) -> Around,
+}
+
+fn unchanged(_: &mut Live) {}
+
+fn nothing(_: &Live) -> Around {
+    Around::default()
+}
+
+fn cases() -> Vec<Case> {
+    let config_map = || live("ConfigMap", Some("shop"), "a");
+    let namespace = || live("Namespace", None, "old");
+    let alone = |rule, change| Case {
+        rule,
+        live: config_map(),
+        change,
+        around: nothing,
+    };
+    let within = |rule, live, around| Case {
+        rule,
+        live,
+        change: unchanged,
+        around,
+    };
+    vec![
+        alone("pruned", unchanged),
+        alone("ignored", |live| live.part_of = None),
+        alone("ignored", |live| live.part_of = Some("other".to_owned())),
+        alone("terminating", |live| live.presence = Presence::Terminating),
+        alone("owned", |live| {
+            live.owners
+                .push(owned_by(&self::live("Service", Some("shop"), "web")));
+        }),
+        alone("protected", |live| {
+            live.protection = kept(live.clone()).protection;
+        }),
+        alone("copied", |live| live.part_of_writers.clear()),
+        alone("parent", |live| live.parent_of = Some("other".to_owned())),
+        within(
+            "storage",
+            live("PersistentVolumeClaim", Some("shop"), "data"),
+            nothing,
+        ),
+        within("storage", live("PersistentVolume", None, "disk"), nothing),
+        within("home", live("Namespace", None, "shop"), nothing),
+        within("holds kept", namespace(), |_| Around {
+            members: vec![kept(live("ConfigMap", Some("old"), "kept"))],
+            ..Around::default()
+        }),
+        within("holds desired", namespace(), |_| Around {
+            desired: vec![desired("ConfigMap", Some("old"), "b")],
+            ..Around::default()
+        }),
+        within("holds others", namespace(), |_| Around {
+            contents: Some(Contents {
+                objects: vec![Held {
+                    key: live("ConfigMap", Some("old"), "stranger").key,
+                    uid: "stranger".to_owned(),
+                    owners: Vec::new(),
+                }],
+                unknown: Vec::new(),
+            }),
+            ..Around::default()
+        }),
+        within("owns", config_map(), |live| Around {
+            members: vec![Live {
+                owners: vec![owned_by(live)],
+                ..self::live("ConfigMap", Some("shop"), "b")
+            }],
+            desired: vec![desired("ConfigMap", Some("shop"), "b")],
+            ..Around::default()
+        }),
+        within("owns", config_map(), |live| Around {
+            members: vec![Live {
+                owners: vec![owned_by(live)],
+                ..kept(self::live("ConfigMap", Some("shop"), "b"))
+            }],
+            ..Around::default()
+        }),
+        within("owns", config_map(), |live| Around {
+            parent_owner: Some(owned_by(live)),
+            ..Around::default()
+        }),
+        within("bound", config_map(), |live| Around {
+            desired: vec![DesiredObject {
+                object: Object::from(&json!({"metadata": {
+                    "name": "b", "ownerReferences": [{"uid": live.uid}],
+                }})),
+                ..desired("ConfigMap", Some("shop"), "b")
+            }],
+            ..Around::default()
+        }),
+        within("ignored", config_map(), |live| Around {
+            members: vec![Live {
+                uid: live.uid.clone(),
+                ..self::live("ConfigMap.example.com", Some("shop"), "a")
+            }],
+            desired: vec![desired("ConfigMap.example.com", Some("shop"), "a")],
+            ..Around::default()
+        }),
+    ]
+}
+
+fn name(judgement: &Judgement) -> &'static str {
+    match judgement {
+        Judgement::Prune => "pruned",
+        Judgement::Ignore => "ignored",
+        Judgement::Skip(SkipReason::Terminating { .. }) => "terminating",
+        Judgement::Skip(SkipReason::Owned(_)) => "owned",
+        Judgement::Skip(SkipReason::Protected { .. }) => "protected",
+        Judgement::Skip(SkipReason::CopiedLabel { .. }) => "copied",
+        Judgement::Skip(SkipReason::HoldsParent) => "home",
+        Judgement::Skip(SkipReason::HoldsKept { .. }) => "holds kept",
+        Judgement::Refuse(Refusal::PrunesParent { .. }) => "parent",
+        Judgement::Refuse(Refusal::PrunesStorage { .. }) => "storage",
+        Judgement::Refuse(Refusal::HoldsWanted { .. }) => "holds desired",
+        Judgement::Refuse(Refusal::HoldsOthers { .. }) => "holds others",
+        Judgement::Refuse(Refusal::OwnsDependants { .. }) => "owns",
+        Judgement::Refuse(Refusal::OwnsBound { .. }) => "bound",
+        Judgement::Skip(_) | Judgement::Refuse(_) => "something else",
+    }
+}
+
+fn observed(live: &Live, around: &Around) -> Observed {
+    let contents = around.contents.clone();
+    let contents = contents.map(|contents| (live.key.clone(), contents));
+    let parent = around.parent_owner.as_ref().map(|owner| {
+        let parent = Live {
+            owners: vec![owner.clone()],
+            ..self::live("Secret", Some("shop"), "web")
+        };
+        super::super::Dependant::of(&parent)
+    });
+    Observed {
+        members: around.members.iter().chain([live]).cloned().collect(),
+        contents: contents.into_iter().collect(),
+        parent,
+        ..Observed::default()
+    }
+}
+
+fn wanted(around: &Around) -> Desired {
+    let always = desired("ConfigMap", Some("shop"), "always");
+    Desired {
+        members: around.desired.iter().cloned().chain([always]).collect(),
+        ..Desired::default()
+    }
+}
+
+/// What a plan says of the object.
+fn planned(live: &Live, around: &Around, policy: &Policy) -> Judgement {
+    let plan = plan(&set(), &wanted(around), &observed(live, around), policy);
+    if let Some(refusal) = plan
+        .refusals
+        .iter()
+        .find(|refusal| refusal.object() == Some(&live.key))
+    {
+        return Judgement::Refuse(refusal.clone());
+    }
+    if let Some(skip) = plan.skips.iter().find(|skip| skip.live.key == live.key) {
+        return Judgement::Skip(skip.reason.clone());
+    }
+    if plan.prunes.iter().flatten().any(|prune| prune.key == live.key) {
+        Judgement::Prune
+    } else {
+        Judgement::Ignore
+    }
+}
+
+/// What is said of the object right before it is deleted, as it has become by then.
+fn at_last(
+    planned: &Live,
+    now: &Live,
+    around: &Around,
+    policy: &Policy,
+    accepted: Vec<Refusal>,
+) -> Judgement {
+    let (set, wanted, observed) = (set(), wanted(around), observed(planned, around));
+    let mut plan = plan(&set, &wanted, &observed, policy);
+    plan.accepted = accepted;
+    let keys: BTreeSet<&ObjectKey> = around.desired.iter().map(|object| &object.key).collect();
+    let uids = around.members.iter().filter(|live| keys.contains(&live.key));
+    let uids = uids.map(|live| live.uid.clone()).collect();
+    Judge::of_plan(&set, policy, &wanted, &observed.contents, &plan, uids).judge(now)
+}
+
+#[test]
+fn every_rule_holds_when_a_plan_is_made_and_right_before_the_write() {
+    for Case {
+        rule,
+        live,
+        change,
+        around,
+    } in cases()
+    {
+        let around = around(&live);
+        let mut changed = live.clone();
+        change(&mut changed);
+        assert_eq!(name(&planned(&changed, &around, &policy())), rule, "plan: {rule}");
+        let now = at_last(&live, &changed, &around, &policy(), Vec::new());
+        assert_eq!(name(&now), rule, "write: {rule}");
+    }
+}
+
+#[test]
+fn losses_are_allowed_by_a_flag_or_by_a_person_and_the_rest_by_nobody() {
+    let careless = Policy {
+        data_loss: DataLoss::Allowed,
+        ..policy()
+    };
+    let lifted = ["parent", "storage", "holds others"];
+    for Case {
+        rule,
+        live,
+        change,
+        around,
+    } in cases()
+    {
+        let around = around(&live);
+        let mut changed = live.clone();
+        change(&mut changed);
+        let expected = if lifted.contains(&rule) { "pruned" } else { rule };
+        let now = at_last(&live, &changed, &around, &careless, Vec::new());
+        assert_eq!(name(&now), expected, "write: {rule}");
+        // A run removes the owner references first, and tells the judge.
+        let expected = if rule == "owns" { "pruned" } else { expected };
+        assert_eq!(
+            name(&planned(&changed, &around, &careless)),
+            expected,
+            "plan: {rule}"
+        );
+        let Judgement::Refuse(refusal) = planned(&changed, &around, &policy()) else {
+            continue;
+        };
+        let now = at_last(&live, &changed, &around, &policy(), vec![refusal]);
+        let expected = if lifted.contains(&rule) { "pruned" } else { rule };
+        assert_eq!(name(&now), expected, "accepted: {rule}");
+    }
+}
+
+#[test]
+fn an_owner_goes_once_everything_is_detached_from_it() {
+    let owner = live("ConfigMap", Some("shop"), "a");
+    let around = Around {
+        members: vec![Live {
+            owners: vec![owned_by(&owner)],
+            ..live("ConfigMap", Some("shop"), "b")
+        }],
+        desired: vec![desired("ConfigMap", Some("shop"), "b")],
+        ..Around::default()
+    };
+    let (set, wanted, observed) = (set(), wanted(&around), observed(&owner, &around));
+    let policy = policy();
+    let plan = plan(&set, &wanted, &observed, &policy);
+    let mut judge = Judge::of_plan(&set, &policy, &wanted, &observed.contents, &plan, BTreeSet::new());
+    let [detachment] = &plan.dependants.detachments[..] else {
+        panic!("{:?}", plan.dependants);
+    };
+    assert!(!judge.may_detach(detachment));
+    assert_eq!(name(&judge.judge(&owner)), "owns");
+    judge.detach(detachment);
+    assert_eq!(judge.judge(&owner), Judgement::Prune);
+    judge.attach(detachment);
+    assert_eq!(name(&judge.judge(&owner)), "owns");
+}
+
+#[test]
+fn what_came_into_a_container_keeps_it() {
+    let namespace = live("Namespace", None, "old");
+    let (set, wanted, contents) = (set(), Desired::default(), BTreeMap::new());
+    let observed = observed(&namespace, &Around::default());
+    let policy = policy();
+    let plan = plan(&set, &wanted, &observed, &policy);
+    let judge = Judge::of_plan(&set, &policy, &wanted, &contents, &plan, BTreeSet::new());
+    assert_eq!(judge.filled(&namespace.key, &Contents::default()), None);
+    let now = Contents {
+        objects: vec![Held {
+            key: live("ConfigMap", Some("old"), "new").key,
+            uid: "new".to_owned(),
+            owners: Vec::new(),
+        }],
+        unknown: Vec::new(),
+    };
+    assert!(judge.filled(&namespace.key, &now).is_some());
+}
+
+/// Takes minutes if anything is compared with everything.
+#[test]
+fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
+    const COUNT: usize = 10_000;
+    let mut members = Vec::new();
+    let mut wanted = Desired::default();
+    let mut contents = BTreeMap::new();
+    for number in 0..COUNT {
+        let namespace = live("Namespace", None, &format!("old-{number}"));
+        let mut definition = live(CRD, None, &format!("k{number}.example.com"));
+        definition.defines = Some(GroupKind::new("example.com", format!("K{number}")));
+        let inside = live("ConfigMap", Some(&namespace.key.name), "inside");
+        contents.insert(
+            namespace.key.clone(),
+            Contents {
+                objects: vec![Held {
+                    key: inside.key.clone(),
+                    uid: inside.uid.clone(),
+                    owners: Vec::new(),
+                }],
+                unknown: Vec::new(),
+            },
+        );
+        members.extend([namespace, definition, inside]);
+        let place = format!("other-{number}");
+        members.push(kept(live("ConfigMap", Some(&place), "kept")));
+        wanted.members.push(desired("ConfigMap", Some(&place), "desired"));
+    }
+    let observed = Observed {
+        members,
+        contents,
+        ..Observed::default()
+    };
+    let (set, policy) = (set(), policy());
+    let plan = plan(&set, &wanted, &observed, &policy);
+    assert_eq!((plan.deletions(), plan.refusals.len()), (3 * COUNT, 0));
+    let judge = Judge::of_plan(&set, &policy, &wanted, &observed.contents, &plan, BTreeSet::new());
+    let pruned = plan.prunes.iter().flatten();
+    assert!(
+        pruned
+            .into_iter()
+            .all(|live| judge.judge(live) == Judgement::Prune)
+    );
+}
