@@ -15,7 +15,7 @@ use crate::execute::{Adopting, Moving};
 use crate::manifest::Manifest;
 use crate::observe::ParentObject;
 use crate::options::{self, MoveOptions, Selection};
-use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing};
+use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
 use crate::report::{self, SetDocument};
 use crate::rights;
 
@@ -69,6 +69,11 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
             plan: &prepared.plan,
             record: &prepared.record,
             stealing: Stealing::Refused,
+            selector: match &options.selection {
+                Selection::Labels(labels) => Some(labels),
+                Selection::All | Selection::Manifests(..) => None,
+            },
+            way: &|_, _| Way::Named,
         },
         appliers: &options.membership.appliers,
     };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apiserver::{ApiError, ApiServer, Reply};
+use crate::apiserver::{ApiError, ApiServer, Reply, query};
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
-use crate::observe::{Live, METADATA};
+use crate::observe::{Live, METADATA, METADATA_LIST};
 
 /// Reads the object again; `None` where it is gone.
 pub(super) async fn read_again(
@@ -37,6 +37,33 @@ pub(super) async fn read_as(
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match Live::of(&object, resource) {
         Some(fresh) if fresh.key == *key => Ok(Some(object)),
+        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
+    }
+}
+
+/// Reads the object again as one of those with these labels; `None` if it is gone or does not
+/// have them any more.
+pub(super) async fn read_selected(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
+    labels: &str,
+) -> Result<Option<Value>, ApiError> {
+    let name = format!("metadata.name={}", key.name);
+    let parameters = [("labelSelector", labels), ("fieldSelector", name.as_str())];
+    let path = format!(
+        "{}?{}",
+        resource.path(key.namespace.as_deref(), None),
+        query(&parameters)
+    );
+    let reply = server.get(&path, METADATA_LIST).await?;
+    let mut list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let items = list.get_mut("items").map(Value::take);
+    let is_it = |object: &Value| Live::of(object, resource).is_some_and(|live| live.key == *key);
+    match items {
+        // Go writes an empty slice as null.
+        Some(Value::Null) => Ok(None),
+        Some(Value::Array(items)) if items.iter().all(is_it) => Ok(items.into_iter().next()),
         _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
     }
 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
@@ -14,6 +16,7 @@ use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::identity::ObjectKey;
 use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
 use crate::plan::{
     Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move, judge_release,
@@ -32,6 +35,10 @@ pub struct Adopting<'a> {
     pub record: &'a Record,
     /// Whether members of other sets are taken.
     pub stealing: Stealing,
+    /// The labels by which the objects were found, if they were.
+    pub selector: Option<&'a str>,
+    /// How an object of this key and these metadata came to be among them.
+    pub way: &'a dyn Fn(&ObjectKey, &Value) -> Way,
 }
 
 /// Taking members from one set into another.
@@ -73,10 +80,10 @@ impl Adopting<'_> {
     ///
     /// A parent that cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let judge = |live: &Live| {
+        let judge = |object: &Value, live: &Live| {
             let candidate = Candidate {
                 live: live.clone(),
-                way: Way::Named,
+                way: (self.way)(&live.key, &object["metadata"]),
             };
             judge_adoption(&candidate, self.parent.set, self.stealing)
         };
@@ -85,7 +92,7 @@ impl Adopting<'_> {
 
     async fn write(
         &self,
-        judge: &dyn Fn(&Live) -> MembershipChange,
+        judge: &dyn Fn(&Value, &Live) -> MembershipChange,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ParentWriteError> {
         let is_dry = self.parent.writing.dry_run != DryRun::None;
@@ -109,6 +116,7 @@ impl Adopting<'_> {
             writing: self.parent.writing,
             part_of: Some(&self.parent.set.id),
             done: Action::Adopted,
+            selector: self.selector,
             judge,
         };
         let relabelled = relabelling.write_all(&self.plan.changes, sink).await;
@@ -141,7 +149,8 @@ impl Moving<'_> {
     ///
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let judge = |live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
+        let judge =
+            |_: &Value, live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
         counting(self.into.plan, sink, async |sink| {
             let ending = self.into.write(&judge, sink).await?;
             let is_dry = self.from.writing.dry_run != DryRun::None;
@@ -268,13 +277,14 @@ impl Disbanding<'_> {
     }
 
     async fn release(&self, objects: &[Live], sink: &mut Sink<'_>) -> Ending {
-        let judge = |live: &Live| judge_release(live, self.parent.set);
+        let judge = |_: &Value, live: &Live| judge_release(live, self.parent.set);
         let relabelling = Relabelling {
             server: self.parent.server,
             interrupt: self.parent.interrupt,
             writing: self.parent.writing,
             part_of: None,
             done: Action::Released,
+            selector: None,
             judge: &judge,
         };
         let relabelled = relabelling.write_all(objects, sink).await;

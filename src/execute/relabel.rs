@@ -8,13 +8,13 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::again::{GONE_ALREADY, is_of, read_again};
+use super::again::{GONE_ALREADY, is_of, read_as, read_selected};
 use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
 use super::wave::{News, each};
 use super::{DryRun, Interrupt, Sink, Writing};
-use crate::apiserver::{ApiServer, Call, query};
+use crate::apiserver::{ApiError, ApiServer, Call, query};
 use crate::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::object::apply_body;
@@ -34,8 +34,11 @@ pub(super) struct Relabelling<'a> {
     pub(super) part_of: Option<&'a ApplySetId>,
     /// What is told of an object whose label was written.
     pub(super) done: Action,
-    /// What an object that changed meanwhile is judged by.
-    pub(super) judge: &'a dyn Fn(&Live) -> MembershipChange,
+    /// The labels by which the objects were found, if they were: an object that has changed must
+    /// still have them.
+    pub(super) selector: Option<&'a str>,
+    /// Judges an object that has changed since it was read, by the same rules as then.
+    pub(super) judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
 /// What became of the objects whose labels were to be written.
@@ -80,12 +83,17 @@ impl Relabelling<'_> {
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return failed(error.kind.to_string()),
             }
-            current = match read_again(self.server, &current.key, &current.resource).await {
-                Ok(Some(fresh)) if fresh.uid == live.uid => fresh,
-                Ok(_) => return gone(),
+            let object = match self.read_again(live).await {
+                Ok(Again::Found(object)) => object,
+                Ok(Again::Deselected) => return skipped(&changed(&LeaveReason::NotSelected)),
+                Ok(Again::Gone) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),
             };
-            match (self.judge)(&current) {
+            current = match Live::of(&object, &live.resource) {
+                Some(fresh) if fresh.uid == live.uid => fresh,
+                _ => return gone(),
+            };
+            match (self.judge)(&object, &current) {
                 MembershipChange::Write => {}
                 // This write got through and its answer was lost, or another run was faster.
                 MembershipChange::Settled => return done(),
@@ -96,6 +104,26 @@ impl Relabelling<'_> {
             }
         }
         failed("it kept changing while its label was to be written".to_owned())
+    }
+
+    async fn read_again(&self, live: &Live) -> Result<Again, ApiError> {
+        let (server, key, resource) = (self.server, &live.key, &live.resource);
+        if let Some(labels) = self.selector
+            && let Some(object) = read_selected(server, key, resource, labels).await?
+        {
+            return Ok(Again::Found(object));
+        }
+        Ok(match read_as(server, key, resource, METADATA).await? {
+            Some(object) if self.selector.is_none() || self.is_settled(&object, live) => Again::Found(object),
+            Some(_) => Again::Deselected,
+            None => Again::Gone,
+        })
+    }
+
+    /// A label that this run has written may be among those by which the object was found.
+    fn is_settled(&self, object: &Value, live: &Live) -> bool {
+        let now = Live::of(object, &live.resource);
+        now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
     }
 
     fn call(&self, live: &Live) -> Call {
@@ -158,6 +186,14 @@ impl Relabelling<'_> {
             body,
         }
     }
+}
+
+/// An object that has changed since it was read.
+enum Again {
+    Found(Value),
+    /// It does not have the labels any more by which it was found.
+    Deselected,
+    Gone,
 }
 
 fn changed(reason: &LeaveReason) -> String {

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{ID, PART_OF, Program, Proxy, Run, Set, cluster, config_map, identities, namespace};
+use crate::support::{
+    ID, PART_OF, Program, Proxy, Run, Set, cluster, config_map, identities, kubectl_apply, namespace, with,
+};
 
 /// Applies `desired` to a set that also holds `pruned`, which gets this patch before its DELETE.
 fn prune_while_patching(set: &Set, desired: &Value, pruned: &Value, patch: Value, flags: &[&str]) -> Run {
@@ -112,4 +114,60 @@ fn a_member_of_a_set_that_goes_as_a_whole_is_judged_alike() {
         .expect(1);
     assert_eq!(run.results("failed"), identities([&member]), "{}", run.stderr);
     set.assert_holds(&[member]);
+}
+
+fn labelled(object: Value, app: &str) -> Value {
+    with(object, &json!({"metadata": {"labels": {"app": app}}}))
+}
+
+/// A proxy that takes the label from the object before the write of its membership, which comes
+/// after that of the parent.
+fn deselecting(object: &Value) -> Proxy {
+    let object = object.clone();
+    Proxy::before_write(1, move || {
+        cluster().patch(&object, &json!({"metadata": {"labels": {"app": "other"}}}));
+    })
+}
+
+#[test]
+fn what_is_not_selected_any_more_is_not_adopted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = labelled(config_map(&home, "one", "1"), "web");
+    kubectl_apply(std::slice::from_ref(&object), &[]).expect(0);
+    let proxy = deselecting(&object);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+    let run = set.invoke_by(program, "adopt", &["-l", "app=web"]).expect(0);
+
+    assert_eq!(run.results("skipped"), identities([&object]), "{}", run.stderr);
+    assert!(set.members().is_empty());
+    // Whatever else changes does not matter.
+    cluster().patch(&object, &json!({"metadata": {"labels": {"app": "web"}}}));
+    let changed = object.clone();
+    let proxy = Proxy::before_write(0, move || {
+        cluster().patch(&changed, &json!({"data": {"key": "2"}}));
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = set.invoke_by(program, "adopt", &["-l", "app=web"]).expect(0);
+    assert_eq!(run.results("adopted"), identities([&object]), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_not_selected_any_more_is_not_moved() {
+    let home = namespace("home");
+    let (old, new) = (Set::secret(&home, "old"), Set::secret(&home, "new"));
+    let object = labelled(config_map(&home, "one", "1"), "web");
+    old.apply(std::slice::from_ref(&object));
+    let proxy = deselecting(&object);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+    let run = old
+        .invoke_by(program, "move", &["new", "-l", "app=web"])
+        .expect(0);
+
+    assert_eq!(run.results("skipped"), identities([&object]), "{}", run.stderr);
+    assert_eq!(old.members(), identities([&object]));
+    assert_eq!(old.unrecorded(), Vec::<String>::new());
+    assert!(new.members().is_empty());
 }

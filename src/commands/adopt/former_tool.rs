@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Found, find_labelled, find_named, missing_verb, served};
+use super::{Found, Search, find_labelled, find_named, missing_verb, served};
 use crate::commands::opening::Cluster;
 use crate::discovery::{Resource, Scope};
 use crate::error::Error;
@@ -16,7 +16,6 @@ use crate::identity::ObjectKey;
 use crate::inventory::{self, Inventory, LeftOut, Unusable};
 use crate::observe::{self, Places, Selector};
 use crate::options::InventoryReference;
-use crate::plan::Way;
 use crate::wording::listed;
 
 /// Finds what is in the inventory.
@@ -28,8 +27,7 @@ pub(super) async fn find(
     let tool = reference.tool;
     let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
     let (source, inventory) = read_inventory(cluster, reference, namespace).await?;
-    let way =
-        |key: &ObjectKey, metadata: &Value| Way::Tracked(tool.tracked_elsewhere(&source, key, metadata));
+    let search = |selector| Search::Tracked(tool, Box::new(source.clone()), selector);
     let mut found = match inventory {
         Inventory::Objects(keys) => {
             let mut wanted = Vec::new();
@@ -45,7 +43,7 @@ pub(super) async fn find(
             }
             Found {
                 warnings,
-                ..find_named(cluster, wanted, way, concurrency).await?
+                ..find_named(cluster, wanted, search(None), concurrency).await?
             }
         }
         Inventory::Labelled { selector, kinds } => {
@@ -63,7 +61,10 @@ pub(super) async fn find(
                 .into_iter()
                 .filter(|resource| missing_verb(resource).is_none())
                 .collect();
-            find_labelled(cluster, resources, None, &selector, way, concurrency).await?
+            {
+                let search = search(Some(selector.clone()));
+                find_labelled(cluster, resources, None, &selector, search, concurrency).await?
+            }
         }
     };
     found.warnings.extend(tool.left_out(&source).iter().map(left_out));

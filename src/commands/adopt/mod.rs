@@ -21,6 +21,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::Adopting;
 use crate::identity::{GroupKind, ObjectKey};
+use crate::inventory::{self, Tool};
 use crate::manifest::Manifest;
 use crate::observe::{self, Live, Places, Selector, Tracking};
 use crate::options::{self, AdoptOptions, Choice, Namespaces};
@@ -76,6 +77,40 @@ struct Prepared {
     record: Record,
     /// What people have to do elsewhere once all is done.
     advice: Vec<String>,
+    search: Search,
+}
+
+/// How the objects are found: what has changed by the time that it is written must still be found
+/// in the same way.
+#[derive(Default)]
+enum Search {
+    /// By their names in manifests.
+    #[default]
+    Named,
+    /// By labels that match this selector.
+    Selected(String),
+    /// In the inventory of a tool, and by a selector where that is how the tool finds them.
+    Tracked(Tool, Box<inventory::Found>, Option<String>),
+}
+
+impl Search {
+    /// How an object of this key and these metadata was found.
+    fn way(&self, key: &ObjectKey, metadata: &Value) -> Way {
+        match self {
+            Self::Named => Way::Named,
+            Self::Selected(_) if ownership::was_applied(metadata) => Way::Selected(History::Applied),
+            Self::Selected(_) => Way::Selected(History::NeverApplied),
+            Self::Tracked(tool, source, _) => Way::Tracked(tool.tracked_elsewhere(source, key, metadata)),
+        }
+    }
+
+    fn selector(&self) -> Option<&str> {
+        match self {
+            Self::Named => None,
+            Self::Selected(selector) => Some(selector),
+            Self::Tracked(_, _, selector) => selector.as_deref(),
+        }
+    }
 }
 
 /// The objects that were asked for.
@@ -86,6 +121,7 @@ struct Found {
     warnings: Vec<String>,
     /// What people have to do elsewhere, once these objects are in the set.
     advice: Option<String>,
+    search: Search,
 }
 
 async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Ending, Error> {
@@ -103,6 +139,8 @@ async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result
         plan: &prepared.plan,
         record: &prepared.record,
         stealing: options.stealing,
+        selector: prepared.search.selector(),
+        way: &|key, metadata| prepared.search.way(key, metadata),
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
@@ -180,6 +218,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         plan,
         record,
         advice: advice.into_iter().collect(),
+        search: found.search,
     })
 }
 
@@ -228,8 +267,7 @@ async fn find(
             let desired = desired::resolve(manifests, read.opened.target(cluster))?;
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
-            let named = |_: &ObjectKey, _: &Value| Way::Named;
-            find_named(cluster, wanted, named, concurrency).await
+            find_named(cluster, wanted, Search::Named, concurrency).await
         }
         Choice::Labels {
             selector,
@@ -241,14 +279,8 @@ async fn find(
                 Namespaces::Own => Some(cluster.namespace.clone()),
                 Namespaces::All => None,
             };
-            let way = |_: &ObjectKey, metadata: &Value| {
-                Way::Selected(if ownership::was_applied(metadata) {
-                    History::Applied
-                } else {
-                    History::NeverApplied
-                })
-            };
-            find_labelled(cluster, resources, namespace, selector, way, concurrency).await
+            let search = Search::Selected(selector.clone());
+            find_labelled(cluster, resources, namespace, selector, search, concurrency).await
         }
         Choice::Inventory(reference) => former_tool::find(cluster, reference, concurrency).await,
     }
@@ -257,12 +289,12 @@ async fn find(
 async fn find_named(
     cluster: &Cluster,
     wanted: Vec<(ObjectKey, Arc<Resource>)>,
-    way: impl Fn(&ObjectKey, &Value) -> Way,
+    search: Search,
     concurrency: usize,
 ) -> Result<Found, Error> {
     let reduce = |object: &Value, resource: &Arc<Resource>| {
         let live = Live::of(object, resource)?;
-        let way = way(&live.key, &object["metadata"]);
+        let way = search.way(&live.key, &object["metadata"]);
         Some(Candidate { live, way })
     };
     let read = observe::objects(&cluster.server, &wanted, concurrency, reduce).await;
@@ -277,6 +309,7 @@ async fn find_named(
             None => found.missing.push(Left::missing(key, resource)),
         }
     }
+    found.search = search;
     Ok(found)
 }
 
@@ -286,7 +319,7 @@ async fn find_labelled(
     resources: Vec<Arc<Resource>>,
     namespace: Option<String>,
     labels: &str,
-    way: impl Fn(&ObjectKey, &Value) -> Way,
+    search: Search,
     concurrency: usize,
 ) -> Result<Found, Error> {
     let selector = Selector {
@@ -295,7 +328,7 @@ async fn find_labelled(
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
         let live = Live::of(object, resource)?;
-        let way = way(&live.key, &object["metadata"]);
+        let way = search.way(&live.key, &object["metadata"]);
         Some(Candidate { live, way })
     };
     let server = &cluster.server;
@@ -312,6 +345,7 @@ async fn find_labelled(
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(Found {
         candidates,
+        search,
         ..Found::default()
     })
 }

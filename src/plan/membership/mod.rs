@@ -45,6 +45,8 @@ pub enum LeaveReason {
         /// The field managers that own the label; empty where nobody does.
         writers: Vec<String>,
     },
+    /// It does not have the labels any more by which it was selected.
+    NotSelected,
     /// It is not in the set that it is to leave.
     NotAMember,
     /// The tool that it is taken from does not take it for its own, for this reason.
@@ -69,6 +71,7 @@ impl fmt::Display for LeaveReason {
                 "its part-of label was written by {}, not by an applier; if it was applied under that name, give it to --field-manager",
                 writers.join(" and ")
             ),
+            Self::NotSelected => f.write_str("its labels do not match the selector"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
             Self::TrackedElsewhere(reason) => f.write_str(reason),
         }
