@@ -6,7 +6,7 @@ use super::confirmed::Losses;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
-use super::unrecorded;
+use super::unrecorded::{self, Scope, Start, WithoutRecord};
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -305,18 +305,16 @@ async fn read(
     };
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;
-    let (survey, hidden) = match standing {
-        Standing::New => {
-            let (survey, widened) = unrecorded::survey(cluster, opened, concurrency).await?;
-            (survey, widened.hidden)
-        }
-        Standing::Recorded(bookkeeping) => {
-            cluster.settle(&bookkeeping.kinds).await?;
-            let standing = Standing::Recorded(bookkeeping);
-            let survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
-            (survey, Vec::new())
-        }
+    let namespaces = situation::read_home(server, opened, &standing).await?;
+    let start = Start {
+        standing,
+        desired: &nothing,
+        namespaces: &namespaces,
+        without_record: WithoutRecord::LookEverywhere,
+        concurrency,
     };
+    let Scope { survey, widened, .. } = unrecorded::scope(cluster, opened, start).await?;
+    let hidden = widened.map_or_else(Vec::new, |widened| widened.hidden);
     let mut warnings = survey.warnings();
     if !hidden.is_empty() {
         let hidden = hidden.join(", ");

@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation;
-use super::unrecorded;
+use super::unrecorded::{self, Scope, Start, WithoutRecord};
 use crate::applyset::parent::Reading;
 use crate::applyset::{PART_OF_LABEL, Tooling};
 use crate::desired::Desired;
@@ -71,22 +71,23 @@ async fn judge(
     let parent_policy = ParentPolicy { take_over };
     let standing = plan::judge(&opened.set, parent.as_ref(), parent_policy)
         .map_err(|refusals| refused(refusals, operation))?;
-    let (survey, warnings) = match standing {
-        // Once it has a record, nobody looks anywhere else.
-        Standing::New => {
-            situation::check_custom_parent(&opened, parent.as_ref(), &Desired::default())?;
-            let (survey, widened) = unrecorded::survey(cluster, &opened, concurrency).await?;
-            let warning = unrecorded::found(&opened, parent.as_ref(), &widened);
-            (survey, warning.into_iter().collect())
-        }
-        Standing::Recorded(bookkeeping) => {
-            cluster.settle(&bookkeeping.kinds).await?;
-            let standing = Standing::Recorded(bookkeeping);
-            let survey = plan::survey(&opened.set, &standing, &Desired::default(), &cluster.discovery)?;
-            let warnings = survey.warnings();
-            (survey, warnings)
-        }
+    let nothing = Desired::default();
+    if standing == Standing::New {
+        situation::check_custom_parent(&opened, parent.as_ref(), &nothing)?;
+    }
+    let namespaces = situation::read_home(&cluster.server, &opened, &standing).await?;
+    let start = Start {
+        standing,
+        desired: &nothing,
+        namespaces: &namespaces,
+        // Once it has a record, no run looks anywhere else.
+        without_record: WithoutRecord::LookEverywhere,
+        concurrency,
     };
+    let Scope { survey, widened, .. } = unrecorded::scope(cluster, &opened, start).await?;
+    let mut warnings = survey.warnings();
+    let found = widened.and_then(|widened| unrecorded::found(&opened, parent.as_ref(), &widened));
+    warnings.extend(found);
     Ok(SetRead {
         opened,
         parent,

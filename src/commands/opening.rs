@@ -115,6 +115,11 @@ fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<Group
     kinds.collect()
 }
 
+/// Names, among what could not be looked at, the kinds that this permission would show.
+pub(super) fn unseen_kinds(permission: &str) -> String {
+    format!("kinds that only those see who may {permission}")
+}
+
 /// Sets the connection up; nothing is sent yet.
 pub(super) async fn connect(shared: &Shared) -> Result<Connection, Error> {
     connect_for(shared, Login::Attended).await

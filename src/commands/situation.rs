@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::opening::{self, Cluster, OpenedSet};
-use super::unrecorded;
+use super::unrecorded::{self, Scope, Start, Widened, WithoutRecord};
 use crate::apiserver::ApiServer;
 use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::changes::{self, Definition, Reason, Verdict};
@@ -66,24 +66,37 @@ pub(super) async fn read(
     let namespaces = namespaces?;
     opened.set.parent_uid = parent.as_ref().map(|parent| parent.uid.clone());
     let opened = &*opened;
-    let mut standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
+    let standing = plan::judge(&opened.set, parent.as_ref(), rules.parent_policy)?;
     check_custom_parent(opened, parent.as_ref(), desired)?;
     check_namespaces(opened, desired, &namespaces)?;
-    if standing == Standing::New {
-        standing = unrecorded::standing(opened, &namespaces);
-    }
-    if let Standing::Recorded(bookkeeping) = &standing {
-        cluster.settle(&bookkeeping.kinds).await?;
-        desired.renew(&cluster.discovery);
-    }
+    let start = Start {
+        standing,
+        desired,
+        namespaces: &namespaces,
+        // A parent that exists may have had a record before. Nearly every run without a parent
+        // is the first of its set.
+        without_record: match parent {
+            Some(_) => WithoutRecord::LookEverywhere,
+            None => WithoutRecord::TakeForNew,
+        },
+        concurrency: rules.concurrency,
+    };
+    let Scope {
+        standing,
+        mut survey,
+        widened,
+    } = unrecorded::scope(cluster, opened, start).await?;
+    // A kind that was only promised may be listed by now.
+    desired.renew(&cluster.discovery);
     let desired = &*desired;
-    let mut survey = plan::survey(&opened.set, &standing, desired, &cluster.discovery)?;
     let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
     let mut warnings = survey.warnings();
+    let found = widened.and_then(|widened| unrecorded::found(opened, parent.as_ref(), &widened));
+    warnings.extend(found);
     if parent.is_none() && !members.is_empty() {
-        let unrecorded::Widened { hidden, .. } =
-            unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await;
+        let Widened { hidden, .. } =
+            unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await?;
         (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
         warnings.push(unrecorded::orphans_found(opened, members.len(), &hidden));
     }
@@ -155,8 +168,21 @@ pub(super) async fn check_home(server: &ApiServer, opened: &OpenedSet) -> Result
     check_namespaces(opened, &nothing, &namespaces)
 }
 
+/// Reads the namespace of the parent, where a first run may have ended; nothing for a set that
+/// is recorded.
+pub(super) async fn read_home(
+    server: &ApiServer,
+    opened: &OpenedSet,
+    standing: &Standing,
+) -> Result<BTreeMap<String, NamespaceState>, Error> {
+    match standing {
+        Standing::New => read_namespaces(server, opened, &Desired::default()).await,
+        Standing::Recorded(_) => Ok(BTreeMap::new()),
+    }
+}
+
 /// Reads the namespaces of the manifests and of the parent.
-pub(super) async fn read_namespaces(
+async fn read_namespaces(
     server: &ApiServer,
     opened: &OpenedSet,
     desired: &Desired,

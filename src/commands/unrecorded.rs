@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::opening::{Cluster, OpenedSet};
-use super::situation::read_namespaces;
-use crate::applyset::parent::Reading;
+use super::opening::{self, Cluster, OpenedSet};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::Desired;
 use crate::discovery::Resource;
@@ -29,12 +27,17 @@ pub(super) struct Widened {
 /// Members whose parent is gone may be of any kind and in any namespace: the record that
 /// told of them is gone, too. Extends the places by all where some are. Where the user may
 /// not look everywhere, the places' own namespaces are looked into.
+///
+/// # Errors
+///
+/// A kind that exists and is not served: it may have members that nobody sees.
 pub(super) async fn widen_to_everything(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     opened: &OpenedSet,
     survey: &mut Survey,
     concurrency: usize,
-) -> Widened {
+) -> Result<Widened, Error> {
+    let missing_permission = cluster.await_everything().await?;
     let resources: Vec<Arc<Resource>> = cluster.discovery.listable().cloned().map(Arc::new).collect();
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", opened.set.id),
@@ -60,30 +63,83 @@ pub(super) async fn widen_to_everything(
         let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
         plurals.into_iter().cloned().collect()
     };
-    Widened {
+    let mut hidden = plurals(&mut unread.iter());
+    hidden.extend(missing_permission.map(opening::unseen_kinds));
+    Ok(Widened {
         members: found.len(),
-        hidden: plurals(&mut unread.iter()),
+        hidden,
         unanswered: plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden())),
-    }
+    })
 }
 
-/// Finds out where members of a set may be that has no record: nowhere, or wherever those
-/// are that lost their parent, or that an interrupted first run has left behind.
-pub(super) async fn survey(
-    cluster: &Cluster,
+/// What a search for the members of a set starts from.
+pub(super) struct Start<'a> {
+    /// The parent as it was judged.
+    pub(super) standing: Standing,
+    /// The objects that are to be applied.
+    pub(super) desired: &'a Desired,
+    /// The namespaces of these objects and of the parent that exist.
+    pub(super) namespaces: &'a BTreeMap<String, NamespaceState>,
+    /// When to look at everything.
+    pub(super) without_record: WithoutRecord,
+    /// Requests under way at once.
+    pub(super) concurrency: usize,
+}
+
+/// What is done about members that no record may have to name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WithoutRecord {
+    /// They are looked for everywhere.
+    LookEverywhere,
+    /// Only the places of the manifests are looked at: the set is most likely new.
+    TakeForNew,
+}
+
+/// Where the members of a set may be.
+pub(super) struct Scope {
+    /// The parent, in the light of what it lives in.
+    pub(super) standing: Standing,
+    pub(super) survey: Survey,
+    /// What a look at everything has found; `None` if there was none.
+    pub(super) widened: Option<Widened>,
+}
+
+/// Finds where the members of a set may be: the recorded places and those of the manifests
+/// and, for a set without a record, wherever a look at everything finds some. All commands
+/// that write get from the parent to the members through this function.
+///
+/// # Errors
+///
+/// A record that cannot be trusted, or a kind that exists and is not served.
+pub(super) async fn scope(
+    cluster: &mut Cluster,
     opened: &OpenedSet,
-    concurrency: usize,
-) -> Result<(Survey, Widened), Error> {
-    let nothing = Desired::default();
-    let namespaces = read_namespaces(&cluster.server, opened, &nothing).await?;
-    let standing = self::standing(opened, &namespaces);
-    let mut survey = plan::survey(&opened.set, &standing, &nothing, &cluster.discovery)?;
-    let widened = widen_to_everything(cluster, opened, &mut survey, concurrency).await;
-    Ok((survey, widened))
+    start: Start<'_>,
+) -> Result<Scope, Error> {
+    let looks_everywhere =
+        start.standing == Standing::New && start.without_record == WithoutRecord::LookEverywhere;
+    let standing = match start.standing {
+        Standing::New => self::standing(opened, start.namespaces),
+        recorded @ Standing::Recorded(_) => recorded,
+    };
+    if let Standing::Recorded(bookkeeping) = &standing {
+        cluster.settle(&bookkeeping.kinds).await?;
+    }
+    let mut survey = plan::survey(&opened.set, &standing, start.desired, &cluster.discovery)?;
+    let widened = if looks_everywhere {
+        Some(widen_to_everything(cluster, opened, &mut survey, start.concurrency).await?)
+    } else {
+        None
+    };
+    Ok(Scope {
+        standing,
+        survey,
+        widened,
+    })
 }
 
 /// A set without a record, in the light of what its parent lives in.
-pub(super) fn standing(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> Standing {
+fn standing(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> Standing {
     let left_behind = left_behind(opened, namespaces);
     if left_behind.is_empty() {
         Standing::New
@@ -103,15 +159,15 @@ pub(super) fn orphans_found(opened: &OpenedSet, count: usize, hidden: &[String])
 }
 
 /// What people should know of a set without a record, and of what may be in it; `None` where
-/// it is a new one. That most people may not look everywhere is not told of every new set.
+/// it is a new one. That most people may not look everywhere is not told of every new set,
+/// but of one whose parent exists: that may have had a record.
 pub(super) fn found(opened: &OpenedSet, parent: Option<&ParentObject>, widened: &Widened) -> Option<String> {
     let Widened {
         members,
         hidden,
         unanswered,
     } = widened;
-    let is_unfinished = matches!(parent.map(|parent| &parent.reading), Some(Reading::Unfinished(_)));
-    let doubts = if is_unfinished { hidden } else { unanswered };
+    let doubts = if parent.is_some() { hidden } else { unanswered };
     match members {
         0 if doubts.is_empty() => None,
         0 => Some(format!(

@@ -1,12 +1,14 @@
-//! `adopt`, `move` and `disband` of a set that has members and no record: whose parent
-//! somebody deleted, or whose first run was interrupted. A new record tells of them, too, or
-//! nobody would look for them any more.
+//! Sets that have members and no record: whose parent somebody deleted or replaced, whose
+//! bookkeeping was removed, or whose first run was interrupted. A new record covers them, too,
+//! or nobody would look for them any more.
 
+use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, Program, Proxy, Run, Set, cluster, cluster_role, config_map, fresh, identities, namespace,
-    namespace_object, objects_file, secret, service, with,
+    Fate, Files, GROUP_KINDS, ID, NAMESPACES, Program, Proxy, Run, Set, TOOLING, cluster, cluster_role,
+    config_map, custom_resource, definition, fresh, identities, namespace, namespace_object, objects_file,
+    secret, service, with,
 };
 
 fn adopt(set: &Set, objects: &[Value]) -> Run {
@@ -93,4 +95,136 @@ fn an_interrupted_first_run_is_forgotten_with_the_namespace_that_it_has_made() {
     let run = set.invoke("disband", &["--yes"]).expect(0);
     assert_eq!(run.results("released"), identities(&objects[..1]));
     assert_eq!(cluster().members(&set.id), []);
+}
+
+/// Removes the keys of the convention from the parent, in this order. After each one but the
+/// last, `between` sees what there is.
+fn remove_bookkeeping(set: &Set, keys: &[&str], between: impl Fn(&str)) {
+    for (position, key) in keys.iter().enumerate() {
+        let field = if *key == ID { "labels" } else { "annotations" };
+        let mut patch = json!({"metadata": {}});
+        patch["metadata"][field][*key] = Value::Null;
+        cluster().patch(&set.parent, &patch);
+        if position + 1 < keys.len() {
+            between(key);
+        }
+    }
+}
+
+/// A set with members in three scopes, of which the manifests keep the first.
+fn members_of(set: &Set) -> Vec<Value> {
+    vec![
+        config_map(&set.namespace, "one", "1"),
+        service(&namespace("away"), "two", 80),
+        cluster_role(&fresh("role")),
+    ]
+}
+
+/// Asserts that the set, whose parent has lost its record, is applied from the first object
+/// alone as any other set: `diff` and a dry run foresee it, and what left the manifests goes.
+#[track_caller]
+fn assert_prunes_the_rest(set: &Set, objects: &[Value], flags: &[&str]) {
+    let wanted = &objects[..1];
+    let before = cluster().state(&[&set.namespace]);
+    let files = Files::new().with("objects.yaml", &objects_file(wanted));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let foreseen = set.invoke("diff", &["-f", &directory]).expect(1);
+    assert_eq!(foreseen.results("pruned"), identities(&objects[1..]));
+    let dry_run = [flags, &["--dry-run=server"]].concat();
+    let run = set.apply_with(wanted, &dry_run).expect(0);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    assert_eq!(cluster().state(&[&set.namespace]), before);
+
+    let run = set.apply_with(wanted, flags).expect(0);
+
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    assert!(
+        run.warnings()
+            .iter()
+            .any(|warning| warning.contains("3 objects of this set found, which its parent")),
+        "{}",
+        run.stderr
+    );
+    set.assert_holds(wanted);
+}
+
+#[test]
+fn apply_finds_the_members_of_a_parent_that_lost_its_bookkeeping_key_by_key() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = members_of(&set);
+    set.apply(&objects);
+    remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |key| {
+        let run = set.apply_with(&objects[..1], &["--take-over", "--yes"]).expect(3);
+        assert!(run.stderr.contains("verify"), "without {key}: {}", run.stderr);
+    });
+    set.apply_with(&objects[..1], &[]).expect(3);
+    assert_prunes_the_rest(&set, &objects, &["--take-over", "--yes"]);
+}
+
+#[test]
+fn apply_finds_the_members_of_a_parent_that_looks_unfinished() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let objects = members_of(&set);
+    set.apply(&objects);
+    remove_bookkeeping(&set, &[GROUP_KINDS, NAMESPACES, ID], |key| {
+        set.apply_with(&objects[..1], &[]).expect(3);
+        assert_ne!(key, ID);
+    });
+    assert_prunes_the_rest(&set, &objects, &[]);
+}
+
+#[test]
+fn apply_finds_the_members_of_a_custom_parent_that_was_made_again() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::custom(&group, Some(&home), &home);
+    let parent = custom_resource(&group, Some(&home), "web");
+    cluster().define(&definition(&group, "Namespaced"));
+    cluster().create(&parent);
+    let objects = members_of(&set);
+    set.apply(&objects);
+    cluster().delete(&parent);
+    cluster().create(&parent);
+    assert_prunes_the_rest(&set, &objects, &[]);
+}
+
+#[test]
+fn what_is_kept_of_a_set_whose_record_is_lost_is_recorded() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = with(
+        service(&namespace("away"), "kept", 80),
+        &json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}),
+    );
+    let objects = [config_map(&home, "one", "1"), kept];
+    set.apply(&objects);
+    remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
+    let run = set.apply_with(&objects[..1], &["--take-over", "--yes"]).expect(0);
+    assert_eq!(run.results("skipped"), identities(&objects[1..]));
+    set.assert_holds(&objects);
+}
+
+#[test]
+fn what_could_not_be_looked_at_for_a_lost_record_is_named() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), service(&away, "two", 80)];
+    set.apply(&objects);
+    remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
+    let all = json!({"apiGroups": [""], "resources": ["*"], "verbs": ["*"]});
+    let user = ControlPlane::shared()
+        .user(&[Grant::in_namespace(&home, [all])])
+        .expect("a user");
+    let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
+    let run = set
+        .command(Program::with_kubeconfig(&user.kubeconfig), &files)
+        .args(["-o", "json", "--take-over", "--yes"])
+        .run()
+        .expect(0);
+    let names = |warning: &String| warning.contains("services") && warning.contains("listed everywhere");
+    assert!(run.warnings().iter().any(names), "{}", run.stderr);
+    assert_eq!(run.results("pruned"), Vec::<String>::new());
+    set.assert_records(&objects[..1]);
 }

@@ -50,7 +50,10 @@ pub(super) async fn look(
         style,
         resources: listable(cluster),
         cluster,
-        unread: missing_permission.into_iter().map(unseen_kinds).collect(),
+        unread: missing_permission
+            .into_iter()
+            .map(opening::unseen_kinds)
+            .collect(),
         unread_places: Vec::new(),
         warnings: Vec::new(),
     };
@@ -391,11 +394,6 @@ impl Crawl<'_> {
 /// Every kind whose objects can be listed.
 fn listable(cluster: &Cluster) -> Vec<Arc<Resource>> {
     cluster.discovery.listable().cloned().map(Arc::new).collect()
-}
-
-/// What stands among what could not be looked at for kinds that this permission would show.
-fn unseen_kinds(permission: &str) -> String {
-    format!("kinds that only those see who may {permission}")
 }
 
 /// The ids of the sets whose parents these are.
