@@ -182,9 +182,12 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
     }
     let unread: HashSet<&Place> = unread.iter().collect();
     for set in sets {
-        // One parent may be seen twice, as two sets of one id.
+        // One parent may be seen twice, as two sets of one id; and it is not a member of its own set,
+        // under whatever group it was found.
         set.members = by_set.get(set.id.as_str()).cloned().unwrap_or_default();
-        set.members.retain(|live| live.key != set.identity);
+        let (identity, uid) = (&set.identity, &set.parent_uid);
+        set.members
+            .retain(|live| live.key != *identity && live.uid != *uid);
         if let Some(bookkeeping) = set.bookkeeping() {
             let kinds = record(bookkeeping, discovery).group_kinds;
             drop_second_names(&mut set.members, &kinds);

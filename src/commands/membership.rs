@@ -174,7 +174,7 @@ impl SetRead {
         let places = &self.survey.places;
         let found = observe::members(&cluster.server, places, &selector, concurrency, Live::of).await;
         let mut found = found.map_err(|failure| unlisted(failure, labels))?;
-        found.retain(|live| live.key != self.opened.set.parent);
+        found.retain(|live| !self.opened.set.is_parent(live));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
     }

@@ -373,6 +373,9 @@ pub(super) async fn read_members(
     let mut members = Vec::new();
     let mut comparisons = BTreeMap::new();
     for (live, verdict) in listed {
+        if opened.set.is_parent(&live) {
+            continue;
+        }
         if let Some(verdict) = verdict {
             comparisons.insert(live.key.clone(), verdict);
         }

@@ -52,7 +52,7 @@ pub(super) async fn widen_to_everything(
     namespaces.insert(cluster.namespace.clone());
     let Look { mut found, unread } =
         observe::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
-    found.retain(|live| live.key != opened.set.parent);
+    found.retain(|live| !opened.set.is_parent(live));
     let places = &mut survey.places;
     let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
     places.namespaces.extend(namespaces);

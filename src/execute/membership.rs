@@ -349,7 +349,7 @@ async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live
     let found = observe::members(parent.server, places, &selector, concurrency, Live::of).await;
     let mut found = found.map_err(|(_, error)| error)?;
     found.retain(|live| {
-        live.key != parent.set.parent
+        !parent.set.is_parent(live)
             && live
                 .key
                 .namespace

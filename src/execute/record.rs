@@ -206,7 +206,8 @@ impl Execution<'_> {
             };
             let is_here = |live: &&Live| {
                 let namespace = live.key.namespace.as_ref();
-                namespace.is_none_or(|namespace| places.namespaces.contains(namespace))
+                !self.set.is_parent(live)
+                    && namespace.is_none_or(|namespace| places.namespaces.contains(namespace))
             };
             let (present, terminating): (Vec<&Live>, Vec<&Live>) = members
                 .iter()

@@ -338,7 +338,7 @@ impl<'a> Releasing<'a> {
         let found = observe::members(server, &self.places, &selector, writing.concurrency, Live::of).await;
         let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
         let homes: BTreeSet<&String> = self.deletion.homes().map(|home| &home.uid).collect();
-        found.retain(|live| live.key != set.parent && !homes.contains(&live.uid));
+        found.retain(|live| !set.is_parent(live) && !homes.contains(&live.uid));
         Ok(found)
     }
 }

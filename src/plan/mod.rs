@@ -163,6 +163,14 @@ pub struct Set {
     pub tooling: Tooling,
 }
 
+impl Set {
+    /// Whether the object is the parent. It is never a member of its own set: kubectl labels a
+    /// parent that is among its manifests all the same.
+    pub fn is_parent(&self, live: &Live) -> bool {
+        live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
+    }
+}
+
 /// Everything that one run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {

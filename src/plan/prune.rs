@@ -94,8 +94,7 @@ impl fmt::Display for SkipReason {
 /// Judges one object that the manifests do not ask for by itself alone. The whole judgement is
 /// that of [`super::Judge`].
 pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
-    let is_parent = live.key == set.parent;
-    if is_parent || live.part_of.as_deref() != Some(set.id.as_str()) {
+    if set.is_parent(live) || live.part_of.as_deref() != Some(set.id.as_str()) {
         return Judgement::Ignore;
     }
     if live.presence == Presence::Terminating {
@@ -198,6 +197,9 @@ mod tests {
     #[test]
     fn the_parent_is_never_pruned() {
         assert_eq!(judged(|live| live.key = set().parent), Judgement::Ignore);
+        // The same object as another group serves it.
+        let uid = set().parent_uid.expect("a UID");
+        assert_eq!(judged(|live| live.uid = uid), Judgement::Ignore);
     }
 
     #[test]

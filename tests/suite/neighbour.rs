@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, ID, Run, Set, TOOLING, cluster, cluster_role, config_map, custom_resource, definition,
-    fresh, identities, kubectl_apply, namespace, secret, service, with,
+    GROUP_KINDS, ID, PART_OF, Run, Set, TOOLING, cluster, cluster_role, config_map, custom_resource,
+    definition, fresh, identities, kubectl_apply, namespace, secret, service, with,
 };
 
 /// How kubectl applies.
@@ -281,5 +281,38 @@ fn what_is_no_parent_becomes_one_only_when_that_is_confirmed() {
         assert_eq!(parent["metadata"]["labels"], json!({"team": "x", ID: set.id}));
         set.apply_with(&[], &["--allow-empty"]).expect(0);
         assert_eq!(set.annotation(GROUP_KINDS).as_deref(), Some(""));
+    }
+}
+
+/// kubectl labels whatever it applies, the parent of the very set included.
+#[test]
+fn a_parent_that_kubectl_labelled_into_its_own_set_is_no_other_run() {
+    for way in WAYS {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let parent = secret(&home, "web");
+        let one = config_map(&home, "one", "1");
+        let objects = [parent, one.clone(), service(&home, "two", 80)];
+        run_kubectl(&set, &objects[1..], way).expect(0);
+        run_kubectl(&set, &objects, way).expect(0);
+        let label = |set: &Set| set.live_parent().expect("it")["metadata"]["labels"][PART_OF].clone();
+        assert_eq!(label(&set), set.id, "{way:?}");
+        let flag = format!("--tooling={}", kubectls_tooling(&set));
+
+        let run = set.apply_with(std::slice::from_ref(&one), &[&flag]).expect(0);
+
+        assert_eq!(run.warnings(), Vec::<String>::new(), "{way:?}");
+        assert_eq!(run.results("pruned"), identities(&objects[2..]), "{way:?}");
+        assert_eq!(
+            set.annotation(GROUP_KINDS).as_deref(),
+            Some("ConfigMap"),
+            "{way:?}"
+        );
+        assert_eq!(label(&set), set.id, "the label is kubectl's to remove");
+
+        let run = set.delete(&["--take-over"]).expect(0);
+        assert_eq!(run.results("deleted"), identities([&one]), "{way:?}");
+        let left = set.live_parent().expect("it has data of kubectl's");
+        assert_eq!(left["metadata"]["labels"].get(PART_OF), None, "{way:?}");
     }
 }

@@ -189,7 +189,7 @@ impl MembershipPlan {
 /// Judges one object that is to become a member as it is.
 pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> MembershipChange {
     let live = &candidate.live;
-    if live.key == set.parent {
+    if set.is_parent(live) {
         return MembershipChange::Leave(LeaveReason::IsParent);
     }
     if live.presence == Presence::Terminating {
@@ -230,7 +230,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     }
     let reason = if !is_in(from) {
         LeaveReason::NotAMember
-    } else if live.key == to.parent {
+    } else if to.is_parent(live) {
         LeaveReason::IsParent
     } else if live.presence == Presence::Terminating {
         LeaveReason::Terminating
