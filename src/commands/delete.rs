@@ -14,7 +14,7 @@ use crate::cli::{Delete, Shared};
 use crate::desired::Desired;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{DryRun, SetDeletion, parent_managers};
+use crate::execute::{DryRun, Lingering, SetDeletion, parent_managers};
 use crate::observe::{self, Places, WholeParent};
 use crate::options::{self, Absence, DeleteOptions, TakeOver};
 use crate::plan::{
@@ -92,7 +92,7 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
         let mut sink = |event| run.reporter.event(event);
         let members = deletion.delete_members(&mut sink).await;
         Ok(match members.ending {
-            Ending::Done => deletion.finish(members.left, &mut sink).await,
+            Ending::Done => deletion.finish(members.left, Lingering::Awaited, &mut sink).await,
             stopped => stopped,
         })
     };
@@ -135,7 +135,7 @@ async fn delete_and_wait(
         reporter.event(event);
     };
     // Even where something is left, the parent records exactly that from here on.
-    let ending = deletion.finish(deleted.left, &mut sink).await;
+    let ending = deletion.finish(deleted.left, Lingering::Told, &mut sink).await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return waiting::ending(outcome, ending);
     }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use super::detach::Detaching;
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace};
-use super::release::{Releasing, names, told};
+use super::release::{Parent, Releasing, foreseen, names, told};
+use super::remaining::{Found, Lingering, Remaining, Unseen, failure, waiting};
 use super::wave::News;
-use super::{DryRun, Interrupt, Sink, Writing};
+use super::{DryRun, Interrupt, ParentWriting, Sink, Writing};
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
@@ -20,7 +21,9 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, Live, Places, WholeParent};
 use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
-use crate::plan::{Judge, ParentFate, Plan, Policy, Set, SkipReason, is_home_of, parent_fate};
+use crate::plan::{
+    Confirmation, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Set, Skip, SkipReason, is_home_of,
+};
 use crate::wording::counted;
 
 /// Everything that deleting a set needs.
@@ -66,14 +69,6 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
         field_manager,
     ];
     managers.map(str::to_owned).into()
-}
-
-/// What became of the parent.
-pub(super) enum Parent {
-    Gone,
-    Stays,
-    /// The user wanted the run to stop before.
-    Untouched,
 }
 
 impl SetDeletion<'_> {
@@ -138,7 +133,9 @@ impl SetDeletion<'_> {
 
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
     /// it record what is. `left` are the members that were not deleted.
-    pub async fn finish(&self, mut left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    ///
+    /// It is `Done` only where nothing is left, or what people want to stay.
+    pub async fn finish(&self, mut left: LeftInPlace, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
         if self.writing.dry_run != DryRun::None {
             return self.rehearse_parent(left, sink).await;
         }
@@ -147,28 +144,160 @@ impl SetDeletion<'_> {
             return Ending::Interrupted;
         }
         let Some(known) = self.parent else {
-            self.tell_unrecorded(sink);
-            return self.delete_homes(left, sink).await;
+            return self.finish_without_parent(left, lingering, sink).await;
         };
         // What cannot go keeps the parent, which would be missed.
         let ending = self.leave_filled(&mut left, sink).await;
-        match Box::pin(Releasing::new(self, known, &left).release(sink)).await {
+        let releasing = Releasing {
+            writing: self.parent_writing(),
+            known: &known.object,
+            recorded: &self.plan.record_during,
+            left: &left,
+            remaining: self.remaining(self.homes().collect(), lingering),
+            surveyed: known.object.reading.clone(),
+        };
+        match Box::pin(releasing.release(sink)).await {
             Err(error) => {
                 sink(Event::Failure(error.to_string()));
                 Ending::Incomplete
             }
-            Ok(Parent::Gone) => self.delete_homes(left, sink).await,
-            Ok(Parent::Stays) => {
+            Ok(Parent::Gone) => self.delete_last(left, lingering, sink).await,
+            Ok(Parent::Going(live)) => {
+                self.delete_homes(left, sink).await;
+                sink(Event::Failure(format!(
+                    "{}: the set's parent is still being deleted: {}",
+                    self.set.parent,
+                    waiting(&live)
+                )));
+                Ending::Incomplete
+            }
+            Ok(Parent::Ordinary) => ending,
+            Ok(Parent::Replaced) => {
+                sink(Event::Failure(format!(
+                    "{}: the set could not be deleted: another run has made it again",
+                    self.set.parent
+                )));
+                Ending::Incomplete
+            }
+            Ok(Parent::Stays(remains)) => {
                 for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
                 }
-                ending
+                worse(ending, self.tell_remains(&remains, sink))
             }
             Ok(Parent::Untouched) => {
                 self.tell_left(self.homes().count(), sink);
                 Ending::Interrupted
             }
         }
+    }
+
+    /// Without a parent nothing is recorded, and there is nothing to delete in its place.
+    async fn finish_without_parent(
+        &self,
+        left: LeftInPlace,
+        lingering: Lingering,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let ending = self.delete_homes(left, sink).await;
+        if ending == Ending::Interrupted {
+            return ending;
+        }
+        match self.rest(lingering).await {
+            Ok(Found { remains, .. }) => {
+                if !remains.kept.is_empty() {
+                    sink(Event::Warning(format!(
+                        "{} stay, and no parent records them: {}",
+                        counted(remains.kept.len(), "object"),
+                        names(&remains.kept)
+                    )));
+                }
+                worse(ending, self.tell_failure(&remains, sink))
+            }
+            Err(unseen) => self.tell_unseen(&unseen, sink),
+        }
+    }
+
+    /// Deletes what the parent lived in, and waits until it is gone.
+    async fn delete_last(&self, left: LeftInPlace, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
+        let ending = self.delete_homes(left, sink).await;
+        let awaits_homes = lingering == Lingering::Awaited && self.homes().next().is_some();
+        if ending == Ending::Interrupted || !awaits_homes {
+            return ending;
+        }
+        match self.rest(lingering).await {
+            Ok(Found { remains, .. }) => worse(ending, self.tell_failure(&remains, sink)),
+            Err(unseen) => self.tell_unseen(&unseen, sink),
+        }
+    }
+
+    /// What is left in the end, what the parent lived in included, unless the run waits for
+    /// that in another way.
+    async fn rest(&self, lingering: Lingering) -> Result<Found, Unseen> {
+        let homes = match lingering {
+            Lingering::Awaited => Vec::new(),
+            Lingering::Told => self.homes().collect(),
+        };
+        self.remaining(homes, lingering).settled(&ParentFate::Goes).await
+    }
+
+    /// Where the rest of the set is looked for; not at these homes of its parent.
+    fn remaining<'a>(&'a self, homes: Vec<&'a Live>, lingering: Lingering) -> Remaining<'a> {
+        let deleted = self.plan.prunes.iter().flatten();
+        Remaining {
+            server: self.server,
+            set: self.set,
+            interrupt: self.interrupt,
+            concurrency: self.writing.concurrency,
+            appliers: &self.policy.appliers,
+            places: self.places.clone(),
+            homes,
+            deleted: deleted.map(|live| live.uid.clone()).collect(),
+            lingering,
+        }
+    }
+
+    fn parent_writing(&self) -> ParentWriting<'_> {
+        ParentWriting {
+            server: self.server,
+            set: self.set,
+            resource: self.parent_resource,
+            policy: ParentPolicy {
+                take_over: Confirmation::Missing,
+            },
+            manifest: None,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
+    /// Names what holds the parent: what people keep is a warning, all else a failure.
+    fn tell_remains(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+        if !remains.kept.is_empty() {
+            sink(Event::Warning(format!(
+                "the set goes on with what stays: {}; `kubectl applyset disband` forgets a set and keeps its objects",
+                names(&remains.kept)
+            )));
+        }
+        self.tell_failure(remains, sink)
+    }
+
+    fn tell_failure(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+        match failure(remains, self.set, &self.policy.appliers) {
+            Some(failure) => {
+                sink(failure);
+                Ending::Incomplete
+            }
+            None => Ending::Done,
+        }
+    }
+
+    fn tell_unseen(&self, unseen: &Unseen, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Failure(format!(
+            "{}: what is left of the set could not be read: {unseen}",
+            self.set.parent
+        )));
+        Ending::Incomplete
     }
 
     /// Leaves what the parent lives in, where something has come into it.
@@ -188,7 +317,8 @@ impl SetDeletion<'_> {
 
     /// Members that are deleted or on their way out, as far as they come before the parent.
     pub fn going(&self) -> impl Iterator<Item = &Live> {
-        let terminating = self.plan.skips.iter().filter(|skip| !skip.is_kept());
+        let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
+        let terminating = self.plan.skips.iter().filter(is_terminating);
         let deleted = self.plan.prunes.iter().flatten();
         deleted
             .filter(|live| !is_home_of(self.set, live))
@@ -222,7 +352,8 @@ impl SetDeletion<'_> {
         // To see to the parent takes a while, too.
         let mut ending = self.leave_filled(&mut left, sink).await;
         for live in self.homes().filter(|live| left.contains(live)) {
-            sink(Event::Warning(format!(
+            ending = Ending::Incomplete;
+            sink(Event::Failure(format!(
                 "{} stays as a member of a set without a parent; the same command finds it again",
                 live.key
             )));
@@ -246,24 +377,14 @@ impl SetDeletion<'_> {
         ending
     }
 
-    /// Without a parent nothing is recorded, and there is nothing to delete in its place.
-    fn tell_unrecorded(&self, sink: &mut Sink<'_>) {
-        let kept: Vec<&Live> = self.plan.skips.iter().map(|skip| &skip.live).collect();
-        if !kept.is_empty() {
-            sink(Event::Warning(format!(
-                "{} stay, and no parent records them: {}",
-                counted(kept.len(), "object"),
-                names(&kept)
-            )));
-        }
-    }
-
     async fn rehearse_parent(&self, left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
             return self.delete_homes(left, sink).await;
         };
-        if !self.plan.skips.is_empty() {
-            let count = counted(self.plan.skips.len(), "object");
+        let is_member = |skip: &&Skip| !matches!(skip.reason, SkipReason::OwnedCopy(_));
+        let left_behind = self.plan.skips.iter().filter(is_member).count();
+        if left_behind > 0 {
+            let count = counted(left_behind, "object");
             sink(told(
                 &parent.live,
                 Action::Skipped,
@@ -271,16 +392,11 @@ impl SetDeletion<'_> {
             ));
             return Ending::Done;
         }
-        let managers = parent_managers(&self.writing.field_manager);
-        match parent_fate(self.set, &parent.live, &parent.content_writers, &managers) {
-            ParentFate::Goes => {
-                sink(told(&parent.live, Action::Deleted, String::new()));
-                self.delete_homes(left, sink).await
-            }
-            ParentFate::Stays(why) => {
-                sink(told(&parent.live, Action::Skipped, why.to_string()));
-                Ending::Done
-            }
+        let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);
+        sink(event);
+        match fate {
+            ParentFate::Goes => self.delete_homes(left, sink).await,
+            ParentFate::Stays(_) => Ending::Done,
         }
     }
 
@@ -294,5 +410,14 @@ impl SetDeletion<'_> {
             "interrupted; {}{parent} left as they are, and the same command goes on from here",
             counted(left, "object")
         )));
+    }
+}
+
+/// How a run ends of which one part ended so, and the other so.
+fn worse(one: Ending, other: Ending) -> Ending {
+    match (one, other) {
+        (Ending::Interrupted, _) | (_, Ending::Interrupted) => Ending::Interrupted,
+        (Ending::Incomplete, _) | (_, Ending::Incomplete) => Ending::Incomplete,
+        (Ending::Done, Ending::Done) => Ending::Done,
     }
 }

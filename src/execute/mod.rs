@@ -26,6 +26,7 @@ mod refused;
 mod rehearse;
 mod relabel;
 mod release;
+mod remaining;
 mod wave;
 mod writing;
 
@@ -44,6 +45,7 @@ use parent::Known;
 pub use parent::{ParentWriteError, ParentWriting};
 use prune::Deleting;
 pub use prune::LeftInPlace;
+pub use remaining::Lingering;
 pub use wave::News;
 use wave::each;
 pub use writing::{Conflicts, DryRun, Validation, Writing};

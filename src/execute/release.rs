@@ -1,4 +1,4 @@
-//! What becomes of the parent of a set whose members were deleted.
+//! What becomes of the parent of a set whose members were deleted, or moved to another set.
 //!
 //! It goes only when a fresh look finds no member any more, those included that are on
 //! their way out. Until then it records what is left, so that the same command goes on from
@@ -6,42 +6,60 @@
 //! members may be where the plan knows nothing of: the look goes there, too, and the record
 //! is not narrowed.
 
-use std::collections::BTreeSet;
-
 use http::StatusCode;
+use serde_json::Value;
 
-use super::again::{GONE_ALREADY, is_of};
-use super::deletion::{Parent, SetDeletion, parent_managers};
+use super::again::{GONE_ALREADY, is_of, read_again};
 use super::parent::{Forgotten, Written};
 use super::prune::{LeftInPlace, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
-use super::{DryRun, ParentWriteError, ParentWriting, Sink};
-use crate::apiserver::ApiError;
+use super::remaining::{Found, Lingering, Remaining, Unseen, obstacles};
+use super::{DryRun, ParentWriteError, ParentWriting, Sink, parent_managers};
+use crate::apiserver::{ApiError, Reply};
+use crate::applyset::Record;
 use crate::applyset::parent::{Reading, annotations};
-use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::Desired;
 use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::observe::{self, ListError, Live, ParentObject, Place, Places, Presence, Selector, WholeParent};
+use crate::observe::{self, Live, ParentObject, Places, Presence, WholeParent};
 use crate::plan::{
-    Confirmation, ParentFate, ParentPolicy, SkipReason, SurveyError, judge_for_deletion, parent_fate, survey,
+    Confirmation, ParentFate, ParentPolicy, Remains, Set, SkipReason, SurveyError, judge_for_deletion,
+    parent_fate, survey,
 };
 use crate::wording::{counted, listed};
 
 /// How often a parent that others write at the same time is read and judged again.
 const ATTEMPTS: usize = 20;
 
-/// Seeing to the parent of a set whose members were deleted.
+/// Ends a set whose members are gone: deletes its parent, or takes the record off it.
 pub(super) struct Releasing<'a> {
-    deletion: &'a SetDeletion<'a>,
+    /// How the parent is written.
+    pub(super) writing: ParentWriting<'a>,
     /// The parent as the plan knows it.
-    known: &'a WholeParent,
+    pub(super) known: &'a ParentObject,
+    /// What it records, without the kinds that vanished.
+    pub(super) recorded: &'a Record,
     /// Members that were not deleted.
-    left: &'a LeftInPlace,
-    /// Where members may be.
-    places: Places,
+    pub(super) left: &'a LeftInPlace,
+    /// Where to look for members.
+    pub(super) remaining: Remaining<'a>,
     /// What the parent said when these places were found.
-    surveyed: Reading,
+    pub(super) surveyed: Reading,
+}
+
+/// What became of the parent.
+pub(super) enum Parent {
+    Gone,
+    /// It is deleted, and finalizers hold it.
+    Going(Box<Live>),
+    /// It is an ordinary object now.
+    Ordinary,
+    /// It is the parent of a set that another run has made in its place.
+    Replaced,
+    /// It stays, because of what is left of its set.
+    Stays(Remains),
+    /// The user wanted the run to stop before.
+    Untouched,
 }
 
 /// Why it is not known what became of the parent, or of what another run does to its set.
@@ -65,64 +83,71 @@ pub(super) enum ReleaseError {
     Survey(#[from] SurveyError),
 }
 
-/// A collection that could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {error}", .place.resource.plural)]
-pub(super) struct Unseen {
-    place: Place,
-    error: ListError,
-}
-
-impl<'a> Releasing<'a> {
-    pub(super) fn new(deletion: &'a SetDeletion<'a>, known: &'a WholeParent, left: &'a LeftInPlace) -> Self {
-        Self {
-            deletion,
-            known,
-            left,
-            places: deletion.places.clone(),
-            surveyed: known.object.reading.clone(),
-        }
-    }
-
+impl Releasing<'_> {
     /// Sees to the parent, reading and judging it again as long as others write it.
     pub(super) async fn release(mut self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
-        let SetDeletion {
+        let ParentWriting {
             server,
             set,
-            parent_resource,
+            resource,
             writing,
+            interrupt,
             ..
-        } = *self.deletion;
+        } = self.writing;
         for _ in 0..ATTEMPTS {
-            let read = observe::whole_parent(server, parent_resource, &set.parent).await?;
+            let read = observe::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
-                sink(told(&self.known.live, Action::Deleted, GONE_ALREADY.to_owned()));
+                let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
+                let outcome = ObjectOutcome::because(subject, Action::Deleted, GONE_ALREADY);
+                sink(Event::Object(outcome));
                 return Ok(Parent::Gone);
             };
-            if parent.live.uid != self.known.live.uid
+            if parent.live.uid != self.known.uid
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
                 let reason = "it was changed by somebody else meanwhile, and is no longer this set's parent";
                 sink(told(&parent.live, Action::Skipped, reason.to_owned()));
-                return Ok(Parent::Stays);
+                return Ok(match parent.object.reading {
+                    Reading::NoBookkeeping => Parent::Ordinary,
+                    Reading::Parent(_) | Reading::Unfinished(_) | Reading::Faulty(_) => Parent::Replaced,
+                });
             }
             self.follow(&parent.object).await?;
-            let left = self.remaining().await.map_err(ReleaseError::Unseen)?;
-            if !left.is_empty() {
-                return self.keep(&parent, &left, sink).await;
-            }
-            if self.deletion.interrupt.is_requested() {
+            let managers = parent_managers(&writing.field_manager);
+            let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+            let found = self
+                .remaining
+                .settled(&fate)
+                .await
+                .map_err(ReleaseError::Unseen)?;
+            if interrupt.is_requested() {
+                if let Some(obstacles) = obstacles(&found.remains, set, self.remaining.appliers) {
+                    sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
+                }
                 return Ok(Parent::Untouched);
             }
-            let managers = parent_managers(&writing.field_manager);
-            let homes = || self.deletion.homes();
-            let released = match parent_fate(set, &parent.live, &parent.content_writers, &managers) {
+            if found.remains != Remains::default() {
+                return self.keep(&parent, found, sink).await;
+            }
+            let homes = self.remaining.homes.clone();
+            let released = match fate {
                 // What it lives in is a member, and stays with it.
-                ParentFate::Stays(_) if homes().next().is_some() => {
-                    return self.keep_with_homes(&parent, sink).await;
+                ParentFate::Stays(_) if !homes.is_empty() => {
+                    let kept = homes.into_iter().cloned().collect();
+                    let remains = Remains {
+                        kept,
+                        ..Remains::default()
+                    };
+                    return self.keep(&parent, Found::of(remains), sink).await;
                 }
-                ParentFate::Goes if homes().any(|home| self.left.keeps(home)) => {
-                    return self.keep_with_homes(&parent, sink).await;
+                // What came into it, or was left in it, holds it.
+                ParentFate::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
+                    let undeleted = homes.into_iter().cloned().collect();
+                    let remains = Remains {
+                        undeleted,
+                        ..Remains::default()
+                    };
+                    return self.keep(&parent, Found::of(remains), sink).await;
                 }
                 ParentFate::Goes => self.delete_parent(&parent, sink).await?,
                 ParentFate::Stays(why) => self.forget(&parent, &why.to_string(), sink).await?,
@@ -140,36 +165,24 @@ impl<'a> Releasing<'a> {
         if parent.reading == self.surveyed {
             return Ok(());
         }
-        let SetDeletion { server, set, .. } = *self.deletion;
+        let ParentWriting { server, set, .. } = self.writing;
         let discovery = discovery::fetch(server).await?;
         let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
         let Places {
             resources,
             namespaces,
         } = survey(set, &standing, &Desired::default(), &discovery)?.places;
-        self.places.add_resources(resources);
-        self.places.namespaces.extend(namespaces);
+        self.remaining.places.add_resources(resources);
+        self.remaining.places.namespaces.extend(namespaces);
         self.surveyed = parent.reading.clone();
         Ok(())
     }
 
     fn parent_writing(&self, policy: ParentPolicy) -> ParentWriting<'_> {
-        let SetDeletion {
-            server,
-            set,
-            parent_resource,
-            writing,
-            interrupt,
-            ..
-        } = *self.deletion;
         ParentWriting {
-            server,
-            set,
-            resource: parent_resource,
             policy,
             manifest: None,
-            writing,
-            interrupt,
+            ..self.writing
         }
     }
 
@@ -179,15 +192,19 @@ impl<'a> Releasing<'a> {
         parent: &WholeParent,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
-        let reason = if parent.live.presence == Presence::Terminating {
+        let mut is_held = parent.live.presence == Presence::Terminating;
+        let reason = if is_held {
             SkipReason::Terminating {
                 waits_for: parent.live.waits_for.clone(),
             }
             .to_string()
         } else {
             let call = deletion(&parent.live, DryRun::None);
-            match self.deletion.server.send(call).await {
-                Ok(reply) if is_of(&reply, &parent.live) => String::new(),
+            match self.writing.server.send(call).await {
+                Ok(reply) if is_of(&reply, &parent.live) => {
+                    is_held = !is_gone(&reply);
+                    String::new()
+                }
                 Ok(_) => return Ok(None),
                 Err(error) if error.is_missing_object() => GONE_ALREADY.to_owned(),
                 Err(error) if error.is(StatusCode::CONFLICT) => return Ok(None),
@@ -197,14 +214,31 @@ impl<'a> Releasing<'a> {
         sink(told(&parent.live, Action::Deleted, reason));
         // What another run has put into the set between the last look and this delete
         // would be lost without a second look.
-        let newcomers = self.newcomers("deleted").await?;
-        if newcomers.is_empty() {
-            return Ok(Some(Parent::Gone));
+        let found = self.newcomers("deleted").await?;
+        if found.remains == Remains::default() {
+            let going = if is_held {
+                self.going(&parent.live).await?
+            } else {
+                None
+            };
+            return Ok(Some(
+                going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))),
+            ));
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
         let writing = self.parent_writing(OF_THIS_TOOLING);
-        writing.cover(None, &self.record(&newcomers), sink).await?;
-        Ok(Some(Parent::Stays))
+        writing.cover(None, &self.record(&found), sink).await?;
+        Ok(Some(Parent::Stays(found.remains)))
+    }
+
+    /// The deleted parent as long as finalizers hold it; `None` where that is not looked at,
+    /// because the run waits for it in another way.
+    async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
+        if self.remaining.lingering == Lingering::Told {
+            return Ok(None);
+        }
+        let now = read_again(self.writing.server, &live.key, &live.resource).await?;
+        Ok(now.filter(|now| now.uid == live.uid))
     }
 
     /// Takes the record off a parent that is of use besides; `None` where somebody else has
@@ -225,35 +259,26 @@ impl<'a> Releasing<'a> {
         let reason = format!("{why}; only the record of the set was taken off it");
         sink(told(&parent.live, Action::Skipped, reason));
         // The same second look as after a delete.
-        let newcomers = self.newcomers("without the record now").await?;
-        if !newcomers.is_empty() {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
-            let current = writing.read().await?;
-            writing.cover(current, &self.record(&newcomers), sink).await?;
+        let found = self.newcomers("without the record now").await?;
+        if found.remains == Remains::default() {
+            return Ok(Some(Parent::Ordinary));
         }
-        Ok(Some(Parent::Stays))
+        sink(Event::Warning(OVERTAKEN.to_owned()));
+        let current = writing.read().await?;
+        writing.cover(current, &self.record(&found), sink).await?;
+        Ok(Some(Parent::Stays(found.remains)))
     }
 
-    async fn keep_with_homes(
-        &self,
-        parent: &WholeParent,
-        sink: &mut Sink<'_>,
-    ) -> Result<Parent, ReleaseError> {
-        let homes: Vec<Live> = self.deletion.homes().cloned().collect();
-        self.keep(parent, &homes, sink).await
-    }
-
-    /// Makes the parent record what is left, and says what that is.
+    /// Makes the parent record what is left.
     async fn keep(
         &self,
         parent: &WholeParent,
-        left: &[Live],
+        found: Found,
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
-        let (going, staying): (Vec<&Live>, Vec<&Live>) = left
-            .iter()
-            .partition(|live| live.presence == Presence::Terminating);
-        let reason = match (staying.len(), going.len()) {
+        let going = found.remains.going.len();
+        let staying = found.remains.all().count() - going;
+        let reason = match (staying, going) {
             (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
             (staying, 0) => format!("{} of its set left", counted(staying, "object")),
             (staying, going) => format!(
@@ -261,39 +286,27 @@ impl<'a> Releasing<'a> {
                 counted(staying, "object")
             ),
         };
-        if parent.object.reading == self.known.object.reading {
-            self.narrow(parent, left, sink).await?;
+        if parent.object.reading == self.known.reading {
+            self.narrow(parent, &found, sink).await?;
         } else {
             // The other run counts on what it has recorded.
             sink(Event::Warning(OVERTAKEN.to_owned()));
             let current = Some(parent.object.clone());
             let writing = self.parent_writing(OF_THIS_TOOLING);
-            writing.cover(current, &self.record(left), sink).await?;
+            writing.cover(current, &self.record(&found), sink).await?;
         }
         sink(told(&parent.live, Action::Skipped, reason));
-        if !staying.is_empty() {
-            sink(Event::Warning(format!(
-                "the set goes on with what stays: {}; `kubectl applyset disband` forgets a set and keeps its objects",
-                names(&staying)
-            )));
-        }
-        if !going.is_empty() {
-            sink(Event::Warning(format!(
-                "still being deleted: {}; when they are gone, the same command deletes the rest, and --wait waits for that",
-                listed(going.iter().map(|live| waiting(live)))
-            )));
-        }
-        Ok(Parent::Stays)
+        Ok(Parent::Stays(found.remains))
     }
 
     async fn narrow(
         &self,
         parent: &WholeParent,
-        left: &[Live],
+        found: &Found,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
-        let record = self.record(left);
-        let target = annotations(&self.deletion.set.tooling, &record);
+        let record = self.record(found);
+        let target = annotations(&self.writing.set.tooling, &record);
         if is_up_to_date(&parent.object, &target) {
             return Ok(());
         }
@@ -302,45 +315,41 @@ impl<'a> Releasing<'a> {
             .write_record(&parent.object.resource_version, &target)
             .await?;
         let now = match written {
-            Written::Done(_) => self.remaining().await.map_err(ReleaseError::Unseen)?,
-            Written::Overtaken => Vec::new(),
+            Written::Done(_) => self.look().await.map_err(ReleaseError::Unseen)?,
+            Written::Overtaken => Found::default(),
         };
-        let needed = Record::of(now.iter().map(|live| &live.key), &self.deletion.set.parent);
+        let needed = Record::of(now.all().map(|live| &live.key), &self.writing.set.parent);
         if matches!(written, Written::Overtaken) || !record.covers(&needed) {
             sink(Event::Warning(OVERTAKEN.to_owned()));
-            let wide = self.deletion.plan.record_during.union(&needed);
+            let wide = self.recorded.union(&needed);
             writing.cover(writing.read().await?, &wide, sink).await?;
         }
         Ok(())
     }
 
-    /// The places of these members and of what the parent lives in.
-    fn record(&self, members: &[Live]) -> Record {
-        let keys = members.iter().chain(self.deletion.homes()).map(|live| &live.key);
-        Record::of(keys, &self.deletion.set.parent)
+    /// The places of these members, of copies, and of what the parent lives in.
+    fn record(&self, found: &Found) -> Record {
+        let homes = self.remaining.homes.iter().copied();
+        let keys = found.all().chain(homes).map(|live| &live.key);
+        Record::of(keys, &self.writing.set.parent)
     }
 
-    /// The members that a fresh look finds after the parent is `done` with.
-    async fn newcomers(&self, done: &'static str) -> Result<Vec<Live>, ReleaseError> {
-        let found = self.remaining().await;
+    /// What a fresh look finds after the parent is `done` with.
+    async fn newcomers(&self, done: &'static str) -> Result<Found, ReleaseError> {
+        let found = self.look().await;
         found.map_err(|unseen| ReleaseError::Unwatched { done, unseen })
     }
 
-    /// The members that a fresh look finds, but for what the parent lives in.
-    async fn remaining(&self) -> Result<Vec<Live>, Unseen> {
-        let SetDeletion {
-            server, set, writing, ..
-        } = *self.deletion;
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", set.id),
-            accept: observe::WHOLE_OBJECTS,
-        };
-        let found = observe::members(server, &self.places, &selector, writing.concurrency, Live::of).await;
-        let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
-        let homes: BTreeSet<&String> = self.deletion.homes().map(|home| &home.uid).collect();
-        found.retain(|live| !set.is_parent(live) && !homes.contains(&live.uid));
-        Ok(found)
+    async fn look(&self) -> Result<Found, Unseen> {
+        self.remaining.look(&ParentFate::Goes).await
     }
+}
+
+/// Whether the answer to a delete says that nothing is left of the object. One that finalizers
+/// hold is answered with the object.
+fn is_gone(reply: &Reply) -> bool {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    answer["kind"] == "Status"
 }
 
 /// Whose a parent may be that this run writes.
@@ -353,14 +362,17 @@ pub(super) fn told(live: &Live, action: Action, reason: String) -> Event {
     Event::Object(ObjectOutcome::because(subject, action, reason))
 }
 
-pub(super) fn names(objects: &[&Live]) -> String {
+pub(super) fn names(objects: &[Live]) -> String {
     listed(objects.iter().map(|live| &live.key))
 }
 
-fn waiting(live: &Live) -> String {
-    if live.waits_for.is_empty() {
-        live.key.to_string()
-    } else {
-        format!("{} ({})", live.key, live.waits_for.join("; "))
-    }
+/// What a dry run says of the parent of a set of which nothing will be left.
+pub(super) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentFate, Event) {
+    let managers = parent_managers(field_manager);
+    let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+    let event = match &fate {
+        ParentFate::Goes => told(&parent.live, Action::Deleted, String::new()),
+        ParentFate::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
+    };
+    (fate, event)
 }

@@ -18,6 +18,7 @@ mod parent;
 mod places;
 mod prune;
 mod refusal;
+mod remains;
 mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,8 +39,9 @@ pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
 pub use owners::{Dependant, Dependants, Detachment};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
-pub use prune::{Judgement, SkipReason, copied, is_home_of};
+pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy};
 pub use refusal::Refusal;
+pub use remains::Remains;
 pub use waves::Wave;
 
 use crate::applyset::parent::Pairs;
@@ -241,12 +243,12 @@ pub struct Skip {
 }
 
 impl Skip {
-    /// Whether it is there to stay: not on its way out already, and not left alone only
-    /// because nothing is pruned.
+    /// Whether it is there to stay: not on its way out already, not left alone only because
+    /// nothing is pruned, and not a copy that goes with its owner.
     pub fn is_kept(&self) -> bool {
         !matches!(
             self.reason,
-            SkipReason::Terminating { .. } | SkipReason::PruningDisabled
+            SkipReason::Terminating { .. } | SkipReason::PruningDisabled | SkipReason::OwnedCopy(_)
         )
     }
 }

@@ -36,6 +36,9 @@ pub enum SkipReason {
     },
     /// It belongs to another object, whose controller or garbage collection sees to it.
     Owned(OwnerReference),
+    /// The same, and its part-of label was written by no applier: a controller made it and
+    /// copied the labels of what it was made for. It is no member, and holds nothing.
+    OwnedCopy(OwnerReference),
     /// A mark of its own says that it is to be kept.
     Protected {
         /// The annotation or label, as `key: value`.
@@ -76,7 +79,9 @@ impl fmt::Display for SkipReason {
             Self::FilledMeanwhile { lost, unknown } => {
                 write!(f, "deleting it would by now take along {}", losses(lost, unknown))
             }
-            Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
+            Self::Owned(owner) | Self::OwnedCopy(owner) => {
+                write!(f, "owned by {} {}", owner.kind, owner.name)
+            }
             Self::CopiedLabel { writers } if writers.is_empty() => {
                 f.write_str("nobody is known to have written its part-of label")
             }
@@ -97,38 +102,55 @@ pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if set.is_parent(live) || live.part_of.as_deref() != Some(set.id.as_str()) {
         return Judgement::Ignore;
     }
+    let reason = reason_to_stay(live, set, &policy.appliers);
+    if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
+        return Judgement::Skip(SkipReason::PruningDisabled);
+    }
+    let is_home = policy.pruning != Pruning::WholeSet && is_home_of(set, live);
+    match reason {
+        None | Some(SkipReason::CopiedLabel { .. }) if is_home => Judgement::Skip(SkipReason::HoldsParent),
+        None => Judgement::Prune,
+        Some(reason) => Judgement::Skip(reason),
+    }
+}
+
+/// The reason of its own for which an object with the set's part-of label is not deleted,
+/// whatever the run is about: it is being deleted already, is another's, marked or a copy.
+pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> Option<SkipReason> {
     if live.presence == Presence::Terminating {
-        return Judgement::Skip(SkipReason::Terminating {
+        return Some(SkipReason::Terminating {
             waits_for: live.waits_for.clone(),
         });
     }
-    if policy.pruning == Pruning::Disabled {
-        return Judgement::Skip(SkipReason::PruningDisabled);
+    let copied = copied_label(live, appliers);
+    if let Some(owner) = foreign_owner(live, set.parent_uid.as_deref()) {
+        return Some(match copied {
+            Some(_) => SkipReason::OwnedCopy(owner.clone()),
+            None => SkipReason::Owned(owner.clone()),
+        });
     }
-    if let Some(reason) = foreign_owner(live, set.parent_uid.as_deref()) {
-        return Judgement::Skip(reason);
-    }
-    if let Some(mark) = &live.protection {
-        return Judgement::Skip(SkipReason::Protected { mark: mark.clone() });
-    }
-    if policy.pruning != Pruning::WholeSet && is_home_of(set, live) {
-        return Judgement::Skip(SkipReason::HoldsParent);
-    }
-    copied_label(live, &policy.appliers).map_or(Judgement::Prune, Judgement::Skip)
+    let mark = live.protection.clone();
+    mark.map(|mark| SkipReason::Protected { mark }).or(copied)
+}
+
+/// Whether the object is a copy of a member's labels that some other object owns. It is no
+/// member, on its way out or not, and goes when its owner does.
+pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
+    foreign_owner(live, set.parent_uid.as_deref()).is_some() && copied_label(live, appliers).is_some()
 }
 
 /// Why an object that carries a part-of label is none that anybody applied as a member: it
 /// belongs to another object, or its label is a copy. `None` for a member.
 pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    foreign_owner(live, parent_uid).or_else(|| copied_label(live, appliers))
+    let owned = foreign_owner(live, parent_uid).map(|owner| SkipReason::Owned(owner.clone()));
+    owned.or_else(|| copied_label(live, appliers))
 }
 
 /// An owner reference to the set's own parent says nothing new: the object is the set's.
 /// Another object of the parent's name and kind, elsewhere or since deleted, is not it.
-fn foreign_owner(live: &Live, parent_uid: Option<&str>) -> Option<SkipReason> {
+fn foreign_owner<'l>(live: &'l Live, parent_uid: Option<&str>) -> Option<&'l OwnerReference> {
     let mut owners = live.owners.iter();
-    let owner = owners.find(|owner| parent_uid != Some(owner.uid.as_str()))?;
-    Some(SkipReason::Owned(owner.clone()))
+    owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
 }
 
 fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
@@ -209,6 +231,24 @@ mod tests {
             reason(judged(|live| live.owners.push(service.clone()))),
             SkipReason::Owned(service)
         );
+    }
+
+    #[test]
+    fn a_copied_label_of_an_owned_object_is_no_members() {
+        let service = owner("v1", "Service", "web");
+        let copied = |live: &mut Live| {
+            live.owners.push(service.clone());
+            live.part_of_writers = vec!["endpoint-slice-controller".to_owned()];
+        };
+        assert_eq!(reason(judged(copied)), SkipReason::OwnedCopy(service.clone()));
+        let is_copy = |change: &dyn Fn(&mut Live)| {
+            let mut candidate = live("ConfigMap", Some("shop"), "a");
+            change(&mut candidate);
+            is_owned_copy(&candidate, &set(), &policy().appliers)
+        };
+        assert!(is_copy(&copied));
+        assert!(!is_copy(&|live| live.owners.push(service.clone())));
+        assert!(!is_copy(&|live| live.part_of_writers.clear()));
     }
 
     #[test]

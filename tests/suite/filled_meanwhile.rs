@@ -93,7 +93,7 @@ fn what_comes_into_the_namespace_of_the_parent_keeps_both() {
 
     let proxy = strangers(&stranger);
     set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
-        .expect(0);
+        .expect(1);
 
     assert_there_to_stay(&[&own, &stranger]);
     assert_eq!(cluster().live(&inside), None);

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, ID, PART_OF, Program, Proxy, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
+    Fate, ID, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
     custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
     namespace_object, secret, service, with,
 };
@@ -154,14 +154,162 @@ fn what_a_controller_labelled_and_what_is_another_sets_stays() {
     );
     cluster().create(&copy);
 
-    let run = set.delete(&[]).expect(0);
+    let run = set.delete(&[]).expect(1);
 
     assert_eq!(
         run.results("deleted"),
         identities([&config_map(&home, "one", "1")])
     );
-    set.assert_holds(&[copy]);
+    // It may be a member that was applied under another name.
+    assert_names(&run, &["configmap/copy", "tests", "--field-manager"]);
+    set.assert_holds(std::slice::from_ref(&copy));
     other.assert_holds(&[theirs]);
+    cluster().patch(&copy, &json!({"metadata": {"labels": {PART_OF: null}}}));
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+/// An object that a controller made for another one, whose labels it copied.
+fn copy_for(owner: &Value, object: Value, id: &str) -> Value {
+    let owner = cluster().live(owner).expect("the owner");
+    let metadata = &owner["metadata"];
+    let reference = json!({"apiVersion": owner["apiVersion"], "kind": owner["kind"],
+        "name": metadata["name"], "uid": metadata["uid"]});
+    with(
+        object,
+        &json!({"metadata": {"labels": {PART_OF: id}, "ownerReferences": [reference]}}),
+    )
+}
+
+#[test]
+fn a_copied_label_that_another_object_owns_holds_neither_parent_nor_namespace() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let away = fresh("away");
+    let objects = [namespace_object(&away), config_map(&away, "one", "1")];
+    set.apply(&objects);
+    let [operator, inside] = [
+        config_map(&home, "operator", "1"),
+        config_map(&away, "operator", "1"),
+    ];
+    for object in [&operator, &inside] {
+        cluster().create(object);
+    }
+    let outside = copy_for(&operator, config_map(&home, "copy", "1"), &set.id);
+    cluster().create(&outside);
+    cluster().create(&copy_for(&inside, config_map(&away, "copy", "1"), &set.id));
+    let expected = identities(objects.iter().chain([&set.parent]));
+    let dry_run = set.delete(&["--allow-data-loss", "--dry-run=server"]).expect(0);
+    assert_eq!(dry_run.results("deleted"), expected);
+
+    let run = set.delete(&["--allow-data-loss"]).expect(0);
+
+    assert_eq!(run.results("deleted"), expected);
+    assert_eq!(run.reason("copy"), "owned by ConfigMap operator");
+    assert_eq!(set.live_parent(), None);
+    assert_eq!(set.members(), identities([&outside]));
+}
+
+#[test]
+fn a_member_of_an_owner_that_goes_is_waited_for() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let owner = config_map(&home, "owner", "1");
+    set.apply(std::slice::from_ref(&owner));
+    let uid = cluster().live(&owner).expect("it")["metadata"]["uid"].clone();
+    let owned = with(
+        service(&home, "owned", 80),
+        &json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid},
+        ]}}),
+    );
+    set.apply(&[owner, owned]);
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn a_definition_and_a_namespace_are_waited_for() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let objects = [
+        definition(&group, "Namespaced"),
+        namespace_object(&away),
+        custom_resource(&group, Some(&away), "one"),
+        config_map(&away, "one", "1"),
+    ];
+    set.apply(&objects);
+    let expected = identities(objects.iter().chain([&set.parent]));
+    let run = set.delete(&[]).expect(0);
+    assert_eq!(run.results("deleted"), expected);
+    assert_gone(&set);
+    for object in &objects[..2] {
+        assert_eq!(cluster().live(object), None);
+    }
+}
+
+#[test]
+fn a_namespace_that_does_not_go_is_named() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let slow = held(config_map(&away, "slow", "1"));
+    let objects = [namespace_object(&away), slow.clone()];
+    set.apply(&objects);
+    let run = set.delete(&["--timeout=5s"]).expect(1);
+    assert_names(&run, &["--timeout"]);
+    let names = |warning: &String| warning.contains(&format!("namespace/{away}"));
+    assert!(run.warnings().iter().any(names), "{}", run.stderr);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    let_go(&slow);
+    set.delete(&[]).expect(0);
+    assert_gone(&set);
+}
+
+#[test]
+fn a_parent_that_is_still_being_deleted_is_named() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    for _ in 0..2 {
+        let run = set.delete(&[]).expect(1);
+        assert_names(&run, &["secret/web", "example.com/held"]);
+        assert_eq!(run.results("deleted").last(), identities([&set.parent]).last());
+    }
+    let_go(&set.parent);
+    set.delete(&["--ignore-not-found"]).expect(0);
+}
+
+#[test]
+fn orphans_that_are_still_being_deleted_are_named() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let set = Set::secret(&a, "web");
+    let slow = held(config_map(&b, "slow", "1"));
+    set.apply(&[slow.clone(), secret(&a, "fast")]);
+    cluster().delete(&set.parent);
+    for _ in 0..2 {
+        let run = set.delete(&[]).expect(1);
+        assert_names(&run, &["configmap/slow", "example.com/held"]);
+    }
+    let_go(&slow);
+    set.delete(&["--ignore-not-found"]).expect(0);
+}
+
+/// Asserts that the document says why the exit code is 1, with all of these words.
+#[track_caller]
+fn assert_names(run: &Run, words: &[&str]) {
+    let error = &run.document()["error"];
+    assert_eq!(error["exitCode"], 1, "{}", run.stderr);
+    let message = error["message"].as_str().unwrap_or_default();
+    for word in words {
+        assert!(message.contains(word), "no {word:?} in {message:?}");
+    }
 }
 
 #[test]
@@ -184,7 +332,8 @@ fn what_would_be_lost_with_a_set_is_refused_until_allowed() {
     assert_eq!(run.errors().len(), 3, "{}", run.stderr);
     assert_eq!(cluster().state(&[&home, &away]), before);
 
-    set.delete(&["--allow-data-loss"]).expect(0);
+    let run = set.delete(&["--allow-data-loss"]).expect(1);
+    assert_names(&run, &["persistentvolumeclaim/data"]);
     cluster().patch(&claim, &json!({"metadata": {"finalizers": null}}));
     eventually("all is gone", || {
         cluster().members(&set.id).is_empty().then_some(())
@@ -226,19 +375,13 @@ fn what_is_still_being_deleted_keeps_the_parent() {
     let slow = held(config_map(&b, "slow", "1"));
     set.apply(&[slow.clone(), secret(&a, "fast")]);
 
-    let run = set.delete(&[]).expect(0);
+    let run = set.delete(&[]).expect(1);
     assert_eq!(run.results("deleted"), identities([&slow, &secret(&a, "fast")]));
     assert_eq!(run.results("skipped"), identities([&set.parent]));
-    assert!(
-        run.warnings()
-            .iter()
-            .any(|warning| warning.contains("example.com/held")),
-        "{}",
-        run.stderr
-    );
+    assert_names(&run, &["configmap/slow", "example.com/held"]);
     set.assert_records(std::slice::from_ref(&slow));
 
-    let again = set.delete(&[]).expect(0);
+    let again = set.delete(&[]).expect(1);
     assert_eq!(again.results("skipped"), identities([&slow, &set.parent]));
     let_go(&slow);
     let last = set.delete(&[]).expect(0);
@@ -385,7 +528,8 @@ fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
     let other = config_map(&home, "other", "1");
     let keep = json!({"metadata": {"annotations": {KEEP: "keep"}}});
     let leave = json!({"metadata": {"labels": {PART_OF: Set::secret(&home, "another").id}}});
-    for (patch, is_prune) in [(&keep, true), (&keep, false), (&leave, false)] {
+    // Another set's object is kept by nobody's wish, and the namespace should have gone.
+    for (patch, is_prune, code) in [(&keep, true, 0), (&keep, false, 0), (&leave, false, 1)] {
         let set = Set::secret(&home, &fresh("web"));
         let away = fresh("away");
         let holder = namespace_object(&away);
@@ -399,7 +543,7 @@ fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
             set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
         };
 
-        run.expect(0);
+        run.expect(code);
         assert_there_to_stay(&inside);
         assert_there_to_stay(&holder);
         assert_eq!(set.unrecorded(), Vec::<String>::new());
@@ -421,8 +565,10 @@ fn the_namespace_of_the_parent_stays_with_what_becomes_another_sets_meanwhile() 
         &objects[1],
         json!({"metadata": {"labels": {PART_OF: another.id}}}),
     );
-    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
-        .expect(0);
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_names(&run, &[&format!("namespace/{}", set.namespace)]);
     assert_there_to_stay(&own);
     assert_there_to_stay(&objects[1]);
     set.assert_holds(std::slice::from_ref(&own));
@@ -493,7 +639,7 @@ fn what_another_run_puts_into_the_set_meanwhile_is_recorded() {
         });
         let run = set
             .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
-            .expect(0);
+            .expect(1);
         assert_eq!(*seen.lock().expect("no panic"), 1);
         assert_eq!(set.members(), identities([&newcomer]), "{}", run.stderr);
         assert_eq!(set.unrecorded(), Vec::<String>::new());

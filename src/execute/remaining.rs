@@ -1,0 +1,218 @@
+//! Looks for what is left of a set, and gives what is on its way out some time to go.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::Interrupt;
+use crate::apiserver::ApiServer;
+use crate::applyset::PART_OF_LABEL;
+use crate::event::Event;
+use crate::identity::GroupKind;
+use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector};
+use crate::plan::{self, ParentFate, Remains, Set};
+use crate::wording::listed;
+
+/// Pauses between the first looks: what the server's own controllers hold back goes within
+/// them.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
+
+/// The pause between later looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long namespaces, definitions of kinds and the work of the garbage collector are waited
+/// for. Their controllers take seconds, where nothing is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether a look waits for what is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lingering {
+    /// It does, for a while.
+    Awaited,
+    /// The run waits in a way of its own, or not at all.
+    Told,
+}
+
+/// Where to look for the rest of a set, and how.
+#[derive(Clone)]
+pub(super) struct Remaining<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) set: &'a Set,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) concurrency: usize,
+    /// Field managers whose part-of labels make members.
+    pub(super) appliers: &'a BTreeSet<String>,
+    /// Where members may be.
+    pub(super) places: Places,
+    /// What the parent lives in and what goes after it: it is not looked for.
+    pub(super) homes: Vec<&'a Live>,
+    /// UIDs of what the run deletes.
+    pub(super) deleted: BTreeSet<String>,
+    pub(super) lingering: Lingering,
+}
+
+/// A collection that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", .place.resource.plural)]
+pub(super) struct Unseen {
+    place: Place,
+    error: ListError,
+}
+
+/// What a look has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) remains: Remains,
+    /// Copies of labels that other objects own. They hold nothing.
+    pub(super) copies: Vec<Live>,
+}
+
+impl Found {
+    /// What is left, and no copies.
+    pub(super) fn of(remains: Remains) -> Self {
+        Self {
+            remains,
+            copies: Vec::new(),
+        }
+    }
+
+    /// Everything that carries the label of the set.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Live> {
+        self.remains.all().chain(&self.copies)
+    }
+}
+
+impl Remaining<'_> {
+    /// Looks once.
+    pub(super) async fn look(&self, parent: &ParentFate) -> Result<Found, Unseen> {
+        self.look_into(&self.places, parent).await
+    }
+
+    /// Looks until nothing is on its way out any more, or for as long as that is worth waiting
+    /// for.
+    pub(super) async fn settled(&self, parent: &ParentFate) -> Result<Found, Unseen> {
+        let begin = Instant::now();
+        let mut found = self.look(parent).await?;
+        let mut looks = 0;
+        while let Some(places) = self.worth_waiting(&found.remains, looks, begin.elapsed()) {
+            let pause = PAUSES.get(looks).copied().unwrap_or(PAUSE);
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.interrupt.requested() => return Ok(found),
+            }
+            looks += 1;
+            let partial = self.look_into(&places, parent).await?;
+            // Only the kinds that are waited for were looked at.
+            if self
+                .worth_waiting(&partial.remains, looks, begin.elapsed())
+                .is_none()
+            {
+                found = self.look(parent).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The places of what is worth waiting for after so many looks and so much time.
+    fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<Places> {
+        if self.lingering == Lingering::Told || waited >= PATIENCE {
+            return None;
+        }
+        let is_short = looks < PAUSES.len();
+        // A copy without an owner goes soon after its original, too.
+        let going = remains.going.iter();
+        let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
+        let kinds: BTreeSet<GroupKind> = awaited
+            .filter(|live| is_short || self.takes_time(live))
+            .map(|live| live.key.group_kind.clone())
+            .collect();
+        let resources = self.places.resources.iter();
+        let resources = resources.filter(|resource| kinds.contains(&resource.group_kind()));
+        (!kinds.is_empty()).then(|| Places {
+            resources: resources.cloned().collect(),
+            namespaces: self.places.namespaces.clone(),
+        })
+    }
+
+    fn is_copy(&self, live: &Live) -> bool {
+        plan::copied(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
+    }
+
+    /// Whether it goes by itself, and not at once.
+    fn takes_time(&self, live: &Live) -> bool {
+        let is_collected = || {
+            let mut owners = live.owners.iter();
+            owners.any(|owner| self.deleted.contains(&owner.uid))
+        };
+        let is_going = live.presence == Presence::Terminating;
+        if is_going {
+            plan::is_container(live)
+        } else {
+            is_collected()
+        }
+    }
+
+    async fn look_into(&self, places: &Places, parent: &ParentFate) -> Result<Found, Unseen> {
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.set.id),
+            accept: observe::WHOLE_OBJECTS,
+        };
+        let found = observe::members(self.server, places, &selector, self.concurrency, Live::of).await;
+        let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
+        let is_home = |live: &Live| self.homes.iter().any(|home| home.uid == live.uid);
+        found.retain(|live| !self.set.is_parent(live) && !is_home(live));
+        let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
+        let (copies, left) = found.into_iter().partition(is_copy);
+        Ok(Found {
+            remains: Remains::sort(left, self.set, self.appliers, &self.deleted, parent),
+            copies,
+        })
+    }
+}
+
+/// What stands against the end of the set, as text; `None` if nothing does.
+pub(super) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
+    let mut obstacles = Vec::new();
+    if !remains.undeleted.is_empty() {
+        let named = remains.undeleted.iter().map(|live| {
+            match plan::copied(live, set.parent_uid.as_deref(), appliers) {
+                Some(reason) => format!(
+                    "{} ({reason}; name that manager with --field-manager, or take the label off)",
+                    live.key
+                ),
+                None => live.key.to_string(),
+            }
+        });
+        obstacles.push(format!("still in it: {}", listed(named)));
+    }
+    if !remains.going.is_empty() {
+        obstacles.push(format!(
+            "still being deleted: {}; run the same command again when they are gone, or use --wait",
+            listed(remains.going.iter().map(waiting))
+        ));
+    }
+    (!obstacles.is_empty()).then(|| obstacles.join("; "))
+}
+
+/// The failure of a run that leaves some of the set behind although it should be gone.
+pub(super) fn failure(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<Event> {
+    let obstacles = obstacles(remains, set, appliers)?;
+    Some(Event::Failure(format!(
+        "{}: the set could not be deleted: {obstacles}",
+        set.parent
+    )))
+}
+
+/// An object with what holds it.
+pub(super) fn waiting(live: &Live) -> String {
+    if live.waits_for.is_empty() {
+        live.key.to_string()
+    } else {
+        format!("{} ({})", live.key, live.waits_for.join("; "))
+    }
+}
