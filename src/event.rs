@@ -212,11 +212,13 @@ impl Operation {
     /// What can become of an object, in the order of summaries. The words of `apply` are
     /// in each of them, so that scripts can count on them.
     pub fn actions(self) -> Vec<Action> {
-        let own = match self {
-            Self::Apply | Self::Diff => None,
-            Self::Delete => Some(Action::Deleted),
-            Self::Disband => Some(Action::Released),
-            Self::Adopt | Self::Move => Some(Action::Adopted),
+        let own: &[Action] = match self {
+            Self::Apply | Self::Diff => &[],
+            Self::Delete => &[Action::Deleted],
+            Self::Disband => &[Action::Released],
+            Self::Adopt => &[Action::Adopted],
+            // The old parent is deleted if nothing is left in its set.
+            Self::Move => &[Action::Adopted, Action::Deleted],
         };
         let of_apply = [
             Action::Created,
@@ -226,7 +228,7 @@ impl Operation {
             Action::Skipped,
             Action::Failed,
         ];
-        own.into_iter().chain(of_apply).collect()
+        own.iter().copied().chain(of_apply).collect()
     }
 }
 

@@ -112,6 +112,7 @@ pub(super) async fn read_existing(
             let read = judge(cluster, opened, read, taking_over, operation, concurrency).await?;
             Ok((read, parent))
         }
+        Some(_) | None if operation == Operation::Move => Err(opening::no_set_to_move(&opened.set.parent)),
         Some(_) | None => Err(opening::no_such_set(&opened.set.parent)),
     }
 }

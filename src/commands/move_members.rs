@@ -1,6 +1,8 @@
 //! `move`: takes members from one set into another, all of them or some, each in one write,
 //! so that no object is in no set in between.
 
+use std::collections::BTreeSet;
+
 use super::membership::{self, SetRead, TakingOver};
 use super::opening::{self, Cluster};
 use super::run::Run;
@@ -11,12 +13,12 @@ use crate::connection::Connection;
 use crate::desired;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{Adopting, Moving};
+use crate::execute::{Adopting, Farewell, Moving};
 use crate::manifest::Manifest;
-use crate::observe::ParentObject;
+use crate::observe::{Live, ParentObject};
 use crate::options::{self, MoveOptions, Selection};
-use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
-use crate::report::{self, SetDocument};
+use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Set, Stealing, Way};
+use crate::report::SetDocument;
 use crate::rights;
 
 /// Runs `move`. What is reported of a set is said of the one that members come into.
@@ -45,8 +47,7 @@ struct Prepared {
     into: SetRead,
     plan: MembershipPlan,
     record: Record,
-    /// Whether no member is left in the old set.
-    is_emptied: bool,
+    farewell: Farewell,
 }
 
 async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Ending, Error> {
@@ -76,19 +77,11 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
             way: &|_, _| Way::Named,
         },
         appliers: &options.membership.appliers,
+        farewell: prepared.farewell,
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
-    if ending == Ending::Done && prepared.is_emptied {
-        let old = &prepared.from.opened.set.parent;
-        let text = format!(
-            "the set of {old} holds nothing any more; `kubectl applyset disband {} --yes` takes its record off",
-            old.argument()
-        );
-        report::note(&text, options::style(shared));
-    }
-    Ok(ending)
+    Ok(Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?)
 }
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Prepared, Error> {
@@ -119,7 +112,11 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         Selection::All | Selection::Manifests(..) => None,
     };
     let mut members = from.members(&cluster, labels, concurrency).await?;
-    let held = members.len();
+    let held = if labels.is_some() {
+        from.members(&cluster, None, concurrency).await?
+    } else {
+        members.clone()
+    };
     if asked.is_some() || members.is_empty() {
         // Those that an earlier run has moved already are told, too.
         members.extend(into.members(&cluster, labels, concurrency).await?);
@@ -142,25 +139,55 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     if let Some(refusal) = too_large {
         return Err(Error::Refused(vec![refusal]));
     }
+    let settled = into.members(&cluster, None, concurrency).await?;
+    let farewell = if from.survey.unlisted == Record::default() {
+        farewell(sets[0], &held, &settled, &plan, &membership.appliers)
+    } else {
+        // There may be members that nobody can list.
+        Farewell::Narrow
+    };
     let mut rights = rights::to_relabel(&plan.changes);
     if plan.takes_any() {
         let parent = into.parent.as_ref();
         rights.extend(rights::to_record(sets[1], &into.opened.resource, parent, &record));
-        rights.insert(rights::on_parent(sets[0], &from.opened.resource));
+        rights.extend(match farewell {
+            Farewell::Narrow => vec![rights::on_parent(sets[0], &from.opened.resource)],
+            Farewell::Release => rights::to_release(sets[0], &from.opened.resource).into(),
+        });
     }
     membership::check_rights(&cluster, rights, membership).await?;
     Ok(Prepared {
-        is_emptied: labels.is_none()
-            && from.survey.unlisted == Record::default()
-            && plan.changes.len() == held
-            && plan.left.is_empty(),
         cluster,
         from,
         former,
         into,
         plan,
         record,
+        farewell,
     })
+}
+
+/// Decides what becomes of the old parent, whose set holds these objects before the move. It goes
+/// with the last member, unless a member of the new set names it as its owner: the garbage
+/// collector would delete that, too.
+fn farewell(
+    from: &Set,
+    held: &[Live],
+    settled: &[Live],
+    plan: &MembershipPlan,
+    appliers: &BTreeSet<String>,
+) -> Farewell {
+    let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
+    let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
+    let is_owned = |live: &Live| {
+        let mut owners = live.owners.iter();
+        owners.any(|owner| from.parent_uid.as_ref() == Some(&owner.uid))
+    };
+    if held.iter().all(leaves) && !settled.iter().any(is_owned) {
+        Farewell::Release
+    } else {
+        Farewell::Narrow
+    }
 }
 
 async fn discover(connection: Connection, selection: &Selection) -> Result<(Cluster, Vec<Manifest>), Error> {

@@ -295,6 +295,16 @@ pub(super) fn no_such_set(parent: &ParentIdentity) -> Error {
     }
 }
 
+/// The error of a `move` whose old set is not there: an earlier run may have finished, since a
+/// move of all members ends the old set.
+pub(super) fn no_set_to_move(parent: &ParentIdentity) -> Error {
+    Error::Usage {
+        message: format!("there is no set {parent}"),
+        hint: "look at the new set with `kubectl applyset view`: a move of all members ends the old set, so if they are there, nothing is left to do"
+            .to_owned(),
+    }
+}
+
 /// Told where a kind is named that is none of parents.
 pub(super) fn no_parent_kind(kind: &str) -> Error {
     Error::Usage {

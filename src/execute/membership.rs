@@ -9,8 +9,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
+use super::prune::LeftInPlace;
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
+use super::release::{Parent, ReleaseError, Releasing, foreseen, names};
+use super::remaining::{Lingering, Remaining, waiting};
 use super::{DryRun, Sink, interrupt};
 use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
@@ -57,6 +60,17 @@ pub struct Moving<'a> {
     pub into: Adopting<'a>,
     /// Managers whose part-of labels make members.
     pub appliers: &'a BTreeSet<String>,
+    /// What becomes of the parent that they leave.
+    pub farewell: Farewell,
+}
+
+/// What becomes of the old parent when members have moved to another set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// It records what is left in its set.
+    Narrow,
+    /// Nothing is left in its set, and it gets the treatment that deleting a set gives it.
+    Release,
 }
 
 /// Forgetting a set.
@@ -153,17 +167,87 @@ impl Moving<'_> {
             |_: &Value, live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
         counting(self.into.plan, sink, async |sink| {
             let ending = self.into.write(&judge, sink).await?;
-            let is_dry = self.from.writing.dry_run != DryRun::None;
             // Where nothing moves, the right to write the old parent was not looked at either.
-            if ending != Ending::Done || is_dry || !self.into.plan.takes_any() {
+            if ending != Ending::Done || !self.into.plan.takes_any() {
                 return Ok(ending);
             }
-            Ok(self.narrow(sink).await.unwrap_or_else(|error| {
+            let is_dry = self.from.writing.dry_run != DryRun::None;
+            let seen_to = match self.farewell {
+                Farewell::Narrow if is_dry => Ok(ending),
+                Farewell::Narrow => self.narrow(sink).await.map_err(ReleaseError::from),
+                Farewell::Release if is_dry => self.foresee_release(sink).await,
+                Farewell::Release => self.release(sink).await,
+            };
+            Ok(seen_to.unwrap_or_else(|error| {
                 sink(Event::Failure(error.to_string()));
                 Ending::Incomplete
             }))
         })
         .await
+    }
+
+    /// Deletes the old parent, whose members have all moved, or takes the record off it: an
+    /// empty set would be of no use. What another run has put into the old set keeps it, and
+    /// is that run's business.
+    async fn release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        let nothing_left = LeftInPlace::default();
+        let releasing = Releasing {
+            writing: self.from,
+            known: self.former,
+            recorded: self.recorded,
+            left: &nothing_left,
+            remaining: Remaining {
+                server: self.from.server,
+                set: self.from.set,
+                interrupt: self.from.interrupt,
+                concurrency: self.from.writing.concurrency,
+                appliers: self.appliers,
+                places: self.places.clone(),
+                // What it lives in has moved like any other member.
+                homes: Vec::new(),
+                deleted: BTreeSet::new(),
+                lingering: Lingering::Awaited,
+            },
+            surveyed: self.former.reading.clone(),
+        };
+        Ok(match Box::pin(releasing.release(sink)).await? {
+            Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
+            Parent::Going(live) => {
+                let parent = &self.from.set.parent;
+                let text = format!(
+                    "{parent}: the old parent is still being deleted: {}",
+                    waiting(&live)
+                );
+                sink(Event::Failure(text));
+                Ending::Incomplete
+            }
+            Parent::Stays(remains) => {
+                let left: Vec<Live> = remains.all().cloned().collect();
+                sink(Event::Warning(format!(
+                    "{}: the old set stays with what it holds by now: {}",
+                    self.from.set.parent,
+                    names(&left)
+                )));
+                Ending::Done
+            }
+            Parent::Untouched => Ending::Interrupted,
+        })
+    }
+
+    /// Reports what becomes of the old parent, and writes nothing.
+    async fn foresee_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            writing,
+            ..
+        } = self.from;
+        if let Some(parent) = observe::whole_parent(server, resource, &set.parent).await? {
+            let (_, event) = foreseen(set, &parent, &writing.field_manager);
+            sink(event);
+        }
+        Ok(Ending::Done)
     }
 
     /// Makes the old parent record what is left in its set, unless somebody else has

@@ -38,7 +38,7 @@ use detach::Detaching;
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use member::MemberReply;
-pub use membership::{Adopting, Disbanding, Moving};
+pub use membership::{Adopting, Disbanding, Farewell, Moving};
 pub use mend::Mended;
 use pace::Pace;
 use parent::Known;

@@ -42,3 +42,10 @@ pub fn to_record(
 pub fn on_parent(set: &Set, resource: &Resource) -> Right {
     Right::on(Verb::Patch, resource, set.parent.namespace.as_deref()).named(&set.parent.name)
 }
+
+/// To end the set of a parent that is there. Whether the parent is deleted or has to record what
+/// is left is known only in the end.
+pub fn to_release(set: &Set, resource: &Resource) -> [Right; 2] {
+    [Verb::Delete, Verb::Patch]
+        .map(|verb| Right::on(verb, resource, set.parent.namespace.as_deref()).named(&set.parent.name))
+}

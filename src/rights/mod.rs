@@ -14,7 +14,7 @@ mod rules;
 use std::fmt;
 
 pub use ever::{Past, needed_ever};
-pub use membership::{on_parent, to_record, to_relabel};
+pub use membership::{on_parent, to_record, to_relabel, to_release};
 pub use now::{Needed, needed_now, needed_to_delete, needed_to_foresee};
 pub use roles::{Subject, name, objects};
 pub use rules::{Rule, Rules};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Right, Verb};
+use super::{Right, Verb, to_release};
 use crate::applyset::ParentIdentity;
 use crate::applyset::parent::{Reading, annotations};
 use crate::desired::{Desired, DesiredObject};
@@ -89,12 +89,8 @@ pub fn needed_to_delete(
         needed.prune(live);
     }
     needed.detach(plan);
-    // Whether the parent goes or has to record what stays is known only in the end.
-    for verb in [Verb::Delete, Verb::Patch] {
-        if parent.is_some() {
-            let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
-            needed.rights.insert(right.named(&set.parent.name));
-        }
+    if parent.is_some() {
+        needed.rights.extend(to_release(set, parent_resource));
     }
     needed
 }

@@ -144,14 +144,15 @@ impl Sequel {
         adopt
     }
 
-    /// `move` of all members to another set.
+    /// `move` of all members to another set. Where that is done there is no old set any more,
+    /// and the command line is wrong.
     fn rename(old: &Set, new: &Set, objects: &[Value]) -> Self {
         let arguments = ["move", &old.reference, &new.reference, "-n", &old.namespace];
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
-            leaves: vec![Left::Members(Vec::new()), Left::Members(objects.to_vec())],
-            code_when_done: 0,
+            leaves: vec![Left::Nothing, Left::Members(objects.to_vec())],
+            code_when_done: 2,
         }
     }
 

@@ -8,8 +8,9 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Fault, Files, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
-    config_map, fresh, identities, kubectl_apply, named, namespace, objects_file, secret, service, with,
+    Fate, Fault, Files, ID, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
+    config_map, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
+    service, with,
 };
 
 struct Scenario {
@@ -48,6 +49,7 @@ fn a_renamed_set_goes_on_where_the_old_one_was() {
     for flag in ["--dry-run=client", "--dry-run=server"] {
         let run = old.invoke("move", &[&new.reference, flag]).expect(0);
         assert_eq!(run.results("adopted"), identities(&objects), "{flag}");
+        assert_eq!(run.results("deleted"), identities([&old.parent]), "{flag}");
         old.assert_holds(&objects);
         assert_eq!(new.live_parent(), None);
     }
@@ -55,23 +57,19 @@ fn a_renamed_set_goes_on_where_the_old_one_was() {
     let run = old.invoke("move", &[&new.reference]).expect(0);
 
     assert_eq!(run.results("adopted"), identities(&objects));
+    assert_eq!(run.results("deleted"), identities([&old.parent]));
     assert_eq!(run.document()["set"]["name"], "new");
-    assert!(
-        run.stderr.contains("disband secret/old"),
-        "says what is left of the old one: {}",
-        run.stderr
-    );
+    assert_eq!(run.document()["summary"]["deleted"], 1);
+    assert_eq!(run.warnings(), Vec::<String>::new());
     assert_eq!(contents(&objects), before);
     new.assert_holds(&objects);
-    old.assert_holds(&[]);
-    let again = old.invoke("move", &[&new.reference]).expect(0);
-    assert_eq!(again.results("unchanged"), identities(&objects));
+    assert_eq!(old.live_parent(), None);
+    let again = old.invoke("move", &[&new.reference]).expect(2);
+    assert!(again.stderr.contains("nothing is left to do"), "{}", again.stderr);
 
     // The objects are the new set's in every respect, and no more the old one's.
     new.apply(&objects);
     assert_eq!(contents(&objects), before);
-    old.apply_with(&[], &["--allow-empty"]).expect(0);
-    new.assert_holds(&objects);
     let run = new.apply(&objects[..1]);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
     new.assert_holds(&objects[..1]);
@@ -154,6 +152,94 @@ fn a_set_is_split_by_labels() {
     assert_eq!(again.results("unchanged"), identities(&objects[2..3]));
     old.invoke("move", &[&new.reference, "-l", "tier=none"]).expect(2);
     old.invoke("move", &[&new.reference, "-l", "a b"]).expect(2);
+
+    // The last part takes the old set with it.
+    let run = old
+        .invoke("move", &[&new.reference, "-l", "tier!=front"])
+        .expect(0);
+    assert_eq!(run.results("adopted"), identities(&rest));
+    assert_eq!(run.results("deleted"), identities([&old.parent]));
+    assert_eq!(old.live_parent(), None);
+    new.assert_holds(&objects);
+}
+
+#[test]
+fn an_old_parent_that_is_something_else_too_loses_only_the_record() {
+    let home = namespace("home");
+    let [data, member] = [Set::secret(&home, "data"), Set::config_map(&home, "member")];
+    let outer = Set::secret(&home, "outer");
+    cluster().create(&secret(&home, "data"));
+    outer.apply(&[config_map(&home, "member", "1")]);
+    for old in [&data, &member] {
+        let object = config_map(&home, &fresh("one"), "1");
+        old.apply_with(std::slice::from_ref(&object), &["--take-over", "--yes"])
+            .expect(0);
+        let new = Set::secret(&home, &fresh("new"));
+
+        let dry_run = old
+            .invoke("move", &[&new.reference, "--dry-run=server"])
+            .expect(0);
+        let run = old.invoke("move", &[&new.reference]).expect(0);
+
+        for run in [dry_run, run] {
+            assert_eq!(run.results("adopted"), identities([&object]));
+            assert_eq!(run.results("skipped"), identities([&old.parent]));
+        }
+        new.assert_holds(&[object]);
+        let live = old.live_parent().expect("the object");
+        assert_eq!(live["metadata"]["labels"].get(ID), None);
+        assert_ne!(live["data"], Value::Null);
+        old.invoke("move", &[&new.reference]).expect(2);
+    }
+    outer.assert_holds(&[config_map(&home, "member", "1")]);
+}
+
+#[test]
+fn a_set_moves_together_with_the_namespace_of_its_parent() {
+    let home = fresh("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
+    let objects = [namespace_object(&home), config_map(&home, "one", "1")];
+    old.apply(&objects);
+    old.invoke("move", &[&new.reference]).expect(0);
+    new.assert_holds(&objects);
+    assert_eq!(old.live_parent(), None);
+}
+
+#[test]
+fn what_an_old_parent_owns_keeps_it() {
+    let Scenario { old, new, objects } = scenario();
+    let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
+    let directory = files.directory().to_string_lossy().into_owned();
+    old.invoke("move", &[&new.reference, "-f", &directory]).expect(0);
+    let parent = old.live_parent().expect("it");
+    let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "old",
+        "uid": parent["metadata"]["uid"]});
+    cluster().patch(
+        &objects[0],
+        &json!({"metadata": {"ownerReferences": [reference]}}),
+    );
+    old.invoke("move", &[&new.reference]).expect(0);
+    new.assert_holds(&objects);
+    old.assert_holds(&[]);
+}
+
+#[test]
+fn a_copied_label_that_another_object_owns_does_not_hold_the_old_parent() {
+    let Scenario { old, new, objects } = scenario();
+    let owner = cluster().live(&objects[0]).expect("it");
+    let reference =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": owner["metadata"]["uid"]});
+    let copy = with(
+        config_map(&old.namespace, "copy", "1"),
+        &json!({"metadata": {
+            "labels": {(crate::support::PART_OF): old.id}, "ownerReferences": [reference],
+        }}),
+    );
+    cluster().create(&copy);
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(run.results("skipped"), identities([&copy]));
+    assert_eq!(old.live_parent(), None);
+    new.assert_holds(&objects);
 }
 
 #[test]
@@ -185,14 +271,9 @@ fn members_are_merged_into_a_set_that_has_some() {
 #[test]
 fn what_is_not_a_member_by_will_stays_behind_with_its_record() {
     let Scenario { old, new, objects } = scenario();
-    let owner = cluster().live(&objects[0]).expect("it");
-    let reference =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "uid": owner["metadata"]["uid"]});
     let copy = with(
         config_map(&old.namespace, "copy", "1"),
-        &json!({"metadata": {
-            "labels": {(crate::support::PART_OF): old.id}, "ownerReferences": [reference],
-        }}),
+        &json!({"metadata": {"labels": {(crate::support::PART_OF): old.id}}}),
     );
     cluster().create(&copy);
     let run = old.invoke("move", &[&new.reference]).expect(0);
@@ -247,7 +328,7 @@ fn sets_of_kubectl_are_renamed_for_kubectl() {
         .expect(0);
 
     new.assert_holds(&objects);
-    old.assert_holds(&[]);
+    assert_eq!(old.live_parent(), None);
     assert_eq!(new.annotation(TOOLING), Some(tooling));
     kubectl_apply(&objects[..1], &["--prune", &applyset(&new), "-n", &home]).expect(0);
     new.assert_holds(&objects[..1]);
@@ -273,7 +354,7 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
             old.invoke("move", &[&new.reference]).expect(0);
         }
         new.assert_holds(&objects);
-        old.assert_holds(&[]);
+        assert_eq!(old.live_parent(), None);
         if fate == Fate::Finished {
             assert_eq!(writes, 6);
             return;
@@ -334,15 +415,18 @@ fn a_run_that_applies_to_the_old_set_meanwhile_loses_nothing() {
 #[test]
 fn runs_at_once_agree() {
     let Scenario { old, new, objects } = scenario();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| old.invoke("move", &[&new.reference]).expect(0));
-        }
+    let codes: Vec<i32> = thread::scope(|scope| {
+        let runs: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| old.invoke("move", &[&new.reference]).code))
+            .collect();
+        let codes = runs.into_iter().map(|run| run.join().expect("no panic"));
+        codes.collect()
     });
+    // A run that begins when another has finished finds no old set.
+    assert!(codes.contains(&0), "{codes:?}");
+    assert!(codes.iter().all(|code| [0, 2].contains(code)), "{codes:?}");
     new.assert_holds(&objects);
-    assert_eq!(old.members(), Vec::<String>::new());
-    old.invoke("move", &[&new.reference]).expect(0);
-    old.assert_holds(&[]);
+    assert_eq!(old.live_parent(), None);
 }
 
 #[test]
@@ -367,17 +451,21 @@ fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
         (
             [
                 &["get", "list"][..],
-                &["get", "patch"][..],
+                &["get", "patch", "delete"][..],
                 &["get", "create"][..],
             ],
             "patch services",
         ),
         (
-            [&["get", "list", "patch"], &["get"], &["get", "create"]],
+            [&["get", "list", "patch"], &["get", "delete"], &["get", "create"]],
             "patch secrets/old",
         ),
         (
-            [&["get", "list", "patch"], &["get", "patch"], &["get"]],
+            [&["get", "list", "patch"], &["get", "patch"], &["get", "create"]],
+            "delete secrets/old",
+        ),
+        (
+            [&["get", "list", "patch"], &["get", "patch", "delete"], &["get"]],
             "create configmaps",
         ),
     ] {
@@ -388,11 +476,15 @@ fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
         assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
         assert_eq!(cluster().state(&[&home]), before);
     }
-    let user = user([&["get", "list", "patch"], &["get", "patch"], &["get", "create"]]);
+    let user = user([
+        &["get", "list", "patch"],
+        &["get", "patch", "delete"],
+        &["get", "create"],
+    ]);
     let program = Program::with_kubeconfig(&user.kubeconfig);
     old.invoke_by(program, "move", &[&new.reference]).expect(0);
     new.assert_holds(&objects);
-    old.assert_holds(&[]);
+    assert_eq!(old.live_parent(), None);
 }
 
 /// Lets no list be read once the old parent is written.
@@ -414,10 +506,28 @@ fn a_run_that_cannot_see_what_is_left_fails_and_the_next_one_makes_it_good() {
     let Scenario { old, new, objects } = scenario();
     let proxy = Proxy::watched(Arc::new(BlindAfterwards(AtomicBool::new(false))));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    old.invoke_by(program, "move", &[&new.reference]).expect(1);
-    old.invoke("move", &[&new.reference]).expect(0);
+    let run = old.invoke_by(program, "move", &[&new.reference]).expect(1);
+    // The parent went, and whether another run was at work is what could not be seen.
+    assert!(run.stderr.contains("could not be seen"), "{}", run.stderr);
+    assert_eq!(old.live_parent(), None);
     new.assert_holds(&objects);
-    old.assert_holds(&[]);
+}
+
+#[test]
+fn an_old_set_whose_members_an_interrupted_run_has_moved_goes_with_the_next_run() {
+    let Scenario { old, new, objects } = scenario();
+    let proxy = Proxy::holding_after(5);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let fate = old
+        .invocation(program, "move", &[&new.reference])
+        .run_until_held(&proxy);
+    assert_eq!(fate, Fate::Killed);
+    new.assert_holds(&objects);
+    assert!(old.live_parent().is_some());
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(run.results("unchanged"), identities(&objects));
+    assert_eq!(run.results("deleted"), identities([&old.parent]));
+    assert_eq!(old.live_parent(), None);
 }
 
 #[test]
