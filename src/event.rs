@@ -33,11 +33,53 @@ pub enum Event {
     Warning(String),
     /// Something failed that is no object of the set.
     Failure(String),
+    /// The objects that a run is going to work on, each with the outcome that it has if the run
+    /// ends before it.
+    Planned(Vec<ObjectOutcome>),
+    /// The planned objects that no event was about so far are skipped, all for one reason.
+    NotDone(NotDone),
     /// The set's parent was created or configured by its own manifest. It is no member, and so
     /// no result.
     Parent(ObjectKey, Action),
     /// How an object stands that is waited for.
     Awaited(Awaited),
+}
+
+/// Planned objects that a run leaves as they are, because something else failed or the run was
+/// stopped. A warning or an error reports that once, and not for each object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotDone {
+    /// Which of them.
+    pub scope: NotDoneScope,
+    /// Why.
+    pub reason: String,
+}
+
+/// Which of the planned objects are left as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotDoneScope {
+    /// All of them.
+    All,
+    /// Those of one kind.
+    Kind(GroupKind),
+}
+
+impl NotDone {
+    /// All planned objects that are left.
+    pub fn all(reason: impl Into<String>) -> Event {
+        Event::NotDone(Self {
+            scope: NotDoneScope::All,
+            reason: reason.into(),
+        })
+    }
+
+    /// The planned objects of one kind that are left.
+    pub fn of_kind(kind: &GroupKind, reason: impl Into<String>) -> Event {
+        Event::NotDone(Self {
+            scope: NotDoneScope::Kind(kind.clone()),
+            reason: reason.into(),
+        })
+    }
 }
 
 /// The phases of a run, in their order.

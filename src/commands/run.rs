@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::apiserver::ApiServer;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, Operation};
+use crate::event::{Ending, Event, NotDone, Operation};
 use crate::execute::{Cause, DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
 use crate::report::{self, Colors, Completeness, Cost, Reporter, SetDocument, Style};
@@ -106,6 +106,9 @@ impl Run {
             let text = "the time that --timeout gives was over before everything was done";
             self.reporter.event(Event::Failure(text.to_owned()));
         }
+        if let Some(reason) = self.reason_of_what_is_left(&outcome) {
+            self.reporter.event(NotDone::all(reason));
+        }
         let seconds = self.started.elapsed().as_secs_f64();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
@@ -122,6 +125,21 @@ impl Run {
             Ending::Incomplete => Exit::Failed,
             Ending::Interrupted if is_over => Exit::Failed,
             Ending::Interrupted => Exit::Interrupted,
+        })
+    }
+
+    /// Why the planned objects that were not reported are skipped; `None` where nothing is left.
+    fn reason_of_what_is_left(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
+        Some(match outcome {
+            Ok(Ending::Done) => return None,
+            Ok(Ending::Incomplete) | Err(_) => "the run ended before it",
+            Ok(Ending::Interrupted) if self.interrupt.cause() == Cause::Time => {
+                "the time that --timeout gives was over before it"
+            }
+            Ok(Ending::Interrupted) if self.interrupt.is_insisted() => {
+                "the run was stopped at once; a request for it may have been carried out"
+            }
+            Ok(Ending::Interrupted) => "the run was interrupted before it",
         })
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::detach::Detaching;
 use super::pace::Pace;
-use super::prune::{Deleting, LeftInPlace};
+use super::prune::{Deleting, LeftInPlace, untouched};
 use super::release::{Parent, Releasing, foreseen, names, told};
 use super::remaining::{Found, Lingering, Remaining, Unseen, failure, waiting};
 use super::wave::News;
@@ -86,6 +86,7 @@ impl SetDeletion<'_> {
             phase: Phase::Deleting,
             total: self.plan.deletions(),
         });
+        sink(Event::Planned(self.planned()));
         for skip in &self.plan.skips {
             sink(told(&skip.live, Action::Skipped, skip.reason.to_string()));
         }
@@ -313,6 +314,20 @@ impl SetDeletion<'_> {
             sink(Event::Object(outcome));
         }
         ending
+    }
+
+    /// What becomes of each member and of the parent if the run ends before it.
+    fn planned(&self) -> Vec<ObjectOutcome> {
+        let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
+            reason: skip.reason.to_string(),
+            ..untouched(&skip.live)
+        });
+        let members = self.plan.prunes.iter().flatten();
+        let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| is_home_of(self.set, live));
+        let parent = self.parent.map(|parent| untouched(&parent.live));
+        let deleted = members.into_iter().map(untouched);
+        let homes = homes.into_iter().map(untouched);
+        skipped.chain(deleted).chain(parent).chain(homes).collect()
     }
 
     /// Members that are deleted or on their way out, as far as they come before the parent.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
-use super::prune::LeftInPlace;
+use super::prune::{LeftInPlace, untouched};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
 use super::release::{Parent, ReleaseError, Releasing, foreseen, names};
@@ -22,7 +22,8 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
 use crate::plan::{
-    Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move, judge_release,
+    Candidate, Left, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move,
+    judge_release,
 };
 use crate::wording::listed;
 
@@ -457,6 +458,10 @@ async fn counting(
     sink: &mut Sink<'_>,
     write: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Ending, ParentWriteError>,
 ) -> Result<Ending, ParentWriteError> {
+    let left = plan.left.iter().map(left_alone);
+    let changes = plan.changes.iter().map(untouched);
+    let planned = plan.settled.iter().map(settled).chain(left).chain(changes);
+    sink(Event::Planned(planned.collect()));
     let mut done = 0;
     let mut counting = |event: Event| {
         done += usize::from(matches!(event, Event::Object(_)));
@@ -472,17 +477,20 @@ async fn counting(
 
 /// Tells of the objects that stay as they are.
 fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
-    for live in &plan.settled {
-        let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-        sink(Event::Object(ObjectOutcome::new(subject, Action::Unchanged)));
+    let outcomes = plan.settled.iter().map(settled);
+    for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
+        sink(Event::Object(outcome));
     }
-    for left in &plan.left {
-        let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
-        let reason = left.reason.to_string();
-        sink(Event::Object(ObjectOutcome::because(
-            subject,
-            Action::Skipped,
-            reason,
-        )));
+}
+
+fn settled(live: &Live) -> ObjectOutcome {
+    ObjectOutcome {
+        action: Action::Unchanged,
+        ..untouched(live)
     }
+}
+
+fn left_alone(left: &Left) -> ObjectOutcome {
+    let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
+    ObjectOutcome::because(subject, Action::Skipped, left.reason.to_string())
 }

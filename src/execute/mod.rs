@@ -53,11 +53,11 @@ pub use writing::{Conflicts, DryRun, Validation, Writing};
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Subject};
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::observe::{Contents, NamespaceState, ParentObject, Places};
-use crate::plan::{Apply, Dependant, Detachment, Judge, ParentPolicy, Plan, Policy, Set, SkipReason};
+use crate::observe::{Contents, Live, NamespaceState, ParentObject, Places};
+use crate::plan::{Apply, Dependant, Detachment, Judge, ParentPolicy, Plan, Policy, Set, Skip, SkipReason};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
 
@@ -149,6 +149,7 @@ impl Execution<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
+        sink(Event::Planned(self.planned()));
         let mut done = 0;
         let mut counting = |event: Event| {
             done += usize::from(matches!(event, Event::Object(_)));
@@ -164,6 +165,31 @@ impl Execution<'_> {
             sink(interrupt::left(left));
         }
         Ok(ending)
+    }
+
+    /// What becomes of each object of the plan if the run ends before it.
+    fn planned(&self) -> Vec<ObjectOutcome> {
+        let applies = self
+            .plan
+            .prerequisites
+            .iter()
+            .chain(self.plan.waves.iter().flatten());
+        let applied = applies.map(|apply| {
+            let object = &self.desired.members[apply.index];
+            ObjectOutcome {
+                source: Some(object.position.clone()),
+                ..ObjectOutcome::new(
+                    Subject::new(&object.key, &object.resource, member::uid(&apply.standing)),
+                    Action::Skipped,
+                )
+            }
+        });
+        let pruned = self.plan.prunes.iter().flatten().map(prune::untouched);
+        self.unchanged()
+            .chain(applied)
+            .chain(self.skipped())
+            .chain(pruned)
+            .collect()
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
@@ -202,11 +228,14 @@ impl Execution<'_> {
             self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
                 .await;
         }
+        let mut reported = None;
         let ending = match self.write_members(&mut known, &mut progress, sink).await {
             // What was decided before the first write is an error; what comes after it is
             // something that failed while writing.
             Err(error) => {
                 sink(Event::Failure(error.to_string()));
+                sink(NotDone::all(error.brief()));
+                reported = Some(error.brief());
                 Ending::Incomplete
             }
             Ok(ending) => ending,
@@ -221,7 +250,10 @@ impl Execution<'_> {
                 .map(|()| ending)
         };
         Ok(kept.unwrap_or_else(|error| {
-            sink(Event::Failure(error.to_string()));
+            // The parent that could not be written or read a moment ago can still not be.
+            if reported != Some(error.brief()) {
+                sink(Event::Failure(error.to_string()));
+            }
             Ending::Incomplete
         }))
     }
@@ -272,6 +304,7 @@ impl Execution<'_> {
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
                     counted(progress.applied.failed, "object")
                 )));
+                sink(NotDone::all("nothing is pruned after an apply that failed"));
             }
             return Ok(ending);
         }
@@ -355,6 +388,16 @@ impl Execution<'_> {
         };
         let mut left = LeftInPlace::default();
         for wave in &self.plan.prunes {
+            // Two groups can serve one object: what was just applied under one name is not
+            // deleted under the other.
+            let (wanted, unwanted): (Vec<&Live>, Vec<&Live>) =
+                wave.iter().partition(|live| judge.is_desired(live));
+            for live in wanted {
+                sink(Event::Object(ObjectOutcome {
+                    reason: "it is applied under another group".to_owned(),
+                    ..prune::untouched(live)
+                }));
+            }
             let mut told = |news: News<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     pruned.failed += usize::from(outcome.action == Action::Failed);
@@ -362,7 +405,7 @@ impl Execution<'_> {
                 }));
             };
             deleting
-                .delete_wave(wave.iter(), &mut left, self.interrupt, pace, &mut told)
+                .delete_wave(unwanted.into_iter(), &mut left, self.interrupt, pace, &mut told)
                 .await;
         }
         pruned
@@ -420,21 +463,25 @@ impl Execution<'_> {
         })
     }
 
+    /// The outcomes of the objects that left the manifests and are kept, each for its own reason.
+    fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
+        let has_reason = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
+        self.plan
+            .skips
+            .iter()
+            .filter(has_reason)
+            .map(|skip| ObjectOutcome {
+                reason: skip.reason.to_string(),
+                ..prune::untouched(&skip.live)
+            })
+    }
+
     fn tell_skips(&self, sink: &mut Sink<'_>) {
-        let mut unpruned = 0;
-        for skip in &self.plan.skips {
-            if skip.reason == SkipReason::PruningDisabled {
-                unpruned += 1;
-                continue;
-            }
-            let subject = Subject::new(&skip.live.key, &skip.live.resource, Some(&skip.live.uid));
-            let reason = skip.reason.to_string();
-            sink(Event::Object(ObjectOutcome::because(
-                subject,
-                Action::Skipped,
-                reason,
-            )));
+        for outcome in self.skipped() {
+            sink(Event::Object(outcome));
         }
+        let is_unpruned = |skip: &&Skip| skip.reason == SkipReason::PruningDisabled;
+        let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
         if unpruned > 0 {
             sink(Event::Warning(format!(
                 "{} that left the manifests stay, because of --prune=false",

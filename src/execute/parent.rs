@@ -68,6 +68,19 @@ pub enum ParentWriteError {
     Contended,
 }
 
+impl ParentWriteError {
+    /// The error without what the server said, as the reason of what is left undone after it.
+    pub(super) fn brief(&self) -> &'static str {
+        match self {
+            Self::Request(_) | Self::Unreadable(_) => "the set's parent could not be read or written",
+            Self::Refused(_) | Self::Disapproved | Self::Contended => {
+                "the set's parent was changed by others"
+            }
+            Self::Unwatched(_) => "whether other runs work on this set could not be found out",
+        }
+    }
+}
+
 /// The parent as this run knows it to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {

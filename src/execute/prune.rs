@@ -89,9 +89,6 @@ impl Deleting<'_> {
         pace: &mut Pace,
         told: &mut dyn FnMut(News<ObjectOutcome>),
     ) {
-        // Two groups can serve one object: what was just applied under one name is not
-        // deleted under the other.
-        let wave = wave.filter(|live| !self.judge.is_desired(live));
         let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
         for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
             told(News::Answer(outcome));
@@ -200,6 +197,12 @@ impl Deleting<'_> {
         }
         Ok(Live::of(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
     }
+}
+
+/// The outcome of an object that is left as it is.
+pub(super) fn untouched(live: &Live) -> ObjectOutcome {
+    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    ObjectOutcome::new(subject, Action::Skipped)
 }
 
 /// The request that deletes the very object that was read, and no other of its name.

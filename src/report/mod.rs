@@ -11,6 +11,7 @@ mod findings;
 mod human;
 mod members;
 mod output;
+mod pending;
 mod progress;
 mod question;
 mod reporter;

@@ -2,6 +2,7 @@
 
 use super::document::Account;
 use super::output::{print, print_message};
+use super::pending::Pending;
 use super::progress::Bars;
 use super::{Colors, Completeness, Cost, Format, Loudness, Report, SetDocument, Style, document, human};
 use crate::error::Error;
@@ -15,6 +16,8 @@ pub struct Reporter {
     pub(super) summary: Summary,
     pub(super) parent: ParentNews,
     pub(super) account: Account,
+    /// Objects that were planned and not reported yet.
+    pending: Pending,
 }
 
 /// Whether something was said of the set's parent, which no summary counts.
@@ -40,6 +43,7 @@ impl Reporter {
                 warnings: Vec::new(),
                 failures: Vec::new(),
             },
+            pending: Pending::default(),
         }
     }
 
@@ -68,6 +72,12 @@ impl Reporter {
                 self.account.failures.push(text);
             }
             Event::Object(outcome) => self.object(outcome),
+            Event::Planned(outcomes) => self.pending.plan(outcomes),
+            Event::NotDone(not_done) => {
+                for outcome in self.pending.take(&not_done) {
+                    self.left_out(outcome);
+                }
+            }
             Event::Parent(parent, action) => {
                 self.parent = ParentNews::Told;
                 if self.style.loudness > Loudness::Quiet {
@@ -79,12 +89,10 @@ impl Reporter {
     }
 
     fn object(&mut self, outcome: ObjectOutcome) {
+        self.pending.note(&outcome);
         self.bars.advance(outcome.action);
         match self.style.format {
-            Format::Lines if self.style.loudness > Loudness::Quiet => {
-                let line = human::line(&outcome, self.account.dry_run);
-                self.bars.suspend(|| print(&line));
-            }
+            Format::Lines => self.line(&outcome),
             Format::Names if outcome.action != Action::Failed => {
                 let name = outcome
                     .subject
@@ -115,6 +123,26 @@ impl Reporter {
                     .suspend(|| print_message(label, &detail, self.style.colors));
             }
         }
+        self.keep(outcome);
+    }
+
+    /// Reports an object that the run did not get to. Why was said already, for all of them; and
+    /// `-o name` names only what the run has looked at.
+    fn left_out(&mut self, outcome: ObjectOutcome) {
+        if self.style.format == Format::Lines {
+            self.line(&outcome);
+        }
+        self.keep(outcome);
+    }
+
+    fn line(&self, outcome: &ObjectOutcome) {
+        if self.style.loudness > Loudness::Quiet {
+            let line = human::line(outcome, self.account.dry_run);
+            self.bars.suspend(|| print(&line));
+        }
+    }
+
+    fn keep(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml) {
             self.account.results.push(outcome);

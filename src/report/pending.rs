@@ -1,0 +1,105 @@
+//! The planned objects that no event was about yet.
+//!
+//! Pure. Nothing that was planned may be missing from the results of a run that ends early.
+
+use std::collections::BTreeMap;
+
+use crate::event::{NotDone, NotDoneScope, ObjectOutcome};
+use crate::identity::ObjectKey;
+
+/// Planned objects, each with the outcome that it has if the run ends before it.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    outcomes: Vec<Option<ObjectOutcome>>,
+    places: BTreeMap<ObjectKey, usize>,
+}
+
+impl Pending {
+    /// Adds planned objects, in the order in which they are reported if the run ends early.
+    pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
+        for outcome in outcomes {
+            self.places.insert(outcome.subject.key(), self.outcomes.len());
+            self.outcomes.push(Some(outcome));
+        }
+    }
+
+    /// Takes note of an object that was reported.
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+        if self.places.is_empty() {
+            return;
+        }
+        if let Some(place) = self.places.remove(&outcome.subject.key()) {
+            self.outcomes[place] = None;
+        }
+    }
+
+    /// Removes the objects that are left as they are, and returns their outcomes. An outcome that
+    /// has a reason of its own keeps it.
+    pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
+        let is_meant = |outcome: &ObjectOutcome| match &not_done.scope {
+            NotDoneScope::All => true,
+            NotDoneScope::Kind(kind) => outcome.subject.key().group_kind == *kind,
+        };
+        let mut taken = Vec::new();
+        for place in &mut self.outcomes {
+            if let Some(mut outcome) = place.take_if(|outcome| is_meant(outcome)) {
+                self.places.remove(&outcome.subject.key());
+                if outcome.action == crate::event::Action::Skipped && outcome.reason.is_empty() {
+                    outcome.reason.clone_from(&not_done.reason);
+                }
+                taken.push(outcome);
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Action, Event, Subject};
+
+    fn outcome(kind: &str, name: &str, action: Action, reason: &str) -> ObjectOutcome {
+        let subject = Subject {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            resource: "things".to_owned(),
+            namespace: None,
+            name: name.to_owned(),
+            uid: None,
+        };
+        ObjectOutcome::because(subject, action, reason)
+    }
+
+    fn taken(pending: &mut Pending, event: Event) -> Vec<String> {
+        let Event::NotDone(not_done) = event else {
+            panic!("another event");
+        };
+        let taken = pending.take(&not_done).into_iter();
+        taken
+            .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
+            .collect()
+    }
+
+    #[test]
+    fn what_was_planned_and_not_reported_is_left_in_the_order_of_the_plan() {
+        let mut pending = Pending::default();
+        pending.plan(vec![
+            outcome("B", "b", Action::Skipped, ""),
+            outcome("A", "a", Action::Skipped, ""),
+            outcome("A", "kept", Action::Skipped, "marked"),
+            outcome("A", "done", Action::Skipped, ""),
+            outcome("A", "same", Action::Unchanged, ""),
+        ]);
+        pending.note(&outcome("A", "done", Action::Created, ""));
+        pending.note(&outcome("A", "unplanned", Action::Created, ""));
+        let of_b = NotDone::of_kind(&crate::identity::GroupKind::new("", "B"), "no kind");
+        assert_eq!(taken(&mut pending, of_b), ["b skipped: no kind"]);
+        assert_eq!(
+            taken(&mut pending, NotDone::all("stopped")),
+            ["a skipped: stopped", "kept skipped: marked", "same unchanged: "]
+        );
+        assert_eq!(taken(&mut pending, NotDone::all("again")), Vec::<String>::new());
+    }
+}
