@@ -60,8 +60,8 @@ pub struct NotDone {
 pub enum NotDoneScope {
     /// All of them.
     All,
-    /// Those of one kind.
-    Kind(GroupKind),
+    /// These.
+    Objects(Vec<ObjectKey>),
 }
 
 impl NotDone {
@@ -73,10 +73,10 @@ impl NotDone {
         })
     }
 
-    /// The planned objects of one kind that are left.
-    pub fn of_kind(kind: &GroupKind, reason: impl Into<String>) -> Event {
+    /// These planned objects.
+    pub fn some(keys: Vec<ObjectKey>, reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
-            scope: NotDoneScope::Kind(kind.clone()),
+            scope: NotDoneScope::Objects(keys),
             reason: reason.into(),
         })
     }

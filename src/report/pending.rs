@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{NotDone, NotDoneScope, ObjectOutcome};
+use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::identity::ObjectKey;
 
 /// Planned objects, each with the outcome that it has if the run ends before it.
@@ -36,28 +36,29 @@ impl Pending {
     /// Removes the objects that are left as they are, and returns their outcomes. An outcome that
     /// has a reason of its own keeps it.
     pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
-        let is_meant = |outcome: &ObjectOutcome| match &not_done.scope {
-            NotDoneScope::All => true,
-            NotDoneScope::Kind(kind) => outcome.subject.key().group_kind == *kind,
+        let mut left: Vec<ObjectOutcome> = match &not_done.scope {
+            NotDoneScope::All => {
+                self.places.clear();
+                self.outcomes.drain(..).flatten().collect()
+            }
+            NotDoneScope::Objects(keys) => keys
+                .iter()
+                .filter_map(|key| self.outcomes[self.places.remove(key)?].take())
+                .collect(),
         };
-        let mut taken = Vec::new();
-        for place in &mut self.outcomes {
-            if let Some(mut outcome) = place.take_if(|outcome| is_meant(outcome)) {
-                self.places.remove(&outcome.subject.key());
-                if outcome.action == crate::event::Action::Skipped && outcome.reason.is_empty() {
-                    outcome.reason.clone_from(&not_done.reason);
-                }
-                taken.push(outcome);
+        for outcome in &mut left {
+            if outcome.action == Action::Skipped && outcome.reason.is_empty() {
+                outcome.reason.clone_from(&not_done.reason);
             }
         }
-        taken
+        left
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Action, Event, Subject};
+    use crate::event::{Event, Subject};
 
     fn outcome(kind: &str, name: &str, action: Action, reason: &str) -> ObjectOutcome {
         let subject = Subject {
@@ -94,7 +95,10 @@ mod tests {
         ]);
         pending.note(&outcome("A", "done", Action::Created, ""));
         pending.note(&outcome("A", "unplanned", Action::Created, ""));
-        let of_b = NotDone::of_kind(&crate::identity::GroupKind::new("", "B"), "no kind");
+        let of_b = NotDone::some(
+            vec![outcome("B", "b", Action::Skipped, "").subject.key()],
+            "no kind",
+        );
         assert_eq!(taken(&mut pending, of_b), ["b skipped: no kind"]);
         assert_eq!(
             taken(&mut pending, NotDone::all("stopped")),
