@@ -1,4 +1,11 @@
 //! Waits until the server serves a kind whose CRD was applied moments before.
+//!
+//! The condition `Established` is the server's word that it accepts the definition; what
+//! serves custom resources learns of it a moment later, so a LIST has to find the path, too.
+//! 403 is answered before the path is looked at and proves nothing: users who may not list
+//! the kind go by the condition, and those who may not read the definition either by the
+//! discovery of the version, which everybody may read. An apply that comes too early all the
+//! same is answered 404, and sent again (`kinds`).
 
 use std::time::Duration;
 
@@ -7,73 +14,211 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::Interrupt;
-use crate::apiserver::ApiServer;
-use crate::desired::DesiredObject;
-use crate::plan::is_promised;
+use crate::apiserver::{ApiError, ApiServer};
+use crate::discovery::Resource;
 
-/// How long a CRD may take to be established. Seconds are usual; kubectl's waits
-/// default to thirty.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long all definitions of a run may take to be established and served. Seconds are
+/// usual; kubectl's waits default to thirty.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two looks.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits for the kind of a custom resource whose CRD came with the manifests.
-///
-/// # Errors
-///
-/// A sentence that says why the kind is not served.
-pub(super) async fn await_kind(
+/// Why a kind is not served.
+#[derive(Debug)]
+pub(super) enum NotServed {
+    /// The user wanted the run to stop before.
+    Interrupted,
+    /// What the server says of it.
+    Because(String),
+}
+
+/// Waits until objects of this resource can be written in `namespace`.
+pub(super) async fn await_served(
     server: &ApiServer,
     interrupt: &Interrupt,
-    object: &DesiredObject,
-) -> Result<(), String> {
-    if !is_promised(object) {
-        return Ok(());
+    resource: &Resource,
+    namespace: Option<&str>,
+    deadline: Instant,
+) -> Result<(), NotServed> {
+    let mut looking = Looking {
+        server,
+        resource,
+        namespace,
+        definition: Definition::Unseen,
+    };
+    tokio::select! {
+        biased;
+        () = interrupt.requested() => Err(NotServed::Interrupted),
+        served = looking.until(deadline) => served.map_err(|reason| NotServed::Because(format!(
+            "{}: {reason}",
+            definition_of(resource)
+        ))),
     }
-    let deadline = Instant::now() + PATIENCE;
-    let collection = format!(
-        "{}?limit=1",
-        object.resource.path(object.key.namespace.as_deref(), None)
-    );
-    while !interrupt.is_requested() && Instant::now() < deadline {
-        match server.get(&collection, "application/json").await {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is(StatusCode::FORBIDDEN) => return Ok(()),
-            Err(error) if error.is(StatusCode::NOT_FOUND) => sleep(PAUSE).await,
-            Err(error) => return Err(error.kind.to_string()),
+}
+
+/// Sleeps before another look, at most until the user wants the run to stop.
+pub(super) async fn pause(interrupt: &Interrupt) {
+    tokio::select! {
+        () = interrupt.requested() => {}
+        () = sleep(PAUSE) => {}
+    }
+}
+
+/// `customresourcedefinition/widgets.example.com`
+pub(super) fn definition_of(resource: &Resource) -> String {
+    format!("customresourcedefinition/{}.{}", resource.plural, resource.group)
+}
+
+struct Looking<'a> {
+    server: &'a ApiServer,
+    resource: &'a Resource,
+    namespace: Option<&'a str>,
+    definition: Definition,
+}
+
+/// What is known of the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Definition {
+    Unseen,
+    Established,
+    Forbidden,
+}
+
+/// What one look has found.
+enum Look {
+    Served,
+    NotYet(String),
+}
+
+impl Looking<'_> {
+    async fn until(&mut self, deadline: Instant) -> Result<(), String> {
+        loop {
+            match self.look().await {
+                Ok(Look::Served) => return Ok(()),
+                Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
+                    let seconds = PATIENCE.as_secs();
+                    return Err(format!("its kind is not served after {seconds} s: {reason}"));
+                }
+                Ok(Look::NotYet(_)) => sleep(PAUSE).await,
+                Err(error) => {
+                    return Err(format!("whether its kind is served is not known: {}", error.kind));
+                }
+            }
         }
     }
-    Err(why_not_served(server, object).await)
+
+    async fn look(&mut self) -> Result<Look, ApiError> {
+        if self.definition == Definition::Unseen {
+            let path = format!(
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+                self.resource.plural, self.resource.group
+            );
+            match self.server.get(&path, "application/json").await {
+                Ok(reply) => {
+                    let read: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                    if let Some(reason) = not_established(&read) {
+                        return Ok(Look::NotYet(reason));
+                    }
+                    self.definition = Definition::Established;
+                }
+                Err(error) if error.is(StatusCode::FORBIDDEN) => self.definition = Definition::Forbidden,
+                Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                    return Ok(Look::NotYet("it does not exist".to_owned()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
+        match self.server.get(&collection, "application/json").await {
+            Ok(_) => Ok(Look::Served),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                Ok(Look::NotYet("the server does not find the path".to_owned()))
+            }
+            Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
+                Definition::Established => Ok(Look::Served),
+                Definition::Unseen | Definition::Forbidden => self.look_at_discovery().await,
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn look_at_discovery(&self) -> Result<Look, ApiError> {
+        let Resource { group, version, .. } = self.resource;
+        let path = format!("/apis/{group}/{version}");
+        let read: Value = match self.server.get(&path, "application/json").await {
+            Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
+            Err(error) => return Err(error),
+        };
+        let resources = read["resources"].as_array();
+        let is_it = |listed: &Value| listed["name"] == *self.resource.plural;
+        Ok(
+            if resources.is_some_and(|resources| resources.iter().any(is_it)) {
+                Look::Served
+            } else {
+                Look::NotYet(
+                    "discovery does not list it, and you may neither read it nor list its objects".to_owned(),
+                )
+            },
+        )
+    }
 }
 
-async fn why_not_served(server: &ApiServer, object: &DesiredObject) -> String {
-    let definition = format!("{}.{}", object.resource.plural, object.resource.group);
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
-    let conditions = match server.get(&path, "application/json").await {
-        Ok(reply) => serde_json::from_slice::<Value>(&reply.body)
-            .ok()
-            .map(|read| failing_conditions(&read))
-            .unwrap_or_default(),
-        Err(error) => error.kind.to_string(),
-    };
-    format!("the server does not serve its kind; CustomResourceDefinition {definition}: {conditions}")
-}
-
-fn failing_conditions(definition: &Value) -> String {
-    let empty = Vec::new();
-    let conditions = definition
-        .pointer("/status/conditions")
-        .and_then(Value::as_array)
-        .unwrap_or(&empty);
+/// Why a definition is not established; `None` for one that is.
+fn not_established(definition: &Value) -> Option<String> {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
+    let is_established =
+        |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
+    if conditions.iter().any(is_established) {
+        return None;
+    }
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let failing: Vec<String> = conditions
         .iter()
         .filter(|condition| condition["status"] != "True")
         .map(|condition| format!("{}: {}", text(condition, "type"), text(condition, "message")))
         .collect();
-    if failing.is_empty() {
-        "not established yet".to_owned()
+    Some(if failing.is_empty() {
+        "it is not established yet".to_owned()
     } else {
         failing.join("; ")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_condition_says_that_a_definition_is_established() {
+        let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "message": "why"});
+        for (conditions, expected) in [
+            (json!([]), Some("it is not established yet")),
+            (
+                json!([condition("NamesAccepted", "True")]),
+                Some("it is not established yet"),
+            ),
+            (
+                json!([
+                    condition("NamesAccepted", "False"),
+                    condition("Established", "False")
+                ]),
+                Some("NamesAccepted: why; Established: why"),
+            ),
+            (
+                json!([
+                    condition("NamesAccepted", "True"),
+                    condition("Established", "True")
+                ]),
+                None,
+            ),
+        ] {
+            let definition = json!({"status": {"conditions": conditions}});
+            assert_eq!(not_established(&definition).as_deref(), expected, "{conditions}");
+        }
+        assert!(not_established(&json!({})).is_some());
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conflict::explained;
-use super::establish::await_kind;
+use super::kinds::Kinds;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Before, Call, Reply, query};
 use crate::applyset::parent::Pairs;
@@ -52,14 +52,14 @@ pub(super) struct WrittenMetadata {
 }
 
 impl Execution<'_> {
-    pub(super) async fn apply_member(&self, apply: &Apply) -> MemberReply {
+    pub(super) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
         let mut reply = match self.writing.dry_run {
             _ if apply.standing == MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
             DryRun::Client => self.predict(object, subject, &apply.standing).await,
             DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
-            DryRun::None => self.send_member(object, subject, &apply.standing).await,
+            DryRun::None => self.send_member(object, subject, &apply.standing, kinds).await,
         };
         reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
@@ -81,11 +81,9 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         standing: &MemberStanding,
+        kinds: &Kinds,
     ) -> MemberReply {
-        if let Err(reason) = await_kind(self.server, self.interrupt, object).await {
-            return failed(subject, reason);
-        }
-        match self.apply_and_migrate(object, standing).await {
+        match self.apply_in_time(object, standing, kinds).await {
             Ok(reply) => {
                 let is_surprise = self
                     .approval
@@ -110,7 +108,7 @@ impl Execution<'_> {
 
     /// Applies the object, and takes from client-side apply what it owns of it. The
     /// answer is that of the first apply that succeeded: it tells what was there before.
-    async fn apply_and_migrate(
+    pub(super) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,

@@ -14,6 +14,7 @@ mod establish;
 mod foresee;
 mod interrupt;
 mod invalid;
+mod kinds;
 mod member;
 mod membership;
 mod mend;
@@ -37,6 +38,7 @@ pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
 use detach::Detaching;
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
+use kinds::Kinds;
 use member::MemberReply;
 pub use membership::{Adopting, Disbanding, Farewell, Moving};
 pub use mend::Mended;
@@ -112,6 +114,7 @@ struct Progress {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record stays wide.
     kept: usize,
+    kinds: Kinds,
     pace: Pace,
 }
 
@@ -120,6 +123,7 @@ impl Progress {
         Self {
             applied: Applied::default(),
             kept: 0,
+            kinds: Kinds::default(),
             pace: Pace::new(concurrency),
         }
     }
@@ -217,6 +221,9 @@ impl Execution<'_> {
             .await
         {
             // Members have been written already: that is a failure of writing.
+            Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
+                return Ok(Ending::Interrupted);
+            }
             Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
                 sink(Event::Failure(error.to_string()));
                 return Ok(Ending::Incomplete);
@@ -331,8 +338,18 @@ impl Execution<'_> {
     }
 
     async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
-        let Progress { applied, pace, .. } = progress;
-        let write = async |apply| self.apply_member(apply).await;
+        let is_real = self.writing.dry_run == DryRun::None;
+        let wave = if is_real {
+            Box::pin(self.await_kinds(wave, progress, sink)).await
+        } else {
+            wave.iter().collect()
+        };
+        let defined = self.kinds_defined_by(&wave);
+        let mut definitions = Vec::new();
+        let Progress {
+            applied, kinds, pace, ..
+        } = progress;
+        let write = async |apply| self.apply_member(apply, kinds).await;
         let told = |news: News<MemberReply>| {
             let reply = match news {
                 News::Slowest(slowest) => return sink(Event::Slowest(slowest)),
@@ -346,10 +363,19 @@ impl Execution<'_> {
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
             applied.dependants.extend(reply.dependant);
+            if defined.contains_key(&reply.outcome.subject.key()) {
+                definitions.push(reply.outcome.clone());
+            }
             sink(Event::Object(reply.outcome));
         };
-        let wave = wave.iter().map(|apply| (self.key(apply), apply));
+        let wave = wave.into_iter().map(|apply| (self.key(apply), apply));
         each(self.server, self.interrupt, wave, write, pace, told).await;
+        for outcome in definitions {
+            let key = outcome.subject.key();
+            if let Some(kind) = defined.get(&key) {
+                progress.kinds.note(kind.clone(), &outcome);
+            }
+        }
     }
 
     async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::carry::{Carrying, carrying};
-use super::establish::await_kind;
+use super::establish::{NotServed, PATIENCE, await_served};
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
+use super::wave::showing;
 use super::{Conflicts, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::parent::{is_bookkeeping_key, labels};
@@ -23,7 +25,7 @@ use crate::event::Event;
 use crate::object::apply_body;
 use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
 use crate::ownership::{MEMBER_FIELD_MANAGER, parent_field_manager};
-use crate::plan::{ParentPolicy, Refusal, Set};
+use crate::plan::{ParentPolicy, Refusal, Set, is_promised};
 use crate::saved_plan::Approval;
 
 /// Everything that writing the parent of a set needs.
@@ -63,6 +65,9 @@ pub enum ParentWriteError {
     /// It is not what a saved plan was made for.
     #[error("the set's parent was changed since the plan was approved of; its own manifest was not applied")]
     Disapproved,
+    /// It is a custom resource, and the server does not serve its kind.
+    #[error("{0}")]
+    NotServed(String),
     /// Others kept changing it.
     #[error("the set's parent was changed by others again and again")]
     Contended,
@@ -76,6 +81,7 @@ impl ParentWriteError {
             Self::Refused(_) | Self::Disapproved | Self::Contended => {
                 "the set's parent was changed by others"
             }
+            Self::NotServed(_) => "the kind of the set's parent is not served",
             Self::Unwatched(_) => "whether other runs work on this set could not be found out",
         }
     }
@@ -236,8 +242,18 @@ impl ParentWriting<'_> {
             };
             return known(self.server.send(call).await, target);
         };
-        if let Err(reason) = await_kind(self.server, self.interrupt, manifest).await {
-            sink(Event::Warning(reason));
+        if is_promised(manifest) {
+            let namespace = manifest.key.namespace.as_deref();
+            let deadline = Instant::now() + PATIENCE;
+            let resource = &manifest.resource;
+            let served = await_served(self.server, self.interrupt, resource, namespace, deadline);
+            match Box::pin(showing(&manifest.key, served, sink)).await {
+                Ok(()) => {}
+                Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
+                Err(NotServed::Interrupted) => {
+                    return Err(ParentWriteError::NotServed("interrupted".to_owned()));
+                }
+            }
         }
         let mut object = manifest.object.value();
         let metadata = &mut object["metadata"];

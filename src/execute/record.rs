@@ -55,7 +55,7 @@ impl ParentWriting<'_> {
                     overtaken: false,
                 }),
                 Some(parent) => self.write_record(&parent.resource_version, &target).await?,
-                None => self.create(&target, sink).await?,
+                None => Box::pin(self.create(&target, sink)).await?,
             };
             match attempt {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-use super::Interrupt;
 use super::pace::Pace;
+use super::{Interrupt, Sink};
 use crate::apiserver::ApiServer;
 use crate::event::{Event, ObjectOutcome};
 use crate::identity::ObjectKey;
@@ -90,6 +90,30 @@ pub(super) async fn each<'k, T, A>(
     if was_slow {
         told(News::Slowest(None));
     }
+}
+
+/// Waits for what the object `key` needs, and reports the object once that takes long.
+pub(super) async fn showing<T>(key: &ObjectKey, wait: impl Future<Output = T>, sink: &mut Sink<'_>) -> T {
+    let begun = Instant::now();
+    let mut clock = tokio::time::interval(Duration::from_secs(1));
+    let mut was_slow = false;
+    let mut wait = std::pin::pin!(wait);
+    let waited = loop {
+        tokio::select! {
+            biased;
+            waited = &mut wait => break waited,
+            _ = clock.tick() => {
+                if begun.elapsed() >= SLOW {
+                    was_slow = true;
+                    sink(Event::Slowest(Some((key.clone(), begun.elapsed()))));
+                }
+            }
+        }
+    };
+    if was_slow {
+        sink(Event::Slowest(None));
+    }
+    waited
 }
 
 /// They were begun in the order of their numbers.

@@ -366,7 +366,7 @@ fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind
 }
 
 /// The kind that a CRD defines; `None` for any other object.
-fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
+pub fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
     if object.key.group_kind.kind != "CustomResourceDefinition" {
         return None;
     }

@@ -31,6 +31,7 @@ mod migration;
 mod move_members;
 mod neighbour;
 mod nested_sets;
+mod new_kinds;
 mod not_done;
 mod one_run;
 mod output;
