@@ -85,6 +85,7 @@ mod lists;
 mod path;
 mod quantity;
 mod shape;
+mod typing;
 mod walk;
 
 #[cfg(test)]
@@ -96,6 +97,7 @@ use serde_json::Value;
 
 pub use kinds::is_built_in;
 pub use shape::Definition;
+pub use typing::Typing;
 
 /// What to do with an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]

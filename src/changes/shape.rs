@@ -146,6 +146,28 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Whether nothing is known of the fields, or they are those of an embedded object.
+    pub(super) fn is_opaque(self) -> bool {
+        match self {
+            Self::BuiltIn | Self::Unknown => true,
+            Self::Deduced => false,
+            Self::Schema(schema, _) => schema.contains_key("x-kubernetes-embedded-resource"),
+        }
+    }
+
+    /// The keys by which items of an associative list are told apart, each with its default;
+    /// `None` for a set.
+    pub(super) fn keys(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
+        let Self::Schema(schema, _) = self else {
+            return None;
+        };
+        let properties = schema.get("items")?.get("properties");
+        let default = |name: &str| properties?.get(name)?.get("default");
+        let keys = schema.get("x-kubernetes-list-map-keys")?.as_array()?;
+        let names = keys.iter().filter_map(Value::as_str);
+        Some(names.map(|name| (name, default(name))).collect())
+    }
+
     /// The type of a list's items.
     pub(super) fn items(self) -> Self {
         match self {

@@ -1,8 +1,9 @@
-//! The kinds that a run brings by CRDs of its own, as far as the objects of these
+//! The kinds that a run brings or redefines by CRDs of its own, as far as the objects of these
 //! kinds have to wait for the server.
 //!
 //! A new kind is waited for once, between the wave of its definition and that of its objects,
-//! and all of them no longer than `PATIENCE`.
+//! and all of them no longer than `PATIENCE`. What a changed definition takes is known to
+//! `redefined`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::establish::{NotServed, PATIENCE, await_served, pause};
+use super::redefined::Redefined;
 use super::wave::showing;
 use super::{Execution, Progress, Sink};
 use crate::apiserver::{ApiError, Reply};
@@ -29,6 +31,8 @@ pub(super) struct Kinds {
     awaited: BTreeMap<KindVersion, Option<&'static str>>,
     /// CRDs that could not be applied.
     undefined: BTreeSet<GroupKind>,
+    /// Kinds whose definition this run has changed.
+    pub(super) redefined: BTreeMap<GroupKind, Redefined>,
 }
 
 /// A kind in one version.
@@ -38,10 +42,14 @@ const UNDEFINED: &str = "its CustomResourceDefinition could not be applied";
 const NOT_SERVED: &str = "its kind is not served";
 
 impl Kinds {
-    /// Takes note of what became of the definition of this kind.
-    pub(super) fn note(&mut self, kind: GroupKind, outcome: &ObjectOutcome) {
-        if outcome.action == Action::Failed {
-            self.undefined.insert(kind);
+    /// Takes note of what became of a definition that was `former` before.
+    pub(super) fn note(&mut self, kind: GroupKind, outcome: &ObjectOutcome, former: Option<Redefined>) {
+        match outcome.action {
+            Action::Failed => {
+                self.undefined.insert(kind);
+            }
+            Action::Configured => self.redefined.extend(former.map(|former| (kind, former))),
+            _ => {}
         }
     }
 
@@ -123,13 +131,15 @@ impl Execution<'_> {
         wave.iter().filter(can_be_written).collect()
     }
 
-    /// Applies a member, and again while the server does not serve its kind yet.
+    /// Applies a member, and again while the server does not serve its kind yet, or not as its
+    /// new definition has it.
     pub(super) async fn apply_in_time(
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
+        let redefined = kinds.redefined.get(&object.key.group_kind);
         let mut is_made = false;
         loop {
             let mut answer = self.apply_and_migrate(object, standing).await;
@@ -140,7 +150,11 @@ impl Execution<'_> {
                     reply.status = StatusCode::CREATED;
                 }
             }
-            let is_early = matches!(&answer, Err(error) if kinds.is_early(object, error));
+            let is_early = match (&answer, redefined) {
+                (Err(error), _) if kinds.is_early(object, error) => true,
+                (answer, Some(redefined)) => redefined.is_early(object, answer, &self.writing.field_manager),
+                _ => false,
+            };
             if !is_early || self.interrupt.is_requested() {
                 return answer;
             }

@@ -91,6 +91,13 @@ impl Execution<'_> {
                     && !self.has_made(&reply, standing);
                 let mut told = self.judge_reply(&reply, subject, standing);
                 told.dependant = dependant(&reply, object);
+                if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
+                    && redefined.has_typed(object, &reply, &self.writing.field_manager)
+                    && told.outcome.error.is_none()
+                {
+                    told.outcome.action = Action::Failed;
+                    told.outcome.error = Some(FORMER_SCHEMA.to_owned());
+                }
                 if is_surprise {
                     told.warnings.push(format!(
                         "{} was to be created, and was there already: somebody has made it in the meantime",
@@ -301,6 +308,10 @@ pub(super) fn is_passing_conflict(error: &ApiError) -> bool {
 
 pub(super) const TERMINATING: &str =
     "it or its namespace is being deleted; wait until that is gone, and run again";
+
+/// Reported of an object that a server has typed by a schema that this run has replaced.
+const FORMER_SCHEMA: &str = "the server still applies the former schema of its CustomResourceDefinition after 30 s; \
+     the same command applies it again";
 
 const OF_ANOTHER: &str =
     "the server's answer is about another object, so nobody knows whether it was applied";

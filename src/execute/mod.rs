@@ -23,6 +23,7 @@ mod pace;
 mod parent;
 mod prune;
 mod record;
+mod redefined;
 mod refused;
 mod rehearse;
 mod relabel;
@@ -345,6 +346,8 @@ impl Execution<'_> {
             wave.iter().collect()
         };
         let defined = self.kinds_defined_by(&wave);
+        let mut former = Box::pin(self.former_definitions(&defined)).await;
+        Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
         let mut definitions = Vec::new();
         let Progress {
             applied, kinds, pace, ..
@@ -373,7 +376,7 @@ impl Execution<'_> {
         for outcome in definitions {
             let key = outcome.subject.key();
             if let Some(kind) = defined.get(&key) {
-                progress.kinds.note(kind.clone(), &outcome);
+                progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
             }
         }
     }

@@ -42,6 +42,7 @@ mod places;
 mod protection;
 mod pruning;
 mod record;
+mod redefinition;
 mod refusals;
 mod rights;
 mod saved_plan;

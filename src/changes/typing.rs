@@ -1,0 +1,274 @@
+//! Which fields an apply of a custom resource owns under one version of its definition.
+//!
+//! Pure. The server types a manifest by the schema that it serves at that moment. Where two
+//! schemas type a manifest differently, the field set that an answer shows tells which of them
+//! the server has used.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::Definition;
+use super::kinds::Place;
+use super::shape::{Membership, Relation, Shape};
+
+/// What an apply of a manifest owns under a schema, `metadata` excepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typing {
+    /// The schema does not say.
+    Unknown,
+    /// The manifest has a field that the schema neither declares nor keeps; it is refused.
+    Undeclared,
+    /// The members of the field set, as paths of its keys.
+    Fields(BTreeSet<String>),
+}
+
+impl Typing {
+    /// Types a manifest by the definition of its kind.
+    pub fn of(manifest: &Value, definition: Option<&Definition<'_>>) -> Self {
+        let (Some(definition), Some(fields)) = (definition, manifest.as_object()) else {
+            return Self::Unknown;
+        };
+        let text = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut walk = Walk {
+            place: Place {
+                api_version: text("apiVersion"),
+                kind: text("kind"),
+            },
+            members: BTreeSet::new(),
+        };
+        // The server resets what belongs to a subresource.
+        let is_left_out = |name: &str| {
+            matches!(name, "apiVersion" | "kind" | "metadata")
+                || (name == "status" && definition.has_status_subresource())
+        };
+        let shape = definition.shape();
+        for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
+            if walk.field(shape, name, value, "").is_none() {
+                return Self::Undeclared;
+            }
+        }
+        Self::Fields(walk.members)
+    }
+
+    /// Whether an apply that was answered with this metadata was typed as `self`, and not as
+    /// `new`. False where the two do not differ, or nothing can be said.
+    pub fn is_of(&self, metadata: &Value, field_manager: &str, new: &Self) -> bool {
+        let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
+            return false;
+        };
+        let Some(owned) = owned(metadata, field_manager) else {
+            return false;
+        };
+        let mut only_old = old.difference(new).peekable();
+        if only_old.peek().is_some() {
+            return only_old.any(|path| owned.contains(path));
+        }
+        let mut only_new = new.difference(old).peekable();
+        only_new.peek().is_some() && !only_new.any(|path| owned.contains(path))
+    }
+}
+
+/// The members of the field set that this manager has applied, `metadata` excepted.
+fn owned(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+    let entries = metadata.get("managedFields")?.as_array()?;
+    let is_ours = |entry: &&Value| {
+        entry["manager"] == field_manager && entry["operation"] == "Apply" && entry["subresource"].is_null()
+    };
+    let fields = entries.iter().find(is_ours)?.get("fieldsV1")?.as_object()?;
+    let mut members = BTreeSet::new();
+    let besides_metadata = fields.iter().filter(|(key, _)| *key != "f:metadata");
+    for (key, below) in besides_metadata {
+        flatten(below, &format!("/{key}"), &mut members);
+    }
+    Some(members)
+}
+
+fn flatten(node: &Value, path: &str, members: &mut BTreeSet<String>) {
+    match node.as_object() {
+        Some(fields) if !fields.is_empty() => {
+            for (key, below) in fields {
+                flatten(below, &format!("{path}/{key}"), members);
+            }
+        }
+        _ => {
+            members.insert(path.to_owned());
+        }
+    }
+}
+
+struct Walk<'a> {
+    place: Place<'a>,
+    members: BTreeSet<String>,
+}
+
+/// `None` where a field is not declared.
+type Step = Option<()>;
+
+impl Walk<'_> {
+    fn fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Step {
+        fields
+            .iter()
+            .try_for_each(|(name, value)| self.field(shape, name, value, path))
+    }
+
+    fn field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Step {
+        let path = format!("{path}/f:{name}");
+        let (below, membership) = shape.field(name);
+        if membership == Membership::Unknown {
+            // An embedded object is not looked into.
+            return shape.is_opaque().then(|| self.own(path));
+        }
+        match value {
+            Value::Object(fields) if !fields.is_empty() => match below.map(name, self.place) {
+                Relation::Granular => {
+                    if membership == Membership::Key {
+                        self.own(format!("{path}/."));
+                    }
+                    self.fields(below, fields, &path)
+                }
+                Relation::Atomic | Relation::Unknown => {
+                    self.own(path);
+                    Some(())
+                }
+            },
+            Value::Array(items) => match below.list(name, self.place) {
+                Relation::Granular => items.iter().try_for_each(|item| self.item(below, item, &path)),
+                Relation::Atomic | Relation::Unknown => {
+                    self.own(path);
+                    Some(())
+                }
+            },
+            _ => {
+                self.own(path);
+                Some(())
+            }
+        }
+    }
+
+    fn item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
+        let Some(keys) = list.keys() else {
+            self.own(format!("{path}/v:{item}"));
+            return Some(());
+        };
+        let key: Map<String, Value> = keys
+            .into_iter()
+            .filter_map(|(name, default)| Some((name.to_owned(), item.get(name).or(default)?.clone())))
+            .collect();
+        let path = format!("{path}/k:{}", Value::Object(key));
+        let shape = list.items();
+        if shape.is_atomic_item() {
+            self.own(path);
+            return Some(());
+        }
+        self.own(format!("{path}/."));
+        self.fields(shape, item.as_object()?, &path)
+    }
+
+    fn own(&mut self, path: String) {
+        self.members.insert(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition(spec: &Value) -> Value {
+        json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {
+            "type": "object",
+            "properties": {"spec": {"type": "object", "properties": spec}},
+        }}}]}})
+    }
+
+    fn typing(definition: &Value, spec: &Value) -> Typing {
+        let manifest = json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": spec});
+        Typing::of(&manifest, Definition::of(definition, "v1").as_ref())
+    }
+
+    fn fields<const N: usize>(paths: [&str; N]) -> Typing {
+        Typing::Fields(paths.map(str::to_owned).into())
+    }
+
+    #[test]
+    fn manifests_are_typed_as_the_server_types_them() {
+        let ports = |more: Value| {
+            let mut list = json!({"type": "array", "items": {"type": "object", "properties": {
+                "port": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}}}});
+            list.as_object_mut()
+                .expect("a mapping")
+                .extend(more.as_object().expect("a mapping").clone());
+            json!({"list": list})
+        };
+        let names = |list_type: &str| json!({"list": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": list_type}});
+        let keyed =
+            json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"]});
+        let map = json!({"list": {"type": "object", "additionalProperties": {"type": "object", "properties": {
+            "a": {"type": "string"}}}}});
+        let kept = json!({"list": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let item = json!({"list": [{"port": 80}]});
+        for (schema, spec, expected) in [
+            (ports(json!({})), item.clone(), fields(["/f:spec/f:list"])),
+            (
+                ports(keyed),
+                item,
+                fields([
+                    "/f:spec/f:list/k:{\"port\":80,\"protocol\":\"TCP\"}/.",
+                    "/f:spec/f:list/k:{\"port\":80,\"protocol\":\"TCP\"}/f:port",
+                ]),
+            ),
+            (names("atomic"), json!({"list": []}), fields(["/f:spec/f:list"])),
+            (names("set"), json!({"list": []}), fields([])),
+            (
+                names("set"),
+                json!({"list": ["a"]}),
+                fields(["/f:spec/f:list/v:\"a\""]),
+            ),
+            (names("set"), json!({"other": 1}), Typing::Undeclared),
+            (
+                map,
+                json!({"list": {"x": {"a": "b"}}}),
+                fields(["/f:spec/f:list/f:x/.", "/f:spec/f:list/f:x/f:a"]),
+            ),
+            (
+                kept,
+                json!({"list": {"x": [1], "y": {}}}),
+                fields(["/f:spec/f:list/f:x", "/f:spec/f:list/f:y"]),
+            ),
+        ] {
+            assert_eq!(typing(&definition(&schema), &spec), expected, "{schema} {spec}");
+        }
+    }
+
+    #[test]
+    fn an_answer_shows_by_which_schema_it_was_typed() {
+        let metadata = |fields: Value| {
+            json!({"managedFields": [
+                {"manager": "us", "operation": "Update", "fieldsV1": {"f:x": {}}},
+                {"manager": "us", "operation": "Apply", "fieldsV1": fields},
+            ]})
+        };
+        let leaf = metadata(json!({"f:metadata": {"f:labels": {}}, "f:list": {}}));
+        let items = metadata(json!({"f:list": {"v:1": {}}}));
+        let nothing = metadata(json!({"f:other": {}}));
+        let (atomic, set, empty) = (fields(["/f:list"]), fields(["/f:list/v:1"]), fields([]));
+        for (old, new, answer, is_old) in [
+            (&atomic, &set, &leaf, true),
+            (&atomic, &set, &items, false),
+            (&set, &atomic, &items, true),
+            (&set, &atomic, &leaf, false),
+            (&empty, &atomic, &nothing, true),
+            (&empty, &atomic, &leaf, false),
+            (&atomic, &empty, &leaf, true),
+            (&atomic, &empty, &nothing, false),
+            (&atomic, &atomic, &leaf, false),
+            (&Typing::Unknown, &set, &leaf, false),
+            (&Typing::Undeclared, &set, &leaf, false),
+        ] {
+            assert_eq!(old.is_of(answer, "us", new), is_old, "{old:?} {new:?} {answer}");
+        }
+        assert!(!atomic.is_of(&leaf, "them", &set));
+    }
+}

@@ -1,0 +1,194 @@
+//! A definition and objects of its kind change in one run: the objects are applied by the
+//! new schema, so that the next run has nothing to do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::support::{
+    Proxy, Sent, Set, Verdict, Watch, cluster, custom_resource, definition, fresh, identities, namespace,
+    with,
+};
+
+/// A definition with a schema that takes the server a while to read.
+fn large_definition(group: &str, more: &Value) -> Value {
+    let field = |number: usize| {
+        let text =
+            json!({"type": "string", "description": "A field that makes the schema large. ".repeat(5)});
+        let inner: Map<String, Value> = (0..10)
+            .map(|inner| (format!("inner{inner}"), text.clone()))
+            .collect();
+        (
+            format!("field{number}"),
+            json!({"type": "object", "properties": inner}),
+        )
+    };
+    let mut definition = definition(group, "Namespaced");
+    let spec = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    let properties = spec["properties"].as_object_mut().expect("properties");
+    properties.extend((0..150).map(field));
+    properties.extend(more.as_object().expect("properties").clone());
+    definition
+}
+
+fn former(group: &str) -> Value {
+    large_definition(
+        group,
+        &json!({
+            "names": {"type": "array", "items": {"type": "string"}},
+            "ports": {"type": "array", "items": {"type": "object", "properties": {"port": {"type": "integer"}}}},
+        }),
+    )
+}
+
+fn new(group: &str) -> Value {
+    large_definition(
+        group,
+        &json!({
+            "extra": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "names": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            "ports": {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["port"],
+                "items": {"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}},
+            },
+        }),
+    )
+}
+
+fn objects(group: &str, home: &str, spec: &Value) -> Vec<Value> {
+    let object = |number: usize| custom_resource(group, Some(home), &format!("one-{number}"));
+    (0..3)
+        .map(|number| with(object(number), &json!({"spec": spec})))
+        .collect()
+}
+
+fn all(definition: Value, objects: &[Value]) -> Vec<Value> {
+    [&[definition], objects].concat()
+}
+
+#[test]
+fn one_run_is_enough_for_a_new_field_and_new_types_of_lists() {
+    let rounds = std::env::var("REDEFINITIONS")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok());
+    for round in 0..rounds.unwrap_or(5) {
+        let home = namespace("home");
+        let group = format!("{}.example.com", fresh("g"));
+        let set = Set::secret(&home, "web");
+        // By turns a new field, only new types of what is there, and both on an empty list.
+        let (before, after) = match round % 3 {
+            0 => (json!({"size": 1}), json!({"extra": {"name": "a"}})),
+            1 => {
+                let spec = json!({"names": ["a", "b"], "ports": [{"port": 1}, {"port": 2}]});
+                (spec.clone(), spec)
+            }
+            _ => (json!({"names": []}), json!({"names": [], "ports": [{"port": 1}]})),
+        };
+        set.apply(&all(former(&group), &objects(&group, &home, &before)));
+        let next = all(new(&group), &objects(&group, &home, &after));
+
+        let run = set.apply(&next);
+
+        assert_eq!(run.results("failed"), Vec::<String>::new(), "round {round}");
+        let settled = cluster().state(&[&home]);
+        let run = set.apply(&next);
+        assert_eq!(
+            run.results("unchanged"),
+            identities(&next),
+            "round {round}: {}",
+            run.stdout
+        );
+        assert_eq!(cluster().state(&[&home]), settled, "round {round}");
+    }
+}
+
+/// Answers as a server does that has not heard of the new schema: refuses so many dry runs
+/// and so many applies of objects of the kind.
+struct Deaf {
+    dry_runs: AtomicUsize,
+    applies: AtomicUsize,
+}
+
+impl Deaf {
+    fn refuses(&self, sent: &Sent) -> bool {
+        if sent.method != Method::PATCH || !sent.path.contains("/widgets/") {
+            return false;
+        }
+        let left = if sent.path.contains("dryRun") {
+            &self.dry_runs
+        } else {
+            &self.applies
+        };
+        let count = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        count.is_ok()
+    }
+}
+
+impl Watch for Deaf {
+    fn before(&self, _: &Sent, _: usize) -> Verdict {
+        Verdict::Forward
+    }
+
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        if !self.refuses(sent) {
+            return answer;
+        }
+        let message = "failed to create typed patch object (home/one; g/v1, Kind=Widget): \
+                       .spec.extra: field not declared in schema";
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": message, "code": 500,
+        });
+        let mut refusal = Response::new(Bytes::from(status.to_string()));
+        *refusal.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        refusal
+    }
+}
+
+#[test]
+fn objects_are_applied_again_until_the_server_has_heard_of_the_new_schema() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    set.apply(&all(former(&group), &objects(&group, &home, &json!({"size": 1}))));
+    let deaf = Arc::new(Deaf {
+        dry_runs: AtomicUsize::new(7),
+        applies: AtomicUsize::new(12),
+    });
+    let proxy = Proxy::watched(Arc::clone(&deaf) as Arc<dyn Watch>);
+    let next = all(
+        new(&group),
+        &objects(&group, &home, &json!({"extra": {"name": "a"}})),
+    );
+
+    set.apply_through(&proxy, &next, &[]).expect(0);
+
+    assert_eq!(deaf.dry_runs.load(Ordering::SeqCst), 0);
+    assert_eq!(deaf.applies.load(Ordering::SeqCst), 0);
+    assert_eq!(set.apply(&next).results("unchanged"), identities(&next));
+}
+
+#[test]
+fn a_field_that_the_new_schema_lacks_too_fails_at_once() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    set.apply(&all(former(&group), &objects(&group, &home, &json!({"size": 1}))));
+    let wrong = objects(&group, &home, &json!({"extra": {"nane": "a"}}));
+    let proxy = Proxy::transparent();
+
+    let run = set
+        .apply_through(&proxy, &all(new(&group), &wrong), &[])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities(&wrong));
+    let sent = proxy.sent();
+    let applies = sent.iter().filter(|sent| sent.path.contains("/widgets/"));
+    // A status 500 is repeated once, whatever it says.
+    assert!(applies.count() <= 6, "{sent:#?}");
+}
