@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conflict::explained;
+use super::contested;
 use super::kinds::Kinds;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Before, Call, Reply, query};
@@ -16,7 +17,7 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::object::Object;
 use crate::observe::{self, Live, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
-use crate::plan::{Apply, Dependant, MemberStanding};
+use crate::plan::{Apply, Dependant, MemberStanding, Stealing};
 use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
@@ -28,6 +29,8 @@ pub(super) struct MemberReply {
     pub(super) warnings: Vec<String>,
     /// The object as it is now, if it has owners.
     pub(super) dependant: Option<Dependant>,
+    /// Whether it was there, and in no set, although nothing was known of it.
+    pub(super) was_found: bool,
 }
 
 /// The metadata that a write is answered with.
@@ -98,6 +101,9 @@ impl Execution<'_> {
                     told.outcome.action = Action::Failed;
                     told.outcome.error = Some(FORMER_SCHEMA.to_owned());
                 }
+                if *standing == MemberStanding::NotAMember && !self.has_made(&reply, standing) {
+                    self.look_before_write(object, &reply, &mut told).await;
+                }
                 if is_surprise {
                     told.warnings.push(format!(
                         "{} was to be created, and was there already: somebody has made it in the meantime",
@@ -110,6 +116,29 @@ impl Execution<'_> {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Err(error) => failed(subject, explained(self.server, object, &error).await),
+        }
+    }
+
+    /// Finds out whether an object that was believed new was another set's when it was written.
+    async fn look_before_write(&self, object: &DesiredObject, reply: &Reply, told: &mut MemberReply) {
+        let Ok(written) = written(reply) else { return };
+        if told.outcome.error.is_some() {
+            return;
+        }
+        told.was_found = true;
+        if self.policy.stealing == Stealing::Allowed {
+            return;
+        }
+        match self.before_write(object, &written.metadata).await {
+            Ok(contested::Before::Free) => {}
+            Ok(contested::Before::OfSet(id)) => {
+                told.outcome.action = Action::Failed;
+                told.outcome.error = Some(contested::taken_from(&id));
+            }
+            Err(error) => told.warnings.push(format!(
+                "{}: whether it was a member of another set was not found out: {}",
+                object.key, error.kind
+            )),
         }
     }
 
@@ -279,6 +308,7 @@ impl Execution<'_> {
                 .collect(),
             outcome: ObjectOutcome::new(subject, action),
             dependant: None,
+            was_found: false,
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
@@ -332,6 +362,7 @@ pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
         outcome,
         warnings: Vec::new(),
         dependant: None,
+        was_found: false,
     }
 }
 

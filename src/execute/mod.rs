@@ -8,6 +8,7 @@ mod again;
 mod carry;
 mod conflict;
 mod contents;
+mod contested;
 mod deletion;
 mod detach;
 mod establish;
@@ -108,6 +109,8 @@ struct Applied {
     failed: usize,
     /// Those that have owners, as they were after they were applied.
     dependants: Vec<Dependant>,
+    /// Members that were there, and in no set, when they were applied.
+    found: BTreeSet<ObjectKey>,
 }
 
 /// What a run has come to so far.
@@ -305,6 +308,7 @@ impl Execution<'_> {
             }
             self.apply_wave(wave, progress, sink).await;
         }
+        progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
         self.tell_skips(sink);
         if let Some(ending) = self.stopped(progress) {
             if ending == Ending::Incomplete && self.plan.deletions() > 0 {
@@ -366,6 +370,9 @@ impl Execution<'_> {
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
             applied.dependants.extend(reply.dependant);
+            if reply.was_found {
+                applied.found.insert(reply.outcome.subject.key());
+            }
             if defined.contains_key(&reply.outcome.subject.key()) {
                 definitions.push(reply.outcome.clone());
             }

@@ -57,6 +57,7 @@ impl Execution<'_> {
             outcome: foreseen.outcome,
             warnings: foreseen.warnings,
             dependant: None,
+            was_found: false,
         }
     }
 

@@ -4,6 +4,7 @@ mod adopt;
 mod completion;
 mod concurrency;
 mod connections;
+mod contested;
 mod copied_labels;
 mod copies;
 mod data_loss;
