@@ -6,6 +6,7 @@
 
 mod bookkeeping;
 mod leftovers;
+mod maker;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 pub use bookkeeping::with_bookkeeping;
 pub use leftovers::{merge_patch, without_leftovers};
+pub use maker::{Maker, maker};
 
 use crate::applyset::Tooling;
 
@@ -101,7 +103,7 @@ pub fn was_made_by(metadata: &Value, manager: &str) -> bool {
 
 /// Whether somebody has applied the object, from the client's side or the server's. Labels
 /// that a controller copied do not tell.
-pub fn was_applied(metadata: &Value) -> bool {
+fn was_applied(metadata: &Value) -> bool {
     let note = LAST_APPLIED.trim_start_matches("f:");
     metadata["annotations"].get(note).is_some()
         || entries(metadata)

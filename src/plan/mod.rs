@@ -32,7 +32,7 @@ pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use inside::Kept;
 pub use judge::Judge;
 pub use membership::{
-    Candidate, History, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
+    Candidate, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
     judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use overlap::{OtherParent, OtherParents, places_of_newcomers};

@@ -25,8 +25,8 @@ use crate::inventory::{self, Tool};
 use crate::manifest::Manifest;
 use crate::observe::{self, Live, Places, Selector, Tracking};
 use crate::options::{self, AdoptOptions, Choice, Namespaces};
-use crate::ownership;
-use crate::plan::{self, Candidate, History, Left, MembershipPlan, Set, SkipReason, Way};
+use crate::ownership::{self, Maker};
+use crate::plan::{self, Candidate, Left, MembershipPlan, Set, SkipReason, Way};
 use crate::report::SetDocument;
 use crate::rights;
 
@@ -87,8 +87,8 @@ enum Search {
     /// By their names in manifests.
     #[default]
     Named,
-    /// By labels that match this selector.
-    Selected(String),
+    /// By labels that match this selector, with the field managers of appliers.
+    Selected(String, BTreeSet<String>),
     /// In the inventory of a tool, and by a selector where that is how the tool finds them.
     Tracked(Tool, Box<inventory::Found>, Option<String>),
 }
@@ -98,8 +98,7 @@ impl Search {
     fn way(&self, key: &ObjectKey, metadata: &Value) -> Way {
         match self {
             Self::Named => Way::Named,
-            Self::Selected(_) if ownership::was_applied(metadata) => Way::Selected(History::Applied),
-            Self::Selected(_) => Way::Selected(History::NeverApplied),
+            Self::Selected(_, appliers) => Way::Selected(ownership::maker(metadata, appliers)),
             Self::Tracked(tool, source, _) => Way::Tracked(tool.tracked_elsewhere(source, key, metadata)),
         }
     }
@@ -107,7 +106,7 @@ impl Search {
     fn selector(&self) -> Option<&str> {
         match self {
             Self::Named => None,
-            Self::Selected(selector) => Some(selector),
+            Self::Selected(selector, _) => Some(selector),
             Self::Tracked(_, _, selector) => selector.as_deref(),
         }
     }
@@ -227,7 +226,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let is_settled = |candidate: &&Candidate| {
         let live = &candidate.live;
-        candidate.way != Way::Selected(History::NeverApplied)
+        !matches!(candidate.way, Way::Selected(Maker::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking == Tracking::On
     };
@@ -279,7 +278,7 @@ async fn find(
                 Namespaces::Own => Some(cluster.namespace.clone()),
                 Namespaces::All => None,
             };
-            let search = Search::Selected(selector.clone());
+            let search = Search::Selected(selector.clone(), options.membership.appliers.clone());
             find_labelled(cluster, resources, namespace, selector, search, concurrency).await
         }
         Choice::Inventory(reference) => former_tool::find(cluster, reference, concurrency).await,

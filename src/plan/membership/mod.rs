@@ -12,6 +12,7 @@ use crate::applyset::Record;
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
 use crate::observe::{Live, OwnerReference, Presence, Tracking};
+use crate::ownership::Maker;
 
 /// What becomes of the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +38,12 @@ pub enum LeaveReason {
     Owned(OwnerReference),
     /// It is the parent of the set that it would be in.
     IsParent,
-    /// A label selector found it, and nobody has ever applied it: a controller may have copied
-    /// the labels. `kubectl apply --prune` would not have deleted it either.
-    NeverApplied,
+    /// A label selector found it, and neither a person nor an apply made it: a controller may
+    /// have copied the labels.
+    MadeByOthers {
+        /// The field managers that may have made it; empty if none is known.
+        managers: Vec<String>,
+    },
     /// Its part-of label was written by no applier.
     CopiedLabel {
         /// The field managers that own the label; empty where nobody does.
@@ -60,8 +64,13 @@ impl fmt::Display for LeaveReason {
             Self::Terminating => f.write_str("it is being deleted"),
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::IsParent => f.write_str("it is the set's parent"),
-            Self::NeverApplied => f.write_str(
-                "nobody has applied it, so its labels may be copies; name it with -f to take it all the same",
+            Self::MadeByOthers { managers } if managers.is_empty() => f.write_str(
+                "who made it is not recorded, so its labels may be copies; name it with -f to take it",
+            ),
+            Self::MadeByOthers { managers } => write!(
+                f,
+                "made by {}, not by an apply or a kubectl command, so its labels may be copies; name it with -f to take it",
+                managers.join(" or ")
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
                 f.write_str("nobody is known to have written its part-of label")
@@ -84,19 +93,10 @@ pub enum Way {
     /// Somebody named it.
     Named,
     /// A label selector matches it.
-    Selected(History),
+    Selected(Maker),
     /// It is in the inventory of a former tool; why that does not take it for its own all the
     /// same, `None` where it does.
     Tracked(Option<String>),
-}
-
-/// Whether an object was ever applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum History {
-    /// By client-side or server-side apply.
-    Applied,
-    /// Never, as far as it tells.
-    NeverApplied,
 }
 
 /// One object that is to be adopted.
@@ -204,13 +204,14 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
         return MembershipChange::Leave(LeaveReason::Owned(owner.clone()));
     }
     match &candidate.way {
-        Way::Selected(History::NeverApplied) => {
-            return MembershipChange::Leave(LeaveReason::NeverApplied);
+        Way::Selected(Maker::Others(managers)) => {
+            let managers = managers.clone();
+            return MembershipChange::Leave(LeaveReason::MadeByOthers { managers });
         }
         Way::Tracked(Some(other)) => {
             return MembershipChange::Leave(LeaveReason::TrackedElsewhere(other.clone()));
         }
-        Way::Named | Way::Selected(History::Applied) | Way::Tracked(None) => {}
+        Way::Named | Way::Selected(Maker::Person) | Way::Tracked(None) => {}
     }
     match &live.part_of {
         Some(other) if other != set.id.as_str() && stealing == Stealing::Refused => {

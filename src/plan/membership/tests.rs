@@ -28,7 +28,7 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use LeaveReason::{IsParent, NeverApplied, Owned, Terminating, TrackedElsewhere};
+    use LeaveReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere};
     use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
     assert_eq!(named(|_| {}), Write);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
@@ -53,8 +53,13 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
     );
     assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), Write);
     let table = [
-        (Way::Selected(History::Applied), Write),
-        (Way::Selected(History::NeverApplied), Leave(NeverApplied)),
+        (Way::Selected(Maker::Person), Write),
+        (
+            Way::Selected(Maker::Others(vec!["operator".to_owned()])),
+            Leave(MadeByOthers {
+                managers: vec!["operator".to_owned()],
+            }),
+        ),
         (Way::Tracked(None), Write),
         (
             Way::Tracked(Some("other".to_owned())),
