@@ -35,6 +35,11 @@ pub enum InvalidValue {
 }
 
 impl Record {
+    /// Whether it names no kind and no namespace.
+    pub fn is_empty(&self) -> bool {
+        self.group_kinds.is_empty() && self.additional_namespaces.is_empty()
+    }
+
     /// The record that these objects of a set need, and no more.
     pub fn of<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
         let mut record = Self::default();

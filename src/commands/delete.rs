@@ -78,6 +78,7 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
         parent_resource: &prepared.opened.resource,
         parent: prepared.found.parent.as_ref(),
         places: &prepared.found.places,
+        unlisted: &prepared.found.observed.unlisted,
         plan: &prepared.plan,
         policy: &prepared.found.policy,
         contents: &prepared.found.observed.contents,

@@ -140,7 +140,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         return Err(Error::Refused(vec![refusal]));
     }
     let settled = into.members(&cluster, None, concurrency).await?;
-    let farewell = if from.survey.unlisted == Record::default() {
+    let farewell = if from.survey.unlisted.is_empty() {
         farewell(sets[0], &held, &settled, &plan, &membership.appliers)
     } else {
         // There may be members that nobody can list.

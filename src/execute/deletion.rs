@@ -10,11 +10,12 @@ use std::sync::Arc;
 use super::detach::Detaching;
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace, untouched};
-use super::release::{Parent, Releasing, foreseen, names, told};
+use super::release::{Parent, Releasing, foreseen, names, told, unlistable};
 use super::remaining::{Found, Lingering, Remaining, Unseen, failure, waiting};
 use super::wave::News;
 use super::{DryRun, Interrupt, ParentWriting, Sink, Writing};
 use crate::apiserver::ApiServer;
+use crate::applyset::Record;
 use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
@@ -38,6 +39,8 @@ pub struct SetDeletion<'a> {
     pub parent: Option<&'a WholeParent>,
     /// Where members were looked for.
     pub places: &'a Places,
+    /// What stays recorded because its objects cannot be listed.
+    pub unlisted: &'a Record,
     /// What to delete, and what stays.
     pub plan: &'a Plan,
     /// What the plan was made under; objects that changed meanwhile are judged again.
@@ -155,6 +158,7 @@ impl SetDeletion<'_> {
             recorded: &self.plan.record_during,
             left: &left,
             remaining: self.remaining(self.homes().collect(), lingering),
+            unlisted: self.unlisted.clone(),
             surveyed: known.object.reading.clone(),
         };
         match Box::pin(releasing.release(sink)).await {
@@ -180,11 +184,12 @@ impl SetDeletion<'_> {
                 )));
                 Ending::Incomplete
             }
-            Ok(Parent::Stays(remains)) => {
+            Ok(Parent::Stays(remains, unlisted)) => {
                 for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
                 }
-                worse(ending, self.tell_remains(&remains, sink))
+                let ending = worse(ending, self.tell_remains(&remains, sink));
+                worse(ending, self.tell_unlisted(&unlisted, sink))
             }
             Ok(Parent::Untouched) => {
                 self.tell_left(self.homes().count(), sink);
@@ -291,6 +296,19 @@ impl SetDeletion<'_> {
             }
             None => Ending::Done,
         }
+    }
+
+    /// Fails if objects that cannot be listed may be members: the parent stays because of them.
+    fn tell_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+        if unlisted.is_empty() {
+            return Ending::Done;
+        }
+        let parent = &self.set.parent;
+        let reason = unlistable(unlisted);
+        sink(Event::Failure(format!(
+            "{parent}: the set could not be deleted: {reason}"
+        )));
+        Ending::Incomplete
     }
 
     fn tell_unseen(&self, unseen: &Unseen, sink: &mut Sink<'_>) -> Ending {
@@ -405,6 +423,10 @@ impl SetDeletion<'_> {
                 Action::Skipped,
                 format!("{count} of its set left"),
             ));
+            return Ending::Done;
+        }
+        if !self.unlisted.is_empty() {
+            sink(told(&parent.live, Action::Skipped, unlistable(self.unlisted)));
             return Ending::Done;
         }
         let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);

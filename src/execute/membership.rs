@@ -12,7 +12,7 @@ use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
 use super::prune::{LeftInPlace, untouched};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
-use super::release::{Parent, ReleaseError, Releasing, foreseen, names};
+use super::release::{Parent, ReleaseError, Releasing, foreseen, names, unlistable};
 use super::remaining::{Lingering, Remaining, waiting};
 use super::{DryRun, Sink, interrupt};
 use crate::apiserver::ApiError;
@@ -25,7 +25,6 @@ use crate::plan::{
     Candidate, Left, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move,
     judge_release,
 };
-use crate::wording::listed;
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -209,6 +208,7 @@ impl Moving<'_> {
                 deleted: BTreeSet::new(),
                 lingering: Lingering::Awaited,
             },
+            unlisted: self.unlisted.clone(),
             surveyed: self.former.reading.clone(),
         };
         Ok(match Box::pin(releasing.release(sink)).await? {
@@ -222,12 +222,16 @@ impl Moving<'_> {
                 sink(Event::Failure(text));
                 Ending::Incomplete
             }
-            Parent::Stays(remains) => {
+            Parent::Stays(remains, unlisted) => {
                 let left: Vec<Live> = remains.all().cloned().collect();
+                let holds = if left.is_empty() {
+                    unlistable(&unlisted)
+                } else {
+                    format!("it holds {} by now", names(&left))
+                };
                 sink(Event::Warning(format!(
-                    "{}: the old set stays with what it holds by now: {}",
-                    self.from.set.parent,
-                    names(&left)
+                    "{}: the old set was not ended: {holds}",
+                    self.from.set.parent
                 )));
                 Ending::Done
             }
@@ -330,12 +334,10 @@ impl Disbanding<'_> {
             total: self.plan.changes.len(),
         });
         let ending = self.release(&self.plan.changes, sink).await;
-        if ending == Ending::Done && *self.unlisted != Record::default() {
-            let kinds = listed(&self.unlisted.group_kinds);
-            sink(Event::Failure(format!(
-                "{}: the record was not removed: there may be members of kinds that cannot be listed: {kinds}",
-                self.parent.set.parent
-            )));
+        if ending == Ending::Done && !self.unlisted.is_empty() {
+            let reason = unlistable(self.unlisted);
+            let failure = format!("{}: the record was not removed: {reason}", self.parent.set.parent);
+            sink(Event::Failure(failure));
             return Ending::Incomplete;
         }
         if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {

@@ -19,13 +19,14 @@ use crate::apiserver::{ApiError, Reply};
 use crate::applyset::Record;
 use crate::applyset::parent::{Reading, annotations};
 use crate::desired::Desired;
-use crate::discovery::{self, DiscoveryError};
+use crate::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::observe::{self, Live, ParentObject, Places, Presence, WholeParent};
+use crate::observe::{self, Live, ParentObject, Places, Presence, UnsettledError, WholeParent};
 use crate::plan::{
-    Confirmation, ParentFate, ParentPolicy, Remains, Set, SkipReason, SurveyError, judge_for_deletion,
-    parent_fate, survey,
+    Confirmation, ParentFate, ParentPolicy, Remains, Set, SkipReason, Standing, SurveyError,
+    judge_for_deletion, parent_fate, survey,
 };
+use crate::recorded;
 use crate::wording::{counted, listed};
 
 /// How often a parent that others write at the same time is read and judged again.
@@ -45,6 +46,8 @@ pub(super) struct Releasing<'a> {
     pub(super) remaining: Remaining<'a>,
     /// What the parent said when these places were found.
     pub(super) surveyed: Reading,
+    /// What stays recorded because its objects cannot be listed.
+    pub(super) unlisted: Record,
 }
 
 /// What became of the parent.
@@ -56,8 +59,8 @@ pub(super) enum Parent {
     Ordinary,
     /// It is the parent of a set that another run has made in its place.
     Replaced,
-    /// It stays, because of what is left of its set.
-    Stays(Remains),
+    /// It stays, because of what is left of its set, and of kinds that cannot be listed.
+    Stays(Remains, Record),
     /// The user wanted the run to stop before.
     Untouched,
 }
@@ -79,6 +82,8 @@ pub(super) enum ReleaseError {
         "the set's parent stays, because another run has written its record, and where members may be now could not be found out: {0}"
     )]
     Undiscovered(#[from] DiscoveryError),
+    #[error("the set's parent stays, because another run has written its record: {0}")]
+    Unsettled(#[from] UnsettledError),
     #[error("the set's parent stays, because another run has written its record: {0}")]
     Survey(#[from] SurveyError),
 }
@@ -126,7 +131,7 @@ impl Releasing<'_> {
                 }
                 return Ok(Parent::Untouched);
             }
-            if found.remains != Remains::default() {
+            if found.remains != Remains::default() || !self.unlisted.is_empty() {
                 return self.keep(&parent, found, sink).await;
             }
             let homes = self.remaining.homes.clone();
@@ -166,12 +171,24 @@ impl Releasing<'_> {
             return Ok(());
         }
         let ParentWriting { server, set, .. } = self.writing;
-        let discovery = discovery::fetch(server).await?;
+        let mut discovery = discovery::fetch(server).await?;
         let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
+        if let Standing::Recorded(bookkeeping) = &standing {
+            let unlisted = |discovery: &Discovery| recorded::unlisted(&bookkeeping.kinds, discovery);
+            Box::pin(observe::settle(
+                server,
+                &mut discovery,
+                unlisted,
+                observe::patience(None),
+            ))
+            .await?;
+        }
+        let survey = survey(set, &standing, &Desired::default(), &discovery)?;
+        self.unlisted = self.unlisted.union(&survey.unlisted);
         let Places {
             resources,
             namespaces,
-        } = survey(set, &standing, &Desired::default(), &discovery)?.places;
+        } = survey.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
         self.surveyed = parent.reading.clone();
@@ -228,7 +245,7 @@ impl Releasing<'_> {
         sink(Event::Warning(OVERTAKEN.to_owned()));
         let writing = self.parent_writing(OF_THIS_TOOLING);
         writing.cover(None, &self.record(&found), sink).await?;
-        Ok(Some(Parent::Stays(found.remains)))
+        Ok(Some(Parent::Stays(found.remains, Record::default())))
     }
 
     /// The deleted parent as long as finalizers hold it; `None` where that is not looked at,
@@ -266,7 +283,7 @@ impl Releasing<'_> {
         sink(Event::Warning(OVERTAKEN.to_owned()));
         let current = writing.read().await?;
         writing.cover(current, &self.record(&found), sink).await?;
-        Ok(Some(Parent::Stays(found.remains)))
+        Ok(Some(Parent::Stays(found.remains, Record::default())))
     }
 
     /// Makes the parent record what is left.
@@ -279,6 +296,7 @@ impl Releasing<'_> {
         let going = found.remains.going.len();
         let staying = found.remains.all().count() - going;
         let reason = match (staying, going) {
+            (0, 0) => unlistable(&self.unlisted),
             (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
             (staying, 0) => format!("{} of its set left", counted(staying, "object")),
             (staying, going) => format!(
@@ -296,7 +314,7 @@ impl Releasing<'_> {
             writing.cover(current, &self.record(&found), sink).await?;
         }
         sink(told(&parent.live, Action::Skipped, reason));
-        Ok(Parent::Stays(found.remains))
+        Ok(Parent::Stays(found.remains, self.unlisted.clone()))
     }
 
     async fn narrow(
@@ -327,11 +345,12 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// The places of these members, of copies, and of what the parent lives in.
+    /// The places of these members, of copies, and of what the parent lives in; and those of kinds
+    /// that cannot be listed.
     fn record(&self, found: &Found) -> Record {
         let homes = self.remaining.homes.iter().copied();
         let keys = found.all().chain(homes).map(|live| &live.key);
-        Record::of(keys, &self.writing.set.parent)
+        Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
     }
 
     /// What a fresh look finds after the parent is `done` with.
@@ -343,6 +362,12 @@ impl Releasing<'_> {
     async fn look(&self) -> Result<Found, Unseen> {
         self.remaining.look(&ParentFate::Goes).await
     }
+}
+
+/// Says that objects which cannot be listed may be members.
+pub(super) fn unlistable(unlisted: &Record) -> String {
+    let kinds = listed(&unlisted.group_kinds);
+    format!("there may be members of kinds that cannot be listed: {kinds}")
 }
 
 /// Whether the answer to a delete says that nothing is left of the object. One that finalizers

@@ -223,6 +223,9 @@ fn a_definition_that_serves_nothing_keeps_its_kind_recorded() {
     stage.set.invoke("move", &[&new.reference]).expect(0);
     assert!(stage.kinds().contains(&stage.group));
     assert_ne!(stage.set.live_parent(), before);
+    let run = stage.set.delete(&[]).expect(1);
+    assert!(run.stderr.contains(&stage.group), "{}", run.stderr);
+    assert!(stage.kinds().contains(&stage.group));
     // When the kind is back, its objects are found.
     stage.serve(true);
     stage.set.delete(&[]).expect(0);
@@ -279,7 +282,7 @@ impl<F: Fn() + Send + Sync + 'static> Watch for Meanwhile<F> {
 
 #[test]
 fn a_kind_that_another_run_records_after_the_discovery_is_found() {
-    for command in ["apply", "disband", "verify"] {
+    for command in ["apply", "delete", "disband", "verify"] {
         let home = namespace("home");
         let group = format!("{}.example.com", fresh("g"));
         let kept = config_map(&home, "kept", "1");
@@ -306,6 +309,11 @@ fn a_kind_that_another_run_records_after_the_discovery_is_found() {
                         .live(&custom)
                         .is_none_or(|live| { live["metadata"]["deletionTimestamp"].is_string() })
                 );
+            }
+            "delete" => {
+                set.delete_with(program, &["--allow-data-loss"]).expect(0);
+                assert!(set.live_parent().is_none());
+                assert_eq!(cluster().members(&set.id), []);
             }
             "disband" => {
                 set.invoke_by(program, command, &["--yes"]).expect(0);
