@@ -154,8 +154,7 @@ async fn delete_and_wait(
 async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Option<Prepared>, Error> {
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let mut cluster = opening::discover(connection).await?;
-    cluster.end_of_run = run.end();
+    let mut cluster = opening::discover(connection, run.waits()).await?;
     let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let mut take_over = options.take_over.confirmation();

@@ -68,7 +68,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     let membership = &options.membership;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let mut cluster = opening::discover(connection).await?;
+    let mut cluster = opening::discover(connection, run.waits()).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {
         TakeOver::No => Confirmation::Missing,
         TakeOver::Asked | TakeOver::Confirmed => Confirmation::Given,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::membership::{self, SetRead, TakingOver};
-use super::opening::{self, Cluster};
+use super::opening::{self, Cluster, Waits};
 use super::run::Run;
 use crate::applyset::Record;
 use crate::applyset::parent::Pairs;
@@ -89,7 +89,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     let concurrency = membership.writing.concurrency;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let (mut cluster, manifests) = discover(connection, &options.selection).await?;
+    let (mut cluster, manifests) = discover(connection, &options.selection, run.waits()).await?;
     let old = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = opening::open(&cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
@@ -190,12 +190,18 @@ fn farewell(
     }
 }
 
-async fn discover(connection: Connection, selection: &Selection) -> Result<(Cluster, Vec<Manifest>), Error> {
+async fn discover(
+    connection: Connection,
+    selection: &Selection,
+    waits: Waits,
+) -> Result<(Cluster, Vec<Manifest>), Error> {
     match selection {
         Selection::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion, None).await
+            opening::discover_with(connection, sources.clone(), *recursion, waits).await
         }
-        Selection::All | Selection::Labels(_) => Ok((opening::discover(connection).await?, Vec::new())),
+        Selection::All | Selection::Labels(_) => {
+            Ok((opening::discover(connection, waits).await?, Vec::new()))
+        }
     }
 }
 

@@ -20,12 +20,12 @@ use crate::identity::{GroupKind, ObjectKey};
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::observe::{
-    self, Contents, DefinitionLabels, ListError, Live, Looking, ParentObject, Place, Selector,
+    self, Contents, DefinitionLabels, KindWait, ListError, Live, Looking, ParentObject, Place, Selector,
 };
 use crate::options::{self, SetReference};
 use crate::plan::Set;
 use crate::recorded;
-use crate::report::SetDocument;
+use crate::report::{self, SetDocument, Style};
 use crate::verify::ParentKind;
 use crate::wording::listed;
 
@@ -37,8 +37,32 @@ pub(super) struct Cluster {
     pub(super) namespace: String,
     /// Where the connection leads.
     pub(super) endpoint: Endpoint,
+    /// How long kinds that are not served yet are waited for.
+    pub(super) waits: Waits,
+}
+
+/// How long a run may wait for kinds that are not served yet, and how it says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits {
     /// When the run has to end, where it has a time limit.
     pub(super) end_of_run: Option<Instant>,
+    /// How notes are printed.
+    pub(super) style: Style,
+}
+
+impl Waits {
+    /// Those of a run without a time limit.
+    pub(super) fn unlimited(style: Style) -> Self {
+        Self {
+            end_of_run: None,
+            style,
+        }
+    }
+
+    /// Prints what is waited for.
+    fn note(self, text: &str) {
+        report::note(text, self.style);
+    }
 }
 
 impl Cluster {
@@ -55,35 +79,29 @@ impl Cluster {
         let records: Vec<&RecordedKinds> = records.map(|bookkeeping| &bookkeeping.kinds).collect();
         let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
         // Which kinds are unknown is said of each set.
-        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, Instant::now());
+        let wait = KindWait::never();
+        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
         let _ = Box::pin(settled).await;
     }
 
     /// The same for the records of several sets.
     pub(super) async fn settle_all(&mut self, records: &[&RecordedKinds]) -> Result<(), Error> {
         let unlisted = |discovery: &Discovery| unlisted(records, discovery);
-        let deadline = observe::patience(self.end_of_run);
-        let settled = Box::pin(observe::settle(
-            &self.server,
-            &mut self.discovery,
-            unlisted,
-            deadline,
-        ));
-        let settled = settled.await;
-        settled.map_err(Error::from)
+        let waits = self.waits;
+        let note = |text: &str| waits.note(text);
+        let wait = KindWait::new(waits.end_of_run, &note);
+        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        Box::pin(settled).await.map_err(Error::from)
     }
 
     /// Waits until discovery lists every kind that is defined, so that a look through all kinds
     /// misses none. Returns the permission that this takes, if the user lacks it.
     pub(super) async fn await_everything(&mut self) -> Result<Option<&'static str>, Error> {
-        let deadline = observe::patience(self.end_of_run);
-        let settled = Box::pin(observe::await_everything(
-            &self.server,
-            &mut self.discovery,
-            deadline,
-        ));
-        let settled = settled.await;
-        settled.map_err(Error::from)
+        let waits = self.waits;
+        let note = |text: &str| waits.note(text);
+        let wait = KindWait::new(waits.end_of_run, &note);
+        let settled = observe::await_everything(&self.server, &mut self.discovery, &wait);
+        Box::pin(settled).await.map_err(Error::from)
     }
 
     /// Looks up what these namespaces and definitions of kinds hold.
@@ -92,9 +110,11 @@ impl Cluster {
         containers: &[Live],
         concurrency: usize,
     ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
-        let deadline = observe::patience(self.end_of_run);
+        let waits = self.waits;
+        let note = |text: &str| waits.note(text);
+        let wait = KindWait::new(waits.end_of_run, &note);
         let discovery = &mut self.discovery;
-        let contents = observe::contents(&self.server, discovery, containers, concurrency, deadline);
+        let contents = observe::contents(&self.server, discovery, containers, concurrency, &wait);
         Box::pin(contents).await.map_err(Error::from)
     }
 }
@@ -160,13 +180,13 @@ async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Con
 }
 
 /// Asks the server what it serves.
-pub(super) async fn discover(connection: Connection) -> Result<Cluster, Error> {
+pub(super) async fn discover(connection: Connection, waits: Waits) -> Result<Cluster, Error> {
     Ok(Cluster {
         discovery: discovery::fetch(&connection.server).await?,
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
-        end_of_run: None,
+        waits,
     })
 }
 
@@ -184,19 +204,15 @@ pub(super) async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
-    end_of_run: Option<Instant>,
+    waits: Waits,
 ) -> Result<(Cluster, Vec<Manifest>), Error> {
     let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
-    let (manifests, cluster) = join(reading, discover(connection)).await;
+    let (manifests, cluster) = join(reading, discover(connection, waits)).await;
     let manifests = match manifests {
         Ok(manifests) => manifests?,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     };
-    let cluster = Cluster {
-        end_of_run,
-        ..cluster?
-    };
-    Ok((with_definitions(cluster, &manifests).await?, manifests))
+    Ok((with_definitions(cluster?, &manifests).await?, manifests))
 }
 
 /// The cluster with the kinds that the definitions among the manifests will make it serve. Kinds
@@ -220,8 +236,10 @@ pub(super) async fn with_definitions(mut cluster: Cluster, manifests: &[Manifest
         let unknown = kinds.iter().filter(is_unknown).cloned();
         unknown.chain(discovery.promised_kinds()).collect()
     };
-    let deadline = || observe::patience(cluster.end_of_run);
-    let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, deadline);
+    let waits = cluster.waits;
+    let note = |text: &str| waits.note(text);
+    let wait = KindWait::new(waits.end_of_run, &note);
+    let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, &wait);
     Box::pin(defined).await?;
     Ok(cluster)
 }

@@ -134,12 +134,22 @@ async fn want(
     let mut kept = Vec::new();
     let (cluster, manifests) = match input {
         Input::Sources => {
-            opening::discover_with(connection, options.sources.clone(), options.recursion, run.end()).await?
+            opening::discover_with(
+                connection,
+                options.sources.clone(),
+                options.recursion,
+                run.waits(),
+            )
+            .await?
         }
         Input::Kept(salt) => {
-            let (cluster, manifests) =
-                opening::discover_with(connection, options.sources.clone(), options.recursion, run.end())
-                    .await?;
+            let (cluster, manifests) = opening::discover_with(
+                connection,
+                options.sources.clone(),
+                options.recursion,
+                run.waits(),
+            )
+            .await?;
             refuse_to_keep(&manifests)?;
             kept = manifests
                 .iter()
@@ -149,8 +159,7 @@ async fn want(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let mut cluster = opening::discover(connection).await?;
-            cluster.end_of_run = run.end();
+            let cluster = opening::discover(connection, run.waits()).await?;
             (opening::with_definitions(cluster, &manifests).await?, manifests)
         }
     };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::opening::{self, Cluster, OpenedSet};
+use super::opening::{self, Cluster, OpenedSet, Waits};
 use super::run::{listen, unless_stopped};
 use crate::applyset::Tooling;
 use crate::cli::{Rbac, Shared};
@@ -26,8 +26,13 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
     let style = options::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = opening::connect_as_oneself(shared).await?;
-    let (mut cluster, manifests) =
-        opening::discover_with(connection, options.sources, options.recursion, None).await?;
+    let (mut cluster, manifests) = opening::discover_with(
+        connection,
+        options.sources,
+        options.recursion,
+        Waits::unlimited(style),
+    )
+    .await?;
     let opened = opening::open(&cluster, &options.set, Tooling::ours(), &manifests).await?;
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
     let mut notes = Vec::new();

@@ -6,6 +6,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use super::opening::Waits;
 use crate::apiserver::ApiServer;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, NotDone, Operation};
@@ -30,6 +31,7 @@ pub(super) struct Run {
     pub(super) started: Instant,
     /// When its time is over, where that is limited.
     end: Option<Instant>,
+    style: Style,
     questions: Questions,
 }
 
@@ -59,12 +61,16 @@ impl Run {
             questions,
             started: Instant::now(),
             end: None,
+            style,
         }
     }
 
-    /// When its time is over, where that is limited.
-    pub(super) fn end(&self) -> Option<tokio::time::Instant> {
-        self.end.map(tokio::time::Instant::from_std)
+    /// How long it may wait for kinds that are not served yet.
+    pub(super) fn waits(&self) -> Waits {
+        Waits {
+            end_of_run: self.end.map(tokio::time::Instant::from_std),
+            style: self.style,
+        }
     }
 
     /// Lets the run stop when this time is over, as if somebody had interrupted it; a moment

@@ -6,7 +6,7 @@ use std::slice;
 
 use serde_json::Value;
 
-use super::opening;
+use super::opening::{self, Waits};
 use super::run::{listen, unless_stopped};
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -43,7 +43,11 @@ async fn view(
     shared: &Shared,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
-    let mut cluster = opening::discover(opening::connect(shared).await?).await?;
+    let mut cluster = opening::discover(
+        opening::connect(shared).await?,
+        Waits::unlimited(options::style(shared)),
+    )
+    .await?;
     let opened = opening::open(&cluster, reference, Tooling::ours(), &[]).await?;
     // Whose the set is can only be read from its parent.
     *known = SetDocument {

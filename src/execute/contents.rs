@@ -10,7 +10,7 @@ use super::prune::Deleting;
 use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
-use crate::observe::{self, Contents, ContentsError, Live};
+use crate::observe::{self, Contents, ContentsError, KindWait, Live};
 use crate::plan::{DataLoss, SkipReason, is_container};
 
 impl Deleting<'_> {
@@ -48,12 +48,13 @@ impl Deleting<'_> {
     async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unseen> {
         // Kinds may have been defined meanwhile, and objects of them made.
         let mut discovery = discovery::fetch(self.server).await?;
+        let wait = KindWait::unreported();
         let contents = observe::contents(
             self.server,
             &mut discovery,
             containers,
             self.writing.concurrency,
-            observe::patience(None),
+            &wait,
         );
         Ok(Box::pin(contents).await?)
     }

@@ -21,7 +21,7 @@ use crate::applyset::parent::{Reading, annotations};
 use crate::desired::Desired;
 use crate::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::observe::{self, Live, ParentObject, Places, Presence, UnsettledError, WholeParent};
+use crate::observe::{self, KindWait, Live, ParentObject, Places, Presence, UnsettledError, WholeParent};
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, Remains, Set, SkipReason, Standing, SurveyError,
     judge_for_deletion, parent_fate, survey,
@@ -175,13 +175,8 @@ impl Releasing<'_> {
         let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
         if let Standing::Recorded(bookkeeping) = &standing {
             let unlisted = |discovery: &Discovery| recorded::unlisted(&bookkeeping.kinds, discovery);
-            Box::pin(observe::settle(
-                server,
-                &mut discovery,
-                unlisted,
-                observe::patience(None),
-            ))
-            .await?;
+            let wait = KindWait::unreported();
+            Box::pin(observe::settle(server, &mut discovery, unlisted, &wait)).await?;
         }
         let survey = survey(set, &standing, &Desired::default(), &discovery)?;
         self.unlisted = self.unlisted.union(&survey.unlisted);

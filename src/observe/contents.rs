@@ -9,12 +9,11 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::list::{ListError, METADATA_LIST, Selector, first_page};
 use super::members::Place;
 use super::served::list_as_served;
-use super::unserved::{UnsettledError, await_everything};
+use super::unserved::{KindWait, UnsettledError, await_everything};
 use super::{Live, Presence};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Discovery, KindLookup, Resource, Scope};
@@ -55,17 +54,17 @@ pub struct Held {
 /// unseen. It is an error if the cluster cannot be reached, or refuses the user altogether.
 ///
 /// A namespace may hold objects of a kind that discovery does not list yet, so such kinds are
-/// waited for until `deadline`.
+/// waited for.
 pub async fn contents(
     server: &ApiServer,
     discovery: &mut Discovery,
     containers: &[Live],
     concurrency: usize,
-    deadline: Instant,
+    wait: &KindWait<'_>,
 ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
     let has_namespace = containers.iter().any(|live| live.defines.is_none());
     let missing_permission = if has_namespace {
-        await_everything(server, discovery, deadline).await?
+        await_everything(server, discovery, wait).await?
     } else {
         None
     };

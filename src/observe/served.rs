@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
-use super::unserved::{PAUSE, look_up, patience};
+use super::unserved::{KindWait, PAUSE, look_up};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::discovery::{self, DiscoveryError, KindLookup, Resource, Unserved};
 
@@ -105,7 +105,7 @@ fn by_definition(definition: &Value, resource: &Resource) -> Served {
 /// The kind is no custom resource, or none any more. Waits until discovery follows.
 async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
     let kind = resource.group_kind();
-    let deadline = patience(None);
+    let wait = KindWait::unreported();
     loop {
         let discovery = discovery::fetch(server).await;
         let discovery = discovery.map_err(DiscoveryError::into_request)?;
@@ -113,7 +113,7 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
             KindLookup::Found(found) if found.version != resource.version => {
                 return Ok(Served::As(found.clone()));
             }
-            KindLookup::Found(_) if Instant::now() < deadline => sleep(PAUSE).await,
+            KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
             KindLookup::Absent => {
                 return Ok(match look_up(server, &discovery, &kind).await {

@@ -4,6 +4,7 @@
 //! leaves the groups of custom resources out. What follows from the answers is judged by
 //! `discovery::judge_unserved`. The requests are sent only when a kind is missing.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -59,12 +60,58 @@ pub enum UnsettledError {
     },
 }
 
-/// Until when a kind that is defined is waited for: thirty seconds, or three quarters of the time
-/// that the run has left, so that it can still say what it has waited for.
-pub fn patience(end_of_run: Option<Instant>) -> Instant {
-    let now = Instant::now();
-    let left = end_of_run.map_or(PATIENCE, |end| end.duration_since(now) * 3 / 4);
-    now + left.min(PATIENCE)
+/// Until when a kind that is defined is waited for, and who hears of it.
+pub struct KindWait<'a> {
+    deadline: Instant,
+    on_wait: &'a dyn Fn(&str),
+    was_reported: Cell<bool>,
+}
+
+impl<'a> KindWait<'a> {
+    /// Waits for thirty seconds, or for three quarters of the time that the run has left, so that
+    /// it can still say what it has waited for. `on_wait` is called once, if there is a wait.
+    pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
+        let now = Instant::now();
+        let left = end_of_run.map_or(PATIENCE, |end| end.duration_since(now) * 3 / 4);
+        Self {
+            deadline: now + left.min(PATIENCE),
+            on_wait,
+            was_reported: Cell::new(false),
+        }
+    }
+
+    /// Waits for thirty seconds, in the middle of a run that is waited for anyhow.
+    pub fn unreported() -> Self {
+        Self::new(None, &|_| {})
+    }
+
+    /// Does not wait.
+    pub fn never() -> Self {
+        Self {
+            deadline: Instant::now(),
+            ..Self::unreported()
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Pauses before the next look.
+    ///
+    /// # Errors
+    ///
+    /// The time is over.
+    async fn pause(&self, kind: String, expected: Expected) -> Result<(), UnsettledError> {
+        if self.is_over() {
+            return Err(UnsettledError::StillExpected { kind, expected });
+        }
+        if !self.was_reported.replace(true) {
+            (self.on_wait)(&format!("waiting for kind {kind}: {expected}"));
+        }
+        sleep(PAUSE).await;
+        Ok(())
+    }
 }
 
 /// Finds out what became of the recorded kinds that discovery does not list, as `unlisted`
@@ -75,12 +122,12 @@ pub fn patience(end_of_run: Option<Instant>) -> Instant {
 ///
 /// # Errors
 ///
-/// A kind that is still not served at `deadline`, or evidence that could not be read.
+/// A kind that is still not served when the wait is over, or evidence that could not be read.
 pub async fn settle(
     server: &ApiServer,
     discovery: &mut Discovery,
     unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
-    deadline: Instant,
+    wait: &KindWait<'_>,
 ) -> Result<(), UnsettledError> {
     if unlisted(discovery).is_empty() {
         return Ok(());
@@ -110,7 +157,7 @@ pub async fn settle(
         discovery.set_unserved(unserved);
         match expected {
             None => return Ok(()),
-            Some((kind, expected)) => wait(kind, expected, deadline).await?,
+            Some((kind, expected)) => wait.pause(kind, expected).await?,
         }
     }
 }
@@ -126,13 +173,12 @@ pub async fn await_defined(
     server: &ApiServer,
     discovery: &mut Discovery,
     unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
-    deadline: impl FnOnce() -> Instant,
+    wait: &KindWait<'_>,
 ) -> Result<(), UnsettledError> {
     let mut kinds = unlisted(discovery);
     if kinds.is_empty() {
         return Ok(());
     }
-    let deadline = deadline();
     while let Some(first) = kinds.first() {
         let definitions = definitions(server, discovery, |name| may_define(name, &kinds)).await;
         let definitions = definitions.map_err(|error| UnsettledError::Unread {
@@ -149,7 +195,8 @@ pub async fn await_defined(
         discover_again(server, discovery).await?;
         kinds = unlisted(discovery);
         if kinds.contains(&definition.kind) {
-            wait(definition.kind.to_string(), definition.expected(), deadline).await?;
+            wait.pause(definition.kind.to_string(), definition.expected())
+                .await?;
         }
     }
     Ok(())
@@ -164,7 +211,7 @@ pub async fn await_defined(
 pub async fn await_everything(
     server: &ApiServer,
     discovery: &mut Discovery,
-    deadline: Instant,
+    wait: &KindWait<'_>,
 ) -> Result<Option<&'static str>, UnsettledError> {
     loop {
         let unread = |error| UnsettledError::Unread {
@@ -194,7 +241,7 @@ pub async fn await_everything(
         let Some((kind, expected)) = expected.next() else {
             return Ok(None);
         };
-        wait(kind, expected, deadline).await?;
+        wait.pause(kind, expected).await?;
         discover_again(server, discovery).await?;
     }
 }
@@ -212,14 +259,6 @@ pub(super) async fn look_up(
 /// Replaces a discovery by a fresh one that has the same promises.
 async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
     *discovery = discovery::fetch(server).await?.with_promises_of(discovery);
-    Ok(())
-}
-
-async fn wait(kind: String, expected: Expected, deadline: Instant) -> Result<(), UnsettledError> {
-    if Instant::now() >= deadline {
-        return Err(UnsettledError::StillExpected { kind, expected });
-    }
-    sleep(PAUSE).await;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::membership::{self, SetRead, unlisted};
-use super::opening::{self, Cluster};
+use super::opening::{self, Cluster, Waits};
 use super::run::Run;
 use super::situation;
 use crate::applyset::{PART_OF_LABEL, Record};
@@ -155,7 +155,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let membership = &options.membership;
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
-    let (mut cluster, manifests) = discover(connection, &options.choice).await?;
+    let (mut cluster, manifests) = discover(connection, &options.choice, run.waits()).await?;
     let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let read =
@@ -243,13 +243,17 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
     told.collect()
 }
 
-async fn discover(connection: Connection, choice: &Choice) -> Result<(Cluster, Vec<Manifest>), Error> {
+async fn discover(
+    connection: Connection,
+    choice: &Choice,
+    waits: Waits,
+) -> Result<(Cluster, Vec<Manifest>), Error> {
     match choice {
         Choice::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion, None).await
+            opening::discover_with(connection, sources.clone(), *recursion, waits).await
         }
         Choice::Labels { .. } | Choice::Inventory(_) => {
-            Ok((opening::discover(connection).await?, Vec::new()))
+            Ok((opening::discover(connection, waits).await?, Vec::new()))
         }
     }
 }

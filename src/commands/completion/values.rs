@@ -116,7 +116,9 @@ async fn namespaces(shared: &Shared) -> Option<Vec<CompletionCandidate>> {
 /// it is typed.
 async fn sets(shared: &Shared, typed: &str) -> Option<Vec<CompletionCandidate>> {
     let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
-    let cluster = opening::discover(connection).await.ok()?;
+    let cluster = opening::discover(connection, opening::Waits::unlimited(options::style(shared)))
+        .await
+        .ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
             return None;

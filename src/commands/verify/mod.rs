@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use look::Looked;
 
-use super::opening::{self, Cluster};
+use super::opening::{self, Cluster, Waits};
 use super::run::{answer, listen, unless_stopped};
 use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
@@ -80,7 +80,11 @@ impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, opening::connect(self.shared)).await?;
-        let mut cluster = unless_stopped(&interrupt, opening::discover(connection)).await?;
+        let mut cluster = unless_stopped(
+            &interrupt,
+            opening::discover(connection, Waits::unlimited(self.style)),
+        )
+        .await?;
         let look = look::look(&mut cluster, self.options, self.shared, self.style);
         let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
