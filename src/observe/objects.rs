@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
@@ -63,7 +64,15 @@ pub(super) async fn read(
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
     let path = resource.path(key.namespace.as_deref(), Some(&key.name));
-    let reply = match server.get(&path, accept).await {
+    let mut reply = server.get(&path, accept).await;
+    // Once more at once: an answer that something in between has cut off looks the same.
+    if let Err(error) = &reply
+        && error.is(StatusCode::NOT_FOUND)
+        && !error.is_missing_object()
+    {
+        reply = server.get(&path, accept).await;
+    }
+    let reply = match reply {
         Ok(reply) => reply,
         Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
         Err(error) => return Err(error),

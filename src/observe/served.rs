@@ -42,9 +42,12 @@ pub(super) async fn list_as_served<T>(
         })
         .await
     };
-    match read(resource).await {
-        Err(error) if error.is_not_served() => {}
-        listed => return listed,
+    // Once more at once: an answer that something in between has cut off looks the same.
+    for _ in 0..2 {
+        match read(resource).await {
+            Err(error) if error.is_not_served() => {}
+            listed => return listed,
+        }
     }
     match Box::pin(served(server, resource)).await? {
         Served::Gone => Ok(Vec::new()),
