@@ -24,7 +24,9 @@ use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{self, Live, WHOLE_OBJECTS};
 use crate::ownership::{self, Former};
-use crate::plan::{Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, is_promised};
+use crate::plan::{
+    Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, defined_kind, is_promised,
+};
 
 /// What a run would do to one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,6 +183,10 @@ impl Execution<'_> {
         let rehearse = async || self.rehearse_call(object, standing).await;
         let reply = match self.rehearse_on(&mut live, object, rehearse).await {
             Ok(reply) => reply,
+            // The dry run is typed by the former schema.
+            Err(error) if is_invalid(&error) && self.is_redefined(object) => {
+                return self.foresee_unrehearsed(object, subject).await;
+            }
             Err(error) => {
                 let mut foreseen = unforeseen(subject, &error);
                 foreseen.outcome.error = Some(explained(self.server, object, &error).await);
@@ -219,6 +225,14 @@ impl Execution<'_> {
         }
     }
 
+    /// Returns whether this run changes the definition of the object's kind.
+    fn is_redefined(&self, object: &DesiredObject) -> bool {
+        let waves = self.plan.waves.iter().flatten();
+        let mut applies = self.plan.prerequisites.iter().chain(waves);
+        let kind = &object.key.group_kind;
+        applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
+    }
+
     /// Foresees what the server cannot rehearse. An object may be there in another version than
     /// that of its manifest; then the manifest is laid over it as well as can be.
     async fn foresee_unrehearsed(&self, object: &DesiredObject, mut subject: Subject) -> Foreseen {
@@ -230,10 +244,11 @@ impl Execution<'_> {
                 Err(error) => return unforeseen(subject, &error),
             };
         }
-        let missing = match (is_promised(object), readable) {
-            (true, Some(_)) => "version",
-            (true, None) => "kind",
-            (false, _) => "namespace",
+        let reason = match (is_promised(object), readable) {
+            (true, Some(_)) => "its version does not exist yet",
+            (true, None) => "its kind does not exist yet",
+            (false, Some(_)) => "its CustomResourceDefinition changes in the same run",
+            (false, None) => "its namespace does not exist yet",
         };
         let manifest = object.object.value();
         let (action, predicted) = match &live {
@@ -246,7 +261,7 @@ impl Execution<'_> {
         };
         Foreseen {
             warnings: vec![format!(
-                "{} could not be validated by the server, because its {missing} does not exist yet",
+                "{} could not be validated by the server, because {reason}",
                 object.key
             )],
             live,
@@ -436,6 +451,17 @@ fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
         unanswered: is_unanswered(error),
         ..failed(subject, error.kind.to_string())
     }
+}
+
+/// Returns whether the server says that the object does not fit its schema: a field that server-side
+/// apply cannot type is answered 500, too.
+fn is_invalid(error: &ApiError) -> bool {
+    let codes = [
+        StatusCode::BAD_REQUEST,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        StatusCode::INTERNAL_SERVER_ERROR,
+    ];
+    codes.into_iter().any(|code| error.is(code))
 }
 
 /// Whether the server has not said what it would do with an object: what it refuses in a dry

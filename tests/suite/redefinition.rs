@@ -192,3 +192,26 @@ fn a_field_that_the_new_schema_lacks_too_fails_at_once() {
     // A status 500 is repeated once, whatever it says.
     assert!(applies.count() <= 6, "{sent:#?}");
 }
+
+#[test]
+fn dry_runs_and_diff_predict_what_only_the_new_schema_takes() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    set.apply(&all(former(&group), &objects(&group, &home, &json!({"size": 1}))));
+    let changed = objects(&group, &home, &json!({"size": 1, "extra": {"name": "x"}}));
+    let all = all(new(&group), &changed);
+    let before = cluster().state(&[&home]);
+    let run = set.apply_with(&all, &["--dry-run=server"]).expect(0);
+    assert_eq!(run.results("configured"), identities(&all), "{}", run.stdout);
+    let files = crate::support::Files::new().with("objects.yaml", &crate::support::objects_file(&all));
+    let run = set
+        .invocation(crate::support::Program::new(), "diff", &["-o", "json", "-f"])
+        .args([files.directory()])
+        .run()
+        .expect(1);
+    assert_eq!(run.document()["summary"]["failed"], 0, "{}", run.stdout);
+    assert_eq!(cluster().state(&[&home]), before);
+    let run = set.apply(&all);
+    assert_eq!(run.results("configured"), identities(&all));
+}
