@@ -256,7 +256,7 @@ impl Error {
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
             ],
             Self::KindNotServed(_) => vec![
-                "run the same command again; `kubectl get crds,apiservices` shows what is not available".to_owned(),
+                "look at `kubectl get crds,apiservices` for what is not available, then run the same command again".to_owned(),
             ],
             Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
             Self::GrantedByRbac(_) => vec![

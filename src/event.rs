@@ -45,6 +45,26 @@ pub enum Event {
     Awaited(Awaited),
 }
 
+/// How a user finishes what an interrupted run has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resume {
+    /// By the same command.
+    #[default]
+    SameCommand,
+    /// By a new plan: the cluster is not what the saved one was made for any more.
+    NewPlan,
+}
+
+impl fmt::Display for Resume {
+    /// A clause that follows what was left.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SameCommand => "run the same command again to finish",
+            Self::NewPlan => "make a new plan with `kubectl applyset diff SET -f … --out FILE` to finish",
+        })
+    }
+}
+
 /// Planned objects that a run leaves as they are, because something else failed or the run was
 /// stopped. A warning or an error reports that once, and not for each object.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -100,7 +100,7 @@ pub struct PlanningFlags {
     /// Take over a set that another tool manages, or an object that is no parent yet
     #[arg(long)]
     pub take_over: bool,
-    /// Name under which fields of members are owned [default: applyset, or the tool of --tooling]
+    /// Field manager that owns the members' fields [default: applyset, or the tool of --tooling]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
     /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z

@@ -67,7 +67,7 @@ pub struct Adopt {
     /// Go on without asking whether to take over
     #[arg(short, long)]
     pub yes: bool,
-    /// Name under which part-of labels are written [default: applyset, or the tool of --tooling]
+    /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
     /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
@@ -103,7 +103,7 @@ pub struct Move {
     /// Go on without asking whether to take over
     #[arg(short, long)]
     pub yes: bool,
-    /// Name under which part-of labels are written [default: applyset, or the tool of --tooling]
+    /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
     /// Work on sets that are another tool's, and keep them so: kubectl/vX.Y.Z

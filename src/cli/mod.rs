@@ -158,7 +158,7 @@ pub struct Delete {
     /// End well where there is no such set
     #[arg(long)]
     pub ignore_not_found: bool,
-    /// Name under which the members were applied [default: applyset]
+    /// Field manager that applied the members [default: applyset]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
     /// How long to wait.
@@ -200,7 +200,7 @@ pub struct Verify {
     /// Mend without asking
     #[arg(short, long, requires = "fix")]
     pub yes: bool,
-    /// Name under which members are applied [default: applyset]
+    /// Field manager that applied the members [default: applyset]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
 }

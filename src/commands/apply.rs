@@ -9,7 +9,7 @@ use super::saved;
 use super::waiting;
 use crate::cli::{Apply, Shared};
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Operation};
+use crate::event::{Ending, Operation, Resume};
 use crate::execute::DryRun;
 use crate::manifest::Source;
 use crate::observe;
@@ -62,6 +62,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exi
         options.writing.dry_run,
         Questions::Impossible,
     );
+    run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
     let outcome = apply_plan(&mut run, shared, &options, &plan).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))

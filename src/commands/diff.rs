@@ -14,7 +14,7 @@ use crate::applyset::parent::Reading;
 use crate::cli::{Diff, Shared};
 use crate::diff::{self, Difference};
 use crate::error::{Error, Exit};
-use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Foreseen, Interrupt, News};
 use crate::identity::ObjectKey;
 use crate::observe;
@@ -90,7 +90,7 @@ fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result
     let error = outcome.as_ref().err();
     if error.is_none_or(|error| error.exit() != Exit::Usage) {
         let completeness = match outcome {
-            Ok(Exit::Interrupted) => Completeness::BrokenOff,
+            Ok(Exit::Interrupted) => Completeness::BrokenOff(Resume::SameCommand),
             Ok(_) | Err(_) => Completeness::ToTheEnd,
         };
         let cost = Cost { requests, seconds };

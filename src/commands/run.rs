@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::opening::Waits;
 use crate::apiserver::ApiServer;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, NotDone, Operation};
+use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Cause, DryRun, Interrupt, Wish};
 use crate::plan::Refusal;
 use crate::report::{self, Colors, Completeness, Cost, Reporter, SetDocument, Style};
@@ -32,6 +32,8 @@ pub(super) struct Run {
     /// When its time is over, where that is limited.
     end: Option<Instant>,
     style: Style,
+    /// How to finish it if it is interrupted.
+    pub(super) resume: Resume,
     questions: Questions,
 }
 
@@ -62,6 +64,7 @@ impl Run {
             started: Instant::now(),
             end: None,
             style,
+            resume: Resume::default(),
         }
     }
 
@@ -104,8 +107,11 @@ impl Run {
     /// Prints what belongs at the end, and says how the program ends.
     pub(super) fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
-            let text = "stopped at once: whether the requests under way were carried out is not known; the same command goes on from here";
-            self.reporter.event(Event::Warning(text.to_owned()));
+            let text = format!(
+                "stopped at once: the requests under way may have been carried out; {}",
+                self.resume
+            );
+            self.reporter.event(Event::Warning(text));
         }
         let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_over {
@@ -119,7 +125,7 @@ impl Run {
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
         let completeness = match outcome {
-            Ok(Ending::Interrupted) => Completeness::BrokenOff,
+            Ok(Ending::Interrupted) => Completeness::BrokenOff(self.resume),
             Ok(Ending::Done | Ending::Incomplete) | Err(_) => Completeness::ToTheEnd,
         };
         if error.is_none_or(|error| error.exit() != Exit::Usage) {
@@ -134,18 +140,18 @@ impl Run {
         })
     }
 
-    /// Why the planned objects that were not reported are skipped; `None` where nothing is left.
+    /// The reason why planned objects that were not reported are skipped; `None` if none is left.
     fn reason_of_what_is_left(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
         Some(match outcome {
             Ok(Ending::Done) => return None,
-            Ok(Ending::Incomplete) | Err(_) => "the run ended before it",
+            Ok(Ending::Incomplete) | Err(_) => "not reached: the run ended early",
             Ok(Ending::Interrupted) if self.interrupt.cause() == Cause::Time => {
-                "the time that --timeout gives was over before it"
+                "not reached: --timeout ran out"
             }
             Ok(Ending::Interrupted) if self.interrupt.is_insisted() => {
-                "the run was stopped at once; a request for it may have been carried out"
+                "the run was stopped at once; the request may still have been carried out"
             }
-            Ok(Ending::Interrupted) => "the run was interrupted before it",
+            Ok(Ending::Interrupted) => "not reached: the run was interrupted",
         })
     }
 

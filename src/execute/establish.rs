@@ -64,9 +64,12 @@ pub(super) async fn pause(interrupt: &Interrupt) {
     }
 }
 
-/// `customresourcedefinition/widgets.example.com`
+/// Names the definition as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
 pub(super) fn definition_of(resource: &Resource) -> String {
-    format!("customresourcedefinition/{}.{}", resource.plural, resource.group)
+    format!(
+        "customresourcedefinition.apiextensions.k8s.io/{}.{}",
+        resource.plural, resource.group
+    )
 }
 
 struct Looking<'a> {
@@ -96,12 +99,11 @@ impl Looking<'_> {
             match self.look().await {
                 Ok(Look::Served) => return Ok(()),
                 Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
-                    let seconds = PATIENCE.as_secs();
-                    return Err(format!("its kind is not served after {seconds} s: {reason}"));
+                    return Err(format!("its kind is not served in time: {reason}"));
                 }
                 Ok(Look::NotYet(_)) => sleep(PAUSE).await,
                 Err(error) => {
-                    return Err(format!("whether its kind is served is not known: {}", error.kind));
+                    return Err(format!("cannot tell whether its kind is served: {}", error.kind));
                 }
             }
         }
@@ -157,7 +159,8 @@ impl Looking<'_> {
                 Look::Served
             } else {
                 Look::NotYet(
-                    "discovery does not list it, and you may neither read it nor list its objects".to_owned(),
+                    "discovery does not list it, and you may read neither its definition nor its objects"
+                        .to_owned(),
                 )
             },
         )

@@ -4,7 +4,7 @@
 
 use tokio::sync::watch;
 
-use crate::event::Event;
+use crate::event::{Event, Resume};
 use crate::wording::counted;
 
 /// A wish that only grows; it can be uttered from anywhere, and waited for.
@@ -107,16 +107,13 @@ impl Interrupt {
     }
 }
 
-/// What is told of a run that was interrupted with so many objects left.
-pub(super) fn left(objects: usize) -> Event {
+/// Reports that a run ends before so many objects, and how to finish it.
+pub(super) fn left(objects: usize, resume: Resume) -> Event {
     let what = match objects {
-        0 => "interrupted when all objects were done; the same command sees to the set's record".to_owned(),
-        left => format!(
-            "interrupted; {} left as they are, and the same command goes on from here",
-            counted(left, "object")
-        ),
+        0 => "all objects were done, but not the set's record".to_owned(),
+        left => format!("{} not done", counted(left, "object")),
     };
-    Event::Warning(what)
+    Event::Warning(format!("the run ended early: {what}; {resume}"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{DryRun, Sink, interrupt};
 use crate::apiserver::ApiError;
 use crate::applyset::parent::{Reading, annotations};
 use crate::applyset::{PART_OF_LABEL, Record};
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Resume, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
 use crate::plan::{
@@ -472,7 +472,7 @@ async fn counting(
     let ending = write(&mut counting).await?;
     if ending == Ending::Interrupted {
         let left = plan.objects().saturating_sub(done);
-        sink(interrupt::left(left));
+        sink(interrupt::left(left, Resume::SameCommand));
     }
     Ok(ending)
 }

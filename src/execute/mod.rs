@@ -57,7 +57,7 @@ pub use writing::{Conflicts, DryRun, Validation, Writing};
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
-use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume, Subject};
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
 use crate::observe::{Contents, Live, NamespaceState, ParentObject, Places};
@@ -170,7 +170,11 @@ impl Execution<'_> {
         };
         if ending == Ending::Interrupted {
             let left = self.plan.objects().saturating_sub(done);
-            sink(interrupt::left(left));
+            let resume = match self.approval {
+                Some(_) => Resume::NewPlan,
+                None => Resume::SameCommand,
+            };
+            sink(interrupt::left(left, resume));
         }
         Ok(ending)
     }
@@ -316,7 +320,9 @@ impl Execution<'_> {
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
                     counted(progress.applied.failed, "object")
                 )));
-                sink(NotDone::all("nothing is pruned after an apply that failed"));
+                sink(NotDone::all(
+                    "nothing is pruned, because an object could not be applied",
+                ));
             }
             return Ok(ending);
         }
@@ -430,7 +436,7 @@ impl Execution<'_> {
                 wave.iter().partition(|live| judge.is_desired(live));
             for live in wanted {
                 sink(Event::Object(ObjectOutcome {
-                    reason: "it is applied under another group".to_owned(),
+                    reason: "applied under another API group".to_owned(),
                     ..prune::untouched(live)
                 }));
             }

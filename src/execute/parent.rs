@@ -79,10 +79,10 @@ impl ParentWriteError {
         match self {
             Self::Request(_) | Self::Unreadable(_) => "the set's parent could not be read or written",
             Self::Refused(_) | Self::Disapproved | Self::Contended => {
-                "the set's parent was changed by others"
+                "the set's parent changed during the run"
             }
             Self::NotServed(_) => "the kind of the set's parent is not served",
-            Self::Unwatched(_) => "whether other runs work on this set could not be found out",
+            Self::Unwatched(_) => "cannot tell whether other runs work on this set",
         }
     }
 }

@@ -149,8 +149,8 @@ fn confirmation(yes: bool) -> Confirmation {
 fn field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::Usage {
-            message: format!("--field-manager {name:?} is reserved for the records of parents"),
-            hint: format!("use another name; the default is {MEMBER_FIELD_MANAGER}"),
+            message: format!("--field-manager {name}: reserved for the records of parents"),
+            hint: format!("use another name, such as the default {MEMBER_FIELD_MANAGER}"),
         });
     }
     let is_valid =

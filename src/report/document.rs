@@ -119,10 +119,13 @@ impl From<&Error> for ErrorDocument {
 impl ErrorDocument {
     /// That somebody stopped the run.
     pub(super) fn of_the_end(completeness: Completeness) -> Option<Self> {
-        (completeness == Completeness::BrokenOff).then(|| Self {
+        let Completeness::BrokenOff(resume) = completeness else {
+            return None;
+        };
+        Some(Self {
             exit_code: Exit::Interrupted.code(),
             message: "interrupted before everything was done".to_owned(),
-            hints: vec!["the same command goes on from here".to_owned()],
+            hints: vec![resume.to_string()],
         })
     }
 

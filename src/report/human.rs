@@ -108,7 +108,7 @@ pub(super) fn counts(
         _ if !counts.is_empty() => counts.join(", "),
         Completeness::ToTheEnd if parent == ParentNews::Told => "nothing else to do".to_owned(),
         Completeness::ToTheEnd => "nothing to do".to_owned(),
-        Completeness::BrokenOff => "nothing was done".to_owned(),
+        Completeness::BrokenOff(_) => "nothing was done".to_owned(),
     }
 }
 
@@ -134,6 +134,7 @@ fn suffix(dry_run: DryRun) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Resume;
 
     #[test]
     fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
@@ -156,10 +157,15 @@ mod tests {
             (
                 &nothing,
                 ParentNews::None,
-                Completeness::BrokenOff,
+                Completeness::BrokenOff(Resume::SameCommand),
                 "nothing was done",
             ),
-            (&one, ParentNews::Told, Completeness::BrokenOff, "1 created"),
+            (
+                &one,
+                ParentNews::Told,
+                Completeness::BrokenOff(Resume::SameCommand),
+                "1 created",
+            ),
         ];
         for (summary, parent, completeness, expected) in table {
             assert_eq!(counts(Operation::Apply, summary, parent, completeness), expected);

@@ -35,6 +35,7 @@ pub use sets::{ListDocument, SetListing, ViewDocument};
 pub use style::{Colors, Format, Loudness, Progress, Style, Width};
 
 use crate::error::Error;
+use crate::event::Resume;
 use crate::identity::GroupVersionKind;
 
 /// `apiVersion` of all documents.
@@ -46,7 +47,7 @@ pub enum Completeness {
     /// It did.
     ToTheEnd,
     /// Somebody stopped it.
-    BrokenOff,
+    BrokenOff(Resume),
 }
 
 /// Prints an error with its hints to standard error.

@@ -121,7 +121,7 @@ impl fmt::Display for Moved {
                     Intent::Skip(reason) => write!(f, "it would be skipped: {reason}"),
                 }
             }
-            Self::Detached(key) => write!(f, "{key}: other owner references would be removed from it"),
+            Self::Detached(key) => write!(f, "{key}: the plan removes other owner references from it"),
             Self::Namespace(name) => write!(f, "namespace/{name} is not the one that the plan was made for"),
             Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created meanwhile"),
             Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted meanwhile"),

@@ -283,7 +283,7 @@ fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, 
                 RecordedKinds::GroupResources(_) => None,
             },
         };
-        let kind = kind.ok_or_else(|| format!("which kind {name} is could not be found out"))?;
+        let kind = kind.ok_or_else(|| format!("cannot tell which kind {name} is"))?;
         record.group_kinds.insert(kind);
     }
     if !record.group_kinds.is_empty() {

@@ -112,18 +112,18 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
     match entry {
         Entry::Kept(kept) => {
             let message = format!(
-                "members of the recorded kind {name} cannot be listed: {}",
+                "recorded kind {name}: its members cannot be listed: {}",
                 kept.reason
             );
             Some(
                 Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("the kind stays in the record until its objects can be listed, or it is gone"),
+                    .hint("fix or delete its CustomResourceDefinition, or ask for the permission; the kind stays recorded until then"),
             )
         }
         Entry::Unlisted(expected) => {
             let reason =
                 expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
-            let message = format!("members of the recorded kind {name} cannot be listed: {reason}");
+            let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
             Some(
                 Finding::new(Rule::UnknowableKind, key, message)
                     .hint("run the same command again; `kubectl api-resources` shows which kinds are served"),

@@ -81,7 +81,7 @@ fn what_people_made_with_kubectl_is_taken() {
     for name in ["empty", "account"] {
         let reason = run.reason(name);
         assert!(
-            reason.contains("not recorded") && reason.contains("-f"),
+            reason.contains("no field manager") && reason.contains("-f"),
             "{reason}"
         );
     }
@@ -134,7 +134,7 @@ fn what_controllers_made_stays_whoever_has_labelled_it() {
     assert_eq!(run.results("adopted"), identities([&web]));
     let table = [
         ("kube-root-ca.crt", "tests"),
-        ("default", "not recorded"),
+        ("default", "no field manager"),
         ("copy", "tests"),
         ("owned", "ConfigMap owner"),
     ];

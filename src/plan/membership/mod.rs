@@ -65,11 +65,11 @@ impl fmt::Display for LeaveReason {
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::IsParent => f.write_str("it is the set's parent"),
             Self::MadeByOthers { managers } if managers.is_empty() => f.write_str(
-                "who made it is not recorded, so its labels may be copies; name it with -f to take it",
+                "no field manager shows who made it, so its labels may be copies; use -f to take it",
             ),
             Self::MadeByOthers { managers } => write!(
                 f,
-                "made by {}, not by an apply or a kubectl command, so its labels may be copies; name it with -f to take it",
+                "made by {}, not with kubectl or an apply, so its labels may be copies; use -f to take it",
                 managers.join(" or ")
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
