@@ -72,19 +72,21 @@ pub(super) enum ReleaseError {
     Parent(#[from] ParentWriteError),
     #[error("the set's parent could not be deleted: {}", .0.kind)]
     Request(#[from] ApiError),
-    #[error("the set's parent stays, because whether members are left could not be seen: {0}")]
+    #[error("the set's parent was deleted or replaced, and no parent records what is left ({left}): {error}")]
+    Unrecorded { left: String, error: ParentWriteError },
+    #[error("the set's parent is kept, because whether members are left could not be seen: {0}")]
     Unseen(Unseen),
     #[error(
-        "the set's parent is {done}, and whether another run has put members into the set meanwhile could not be seen: {unseen}; the same command looks again"
+        "the set's parent is {done}, and whether another run has put members into the set could not be seen: {unseen}; the same command looks again"
     )]
     Unwatched { done: &'static str, unseen: Unseen },
     #[error(
-        "the set's parent stays, because another run has written its record, and where members may be now could not be found out: {0}"
+        "the set's parent is kept, because another run has written its record, and where members may be now could not be found out: {0}"
     )]
     Undiscovered(#[from] DiscoveryError),
-    #[error("the set's parent stays, because another run has written its record: {0}")]
+    #[error("the set's parent is kept, because another run has written its record: {0}")]
     Unsettled(#[from] UnsettledError),
-    #[error("the set's parent stays, because another run has written its record: {0}")]
+    #[error("the set's parent is kept, because another run has written its record: {0}")]
     Survey(#[from] SurveyError),
 }
 
@@ -102,20 +104,14 @@ impl Releasing<'_> {
         for _ in 0..ATTEMPTS {
             let read = observe::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
-                let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
-                let outcome = ObjectOutcome::because(subject, Action::Deleted, GONE_ALREADY);
-                sink(Event::Object(outcome));
-                return Ok(Parent::Gone);
+                return self.without_parent(sink).await;
             };
             if parent.live.uid != self.known.uid
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
                 let reason = "it was changed by somebody else meanwhile, and is no longer this set's parent";
                 sink(told(&parent.live, Action::Skipped, reason.to_owned()));
-                return Ok(match parent.object.reading {
-                    Reading::NoBookkeeping => Parent::Ordinary,
-                    Reading::Parent(_) | Reading::Unfinished(_) | Reading::Faulty(_) => Parent::Replaced,
-                });
+                return self.with_another_object(parent.object, sink).await;
             }
             self.follow(&parent.object).await?;
             let managers = parent_managers(&writing.field_manager);
@@ -162,6 +158,68 @@ impl Releasing<'_> {
             }
         }
         Err(ReleaseError::Parent(ParentWriteError::Contended))
+    }
+
+    /// Creates the parent again if anything is left of its set: without a record, no later run
+    /// finds it.
+    async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+        let ParentWriting { set, resource, .. } = self.writing;
+        let told = |action, reason: &str, sink: &mut Sink<'_>| {
+            let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
+            sink(Event::Object(ObjectOutcome::because(subject, action, reason)));
+        };
+        let found = self.left_without_record().await?;
+        if found.remains == Remains::default() && self.unlisted.is_empty() {
+            told(Action::Deleted, GONE_ALREADY, sink);
+            return Ok(Parent::Gone);
+        }
+        self.cover_left(None, &found, sink).await?;
+        told(Action::Skipped, CREATED_AGAIN, sink);
+        if self.writing.interrupt.is_requested() {
+            return Ok(Parent::Untouched);
+        }
+        Ok(Parent::Stays(found.remains, self.unlisted))
+    }
+
+    /// Makes another object in the parent's place record what is left of the set, if that
+    /// object is a parent. An ordinary object is not taken over.
+    async fn with_another_object(
+        self,
+        object: ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<Parent, ReleaseError> {
+        let is_ordinary = object.reading == Reading::NoBookkeeping;
+        let found = self.left_without_record().await?;
+        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+            self.cover_left(Some(object), &found, sink).await?;
+        }
+        Ok(if is_ordinary {
+            Parent::Ordinary
+        } else {
+            Parent::Replaced
+        })
+    }
+
+    /// What is left of a set whose parent has disappeared. What the parent lives in goes last.
+    async fn left_without_record(&self) -> Result<Found, ReleaseError> {
+        let found = self.remaining.settled(&ParentFate::Goes).await;
+        found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
+    }
+
+    async fn cover_left(
+        &self,
+        current: Option<ParentObject>,
+        found: &Found,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let writing = self.parent_writing(OF_THIS_TOOLING);
+        match writing.cover(current, &self.record(found), sink).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReleaseError::Unrecorded {
+                left: left_behind(found.remains.all(), &self.unlisted),
+                error,
+            }),
+        }
     }
 
     /// Looks for members in the places of the record, too, as another run has written it.
@@ -357,6 +415,20 @@ impl Releasing<'_> {
     async fn look(&self) -> Result<Found, Unseen> {
         self.remaining.look(&ParentFate::Goes).await
     }
+}
+
+/// The reason of a parent that another client deleted during the run, while its set has members.
+pub(super) const CREATED_AGAIN: &str =
+    "it was deleted during the run, and created again to record what is left";
+
+/// Names what is left of a set: objects, and kinds that cannot be listed.
+pub(super) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
+    let objects = objects.map(|live| live.key.to_string());
+    let kinds = unlisted
+        .group_kinds
+        .iter()
+        .map(|kind| format!("objects of kind {kind}"));
+    listed(objects.chain(kinds))
 }
 
 /// Says that objects which cannot be listed may be members.

@@ -27,6 +27,7 @@ mod large_clusters;
 mod limits;
 mod logins;
 mod lost_answers;
+mod lost_parents;
 mod makers;
 mod malformed_owners;
 mod migration;

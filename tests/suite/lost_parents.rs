@@ -1,0 +1,88 @@
+//! A parent that another client deletes or replaces while a run works on its set: what is
+//! left of the set is recorded again, or the run fails and names it.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Program, Proxy, Set, cluster, config_map, custom_resource, definition, eventually, fresh, identities,
+    namespace, secret, with,
+};
+
+fn kept(object: Value) -> Value {
+    with(
+        object,
+        &json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}),
+    )
+}
+
+/// A proxy that deletes the parent before the first write that comes after so many.
+fn without_parent_after(writes: usize, set: &Set) -> Proxy {
+    let parent = set.parent.clone();
+    Proxy::before_write(writes, move || cluster().delete(&parent))
+}
+
+/// Adds a custom resource to the set and stops serving its kind; returns the kind's group.
+fn add_unlisted(set: &Set, objects: &[Value]) -> String {
+    let group = format!("{}.example.com", fresh("g"));
+    let definition = definition(&group, "Namespaced");
+    cluster().define(&definition);
+    let custom = custom_resource(&group, Some(&set.namespace), "custom");
+    set.apply(&[objects, &[custom]].concat());
+    let mut patch = json!({"spec": {"versions": definition["spec"]["versions"]}});
+    patch["spec"]["versions"][0]["served"] = json!(false);
+    cluster().patch(&definition, &patch);
+    eventually("discovery follows the definition", || {
+        let groups = cluster().get("/apis").expect("groups").to_string();
+        (!groups.contains(&group)).then_some(())
+    });
+    group
+}
+
+#[test]
+fn delete_records_what_is_kept_although_the_parent_is_gone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = kept(secret(&home, "kept"));
+    set.apply(&[config_map(&home, "a", "1"), kept.clone()]);
+    let proxy = without_parent_after(0, &set);
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+    set.assert_holds(std::slice::from_ref(&kept));
+    assert_eq!(run.results("skipped"), identities([&kept, &set.parent]));
+}
+
+#[test]
+fn delete_records_kinds_that_cannot_be_listed_although_the_parent_is_gone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let group = add_unlisted(&set, &[config_map(&home, "a", "1")]);
+    let proxy = without_parent_after(0, &set);
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert!(run.stderr.contains(&group), "{}", run.stderr);
+    let parent = set.live_parent().expect("a parent").to_string();
+    assert!(parent.contains(&group), "{parent}");
+}
+
+#[test]
+fn delete_fails_where_an_ordinary_object_has_replaced_the_parent_of_what_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = kept(secret(&home, "kept"));
+    set.apply(&[config_map(&home, "a", "1"), kept]);
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_write(0, move || {
+        cluster().delete(&parent);
+        cluster().create(&parent);
+    });
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert!(
+        run.errors().iter().any(|error| error.contains("kept")),
+        "{}",
+        run.stderr
+    );
+}
