@@ -12,7 +12,9 @@ use super::parent::{Forgotten, Known, ParentWriteError, ParentWriting, Written};
 use super::prune::{LeftInPlace, untouched};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::relabel::{Relabelled, Relabelling};
-use super::release::{Parent, ReleaseError, Releasing, foreseen, names, unlistable};
+use super::release::{
+    CREATED_AGAIN, Parent, ReleaseError, Releasing, foreseen, left_behind, names, unlistable,
+};
 use super::remaining::{Lingering, Remaining, waiting};
 use super::{DryRun, Sink, interrupt};
 use crate::apiserver::ApiError;
@@ -174,7 +176,7 @@ impl Moving<'_> {
             let is_dry = self.from.writing.dry_run != DryRun::None;
             let seen_to = match self.farewell {
                 Farewell::Narrow if is_dry => Ok(ending),
-                Farewell::Narrow => self.narrow(sink).await.map_err(ReleaseError::from),
+                Farewell::Narrow => self.narrow(sink).await,
                 Farewell::Release if is_dry => self.foresee_release(sink).await,
                 Farewell::Release => self.release(sink).await,
             };
@@ -257,26 +259,28 @@ impl Moving<'_> {
 
     /// Makes the old parent record what is left in its set, unless somebody else has
     /// written its record since it was read.
-    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         for _ in 0..ATTEMPTS {
-            let Some(current) = self.from.read().await? else {
-                break;
-            };
+            let current = self.from.read().await.map_err(ParentWriteError::from)?;
             let left = self.left().await?;
-            let target = annotations(&self.from.set.tooling, &left);
+            let record = self.record(&left);
+            let Some(current) = current else {
+                return self.without_parent(&left, sink).await;
+            };
+            let target = annotations(&self.from.set.tooling, &record);
             // Also where the write before got through, and its answer was lost.
             if is_up_to_date(&current, &target) {
                 return Ok(Ending::Done);
             }
             if current.reading != self.former.reading {
-                break;
+                return self.with_another_record(current, &left, sink).await;
             }
             if self.from.interrupt.is_requested() {
                 return Ok(Ending::Interrupted);
             }
             match self.from.write_record(&current.resource_version, &target).await? {
                 Written::Done(known) => {
-                    self.watch(known, &left, sink).await?;
+                    self.watch(known, &record, sink).await?;
                     return Ok(Ending::Done);
                 }
                 // Something about the parent has changed that need not be its record.
@@ -285,6 +289,51 @@ impl Moving<'_> {
         }
         sink(Event::Warning(OVERTAKEN.to_owned()));
         Ok(Ending::Done)
+    }
+
+    /// Creates the old parent again if anything is left of its set: without a record, no later
+    /// run finds it.
+    async fn without_parent(&self, left: &[Live], sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        if left.is_empty() && self.unlisted.is_empty() {
+            return Ok(Ending::Done);
+        }
+        self.cover(None, left, sink).await?;
+        let parent = &self.from.set.parent;
+        sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
+        Ok(Ending::Done)
+    }
+
+    /// Leaves the record that another run has written, as far as it holds what is left.
+    async fn with_another_record(
+        &self,
+        current: ParentObject,
+        left: &[Live],
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
+        let is_ordinary = current.reading == Reading::NoBookkeeping;
+        if !left.is_empty() || !self.unlisted.is_empty() {
+            self.cover(Some(current), left, sink).await?;
+        }
+        if !is_ordinary {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+        }
+        Ok(Ending::Done)
+    }
+
+    /// Makes the old parent, which was `current` when it was last read, record what is left.
+    async fn cover(
+        &self,
+        current: Option<ParentObject>,
+        left: &[Live],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        match self.from.cover(current, &self.record(left), sink).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReleaseError::Unrecorded {
+                left: left_behind(left.iter(), self.unlisted),
+                error,
+            }),
+        }
     }
 
     /// A member that another run has put there between the look that found only what is
@@ -296,7 +345,7 @@ impl Moving<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         match self.left().await {
-            Ok(now) if recorded.covers(&now) => Ok(()),
+            Ok(now) if recorded.covers(&self.record(&now)) => Ok(()),
             Ok(_) => {
                 sink(Event::Warning(OVERTAKEN.to_owned()));
                 self.from.stay_wide(&mut known, self.recorded, sink).await
@@ -309,12 +358,16 @@ impl Moving<'_> {
         }
     }
 
-    /// The places of what the old set still holds.
-    async fn left(&self) -> Result<Record, ParentWriteError> {
+    /// What the old set still holds.
+    async fn left(&self) -> Result<Vec<Live>, ParentWriteError> {
         let left = members(&self.from, self.places).await;
-        let left = left.map_err(ParentWriteError::Unwatched)?;
+        left.map_err(ParentWriteError::Unwatched)
+    }
+
+    /// The places of these members, and the kinds that cannot be listed.
+    fn record(&self, left: &[Live]) -> Record {
         let keys = left.iter().map(|live| &live.key);
-        Ok(Record::of(keys, &self.from.set.parent).union(self.unlisted))
+        Record::of(keys, &self.from.set.parent).union(self.unlisted)
     }
 }
 
@@ -346,6 +399,14 @@ impl Disbanding<'_> {
         match self.forget().await {
             Ok(Forgotten::NotBegun) => Ending::Interrupted,
             Ok(Forgotten::Done) => self.release_latecomers(sink).await,
+            Ok(Forgotten::ParentGone) => {
+                self.release_latecomers(sink).await;
+                let parent = &self.parent.set.parent;
+                sink(Event::Failure(format!(
+                    "{parent}: the record could not be removed: the parent was deleted during the run"
+                )));
+                Ending::Incomplete
+            }
             Ok(Forgotten::Overtaken) => {
                 sink(Event::Failure(
                     "another run works on this set, so its record stays; run the same command again"
@@ -398,7 +459,7 @@ impl Disbanding<'_> {
     async fn forget(&self) -> Result<Forgotten, ApiError> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.parent.read().await? else {
-                return Ok(Forgotten::Overtaken);
+                return Ok(Forgotten::ParentGone);
             };
             if current.reading == Reading::NoBookkeeping {
                 // The write got through, and its answer was lost.

@@ -113,6 +113,8 @@ pub(super) enum Forgotten {
     Done,
     /// Somebody else has changed or deleted it meanwhile.
     Overtaken,
+    /// There is no parent any more.
+    ParentGone,
     /// The user wanted the run to stop before.
     NotBegun,
 }

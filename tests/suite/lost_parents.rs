@@ -86,3 +86,50 @@ fn delete_fails_where_an_ordinary_object_has_replaced_the_parent_of_what_is_kept
         run.stderr
     );
 }
+
+#[test]
+fn move_records_the_rest_of_the_old_set_although_its_parent_is_gone() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
+    let moved = with(
+        config_map(&home, "moved", "1"),
+        &json!({"metadata": {"labels": {"tier": "front"}}}),
+    );
+    let rest = config_map(&home, "rest", "1");
+    old.apply(&[moved.clone(), rest.clone()]);
+    let proxy = without_parent_after(1, &old);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = old
+        .invoke_by(program, "move", &[&new.reference, "-l", "tier=front"])
+        .expect(0);
+    new.assert_holds(std::slice::from_ref(&moved));
+    old.assert_holds(std::slice::from_ref(&rest));
+    assert!(
+        run.warnings().iter().any(|text| text.contains("created again")),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn disband_says_that_the_parent_is_gone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "a", "1")]);
+    let proxy = without_parent_after(0, &set);
+    let run = set
+        .invoke_by(
+            Program::with_kubeconfig(&proxy.kubeconfig()),
+            "disband",
+            &["--yes"],
+        )
+        .expect(1);
+    assert_eq!(set.members(), Vec::<String>::new());
+    assert!(
+        run.errors()
+            .iter()
+            .all(|error| error.contains("was deleted during the run")),
+        "{}",
+        run.stderr
+    );
+}
