@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::desired;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{Adopting, Farewell, Moving};
+use crate::execute::{Adopting, Farewell, Moving, Obstacles};
 use crate::manifest::Manifest;
 use crate::observe::{Live, ParentObject};
 use crate::options::{self, MoveOptions, Selection};
@@ -140,18 +140,17 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         return Err(Error::Refused(vec![refusal]));
     }
     let settled = into.members(&cluster, None, concurrency).await?;
-    let farewell = if from.survey.unlisted.is_empty() {
-        farewell(sets[0], &held, &settled, &plan, &membership.appliers)
-    } else {
-        // There may be members that nobody can list.
-        Farewell::Narrow
+    let obstacles = Obstacles {
+        unlisted: from.survey.unlisted.clone(),
+        ..obstacles(sets[0], &held, &settled, &plan, &membership.appliers)
     };
+    let farewell = farewell(obstacles, &options.selection);
     let mut rights = rights::to_relabel(&plan.changes);
     if plan.takes_any() {
         let parent = into.parent.as_ref();
         rights.extend(rights::to_record(sets[1], &into.opened.resource, parent, &record));
-        rights.extend(match farewell {
-            Farewell::Narrow => vec![rights::on_parent(sets[0], &from.opened.resource)],
+        rights.extend(match &farewell {
+            Farewell::Narrow | Farewell::Keep(_) => vec![rights::on_parent(sets[0], &from.opened.resource)],
             Farewell::Release => rights::to_release(sets[0], &from.opened.resource).into(),
         });
     }
@@ -167,26 +166,44 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     })
 }
 
-/// Decides what becomes of the old parent, whose set holds these objects before the move. It goes
-/// with the last member, unless a member of the new set names it as its owner: the garbage
-/// collector would delete that, too.
-fn farewell(
+/// Decides what becomes of the old parent: it goes with the last member, unless something keeps
+/// it. That is reported if the whole set was to move.
+fn farewell(obstacles: Obstacles, selection: &Selection) -> Farewell {
+    let Obstacles {
+        members,
+        owned,
+        unlisted,
+    } = &obstacles;
+    match (members.is_empty(), unlisted.is_empty(), owned, selection) {
+        (true, true, None, _) => Farewell::Release,
+        (true, true, Some(_), _) | (_, _, _, Selection::All) => Farewell::Keep(obstacles),
+        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => Farewell::Narrow,
+    }
+}
+
+/// Finds what keeps the old parent, whose set holds these objects before the move, except for
+/// kinds that cannot be listed. If a member of the new set names the parent as its owner, the
+/// garbage collector would delete that member with it.
+fn obstacles(
     from: &Set,
     held: &[Live],
     settled: &[Live],
     plan: &MembershipPlan,
     appliers: &BTreeSet<String>,
-) -> Farewell {
+) -> Obstacles {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
     let is_owned = |live: &Live| {
         let mut owners = live.owners.iter();
         owners.any(|owner| from.parent_uid.as_ref() == Some(&owner.uid))
     };
-    if held.iter().all(leaves) && !settled.iter().any(is_owned) {
-        Farewell::Release
-    } else {
-        Farewell::Narrow
+    Obstacles {
+        members: held.iter().filter(|live| !leaves(live)).cloned().collect(),
+        owned: settled
+            .iter()
+            .find(|live| is_owned(live))
+            .map(|live| live.key.clone()),
+        unlisted: Record::default(),
     }
 }
 

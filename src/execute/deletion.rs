@@ -305,8 +305,12 @@ impl SetDeletion<'_> {
         }
         let parent = &self.set.parent;
         let reason = unlistable(unlisted);
+        let is_not_deleted = match self.writing.dry_run {
+            DryRun::None => "could not be deleted",
+            DryRun::Client | DryRun::Server => "would not be deleted",
+        };
         sink(Event::Failure(format!(
-            "{parent}: the set could not be deleted: {reason}"
+            "{parent}: the set {is_not_deleted}: {reason}"
         )));
         Ending::Incomplete
     }
@@ -423,11 +427,11 @@ impl SetDeletion<'_> {
                 Action::Skipped,
                 format!("{count} of its set left"),
             ));
-            return Ending::Done;
+            return self.tell_unlisted(self.unlisted, sink);
         }
         if !self.unlisted.is_empty() {
             sink(told(&parent.live, Action::Skipped, unlistable(self.unlisted)));
-            return Ending::Done;
+            return self.tell_unlisted(self.unlisted, sink);
         }
         let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);
         sink(event);

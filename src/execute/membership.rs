@@ -27,6 +27,7 @@ use crate::plan::{
     Candidate, Left, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move,
     judge_release,
 };
+use crate::wording::counted;
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -67,12 +68,25 @@ pub struct Moving<'a> {
 }
 
 /// What becomes of the old parent when members have moved to another set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Farewell {
     /// It records what is left in its set.
     Narrow,
+    /// It does so, too, although its whole set was to move.
+    Keep(Obstacles),
     /// Nothing is left in its set, and it gets the treatment that deleting a set gives it.
     Release,
+}
+
+/// What keeps a set whose members were all to move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacles {
+    /// Members that cannot move.
+    pub members: Vec<Live>,
+    /// A member of the new set that names the old parent as its owner.
+    pub owned: Option<ObjectKey>,
+    /// Where there may be members that cannot be listed.
+    pub unlisted: Record,
 }
 
 /// Forgetting a set.
@@ -170,22 +184,62 @@ impl Moving<'_> {
         counting(self.into.plan, sink, async |sink| {
             let ending = self.into.write(&judge, sink).await?;
             // Where nothing moves, the right to write the old parent was not looked at either.
-            if ending != Ending::Done || !self.into.plan.takes_any() {
+            if ending != Ending::Done {
                 return Ok(ending);
             }
             let is_dry = self.from.writing.dry_run != DryRun::None;
-            let seen_to = match self.farewell {
-                Farewell::Narrow if is_dry => Ok(ending),
-                Farewell::Narrow => self.narrow(sink).await,
+            let seen_to = match &self.farewell {
+                _ if !self.into.plan.takes_any() => Ok(ending),
+                Farewell::Narrow | Farewell::Keep(_) if is_dry => Ok(ending),
+                Farewell::Narrow | Farewell::Keep(_) => self.narrow(sink).await,
                 Farewell::Release if is_dry => self.foresee_release(sink).await,
                 Farewell::Release => self.release(sink).await,
             };
-            Ok(seen_to.unwrap_or_else(|error| {
+            let ending = seen_to.unwrap_or_else(|error| {
                 sink(Event::Failure(error.to_string()));
                 Ending::Incomplete
-            }))
+            });
+            Ok(match &self.farewell {
+                Farewell::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
+                Farewell::Keep(_) | Farewell::Narrow | Farewell::Release => ending,
+            })
         })
         .await
+    }
+
+    /// Reports why the old set is kept. It fails if members may have been left that the user
+    /// does not see.
+    fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+        let parent = &self.from.set.parent;
+        if !obstacles.members.is_empty() {
+            let count = counted(obstacles.members.len(), "object");
+            let names = names(&obstacles.members);
+            sink(Event::Warning(format!(
+                "{parent}: the old set is kept with {count}: {names}"
+            )));
+        }
+        if let Some(owned) = &obstacles.owned {
+            sink(Event::Warning(format!(
+                "{parent}: kept, because {owned} names it as its owner"
+            )));
+        }
+        self.report_unlisted(&obstacles.unlisted, sink)
+    }
+
+    fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+        if unlisted.is_empty() {
+            return Ending::Done;
+        }
+        let is_kept = match self.from.writing.dry_run {
+            DryRun::None => "is kept",
+            DryRun::Client | DryRun::Server => "would be kept",
+        };
+        let parent = &self.from.set.parent;
+        let reason = unlistable(unlisted);
+        sink(Event::Failure(format!(
+            "{parent}: the old set {is_kept}: {reason}"
+        )));
+        Ending::Incomplete
     }
 
     /// Deletes the old parent, whose members have all moved, or takes the record off it: an
@@ -225,17 +279,12 @@ impl Moving<'_> {
                 Ending::Incomplete
             }
             Parent::Stays(remains, unlisted) => {
-                let left: Vec<Live> = remains.all().cloned().collect();
-                let holds = if left.is_empty() {
-                    unlistable(&unlisted)
-                } else {
-                    format!("it holds {} by now", names(&left))
+                let obstacles = Obstacles {
+                    members: remains.all().cloned().collect(),
+                    owned: None,
+                    unlisted,
                 };
-                sink(Event::Warning(format!(
-                    "{}: the old set was not ended: {holds}",
-                    self.from.set.parent
-                )));
-                Ending::Done
+                self.report(&obstacles, sink)
             }
             Parent::Untouched => Ending::Interrupted,
         })
@@ -389,7 +438,12 @@ impl Disbanding<'_> {
         let ending = self.release(&self.plan.changes, sink).await;
         if ending == Ending::Done && !self.unlisted.is_empty() {
             let reason = unlistable(self.unlisted);
-            let failure = format!("{}: the record was not removed: {reason}", self.parent.set.parent);
+            let is_not_removed = match self.parent.writing.dry_run {
+                DryRun::None => "was not removed",
+                DryRun::Client | DryRun::Server => "would not be removed",
+            };
+            let parent = &self.parent.set.parent;
+            let failure = format!("{parent}: the record {is_not_removed}: {reason}");
             sink(Event::Failure(failure));
             return Ending::Incomplete;
         }

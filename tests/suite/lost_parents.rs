@@ -133,3 +133,54 @@ fn disband_says_that_the_parent_is_gone() {
         run.stderr
     );
 }
+
+#[test]
+fn move_fails_where_members_of_the_old_set_cannot_be_listed() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
+    let one = config_map(&home, "one", "1");
+    let group = add_unlisted(&old, std::slice::from_ref(&one));
+    for flags in [["--dry-run=server"].as_slice(), &[]] {
+        let arguments = [&[new.reference.as_str()], flags].concat();
+        let run = old.invoke("move", &arguments).expect(1);
+        let names_group = |error: &&str| error.contains(&group);
+        assert!(run.errors().iter().any(names_group), "{}", run.stderr);
+        let parent = old.live_parent().expect("a parent").to_string();
+        assert!(parent.contains(&group), "{parent}");
+    }
+    new.assert_holds(std::slice::from_ref(&one));
+    for command in ["delete", "disband"] {
+        let run = old.invoke(command, &["--yes", "--dry-run=server"]).expect(1);
+        let predicts = |error: &&str| error.contains("would not be") && error.contains(&group);
+        assert!(run.errors().iter().any(predicts), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn move_reports_what_keeps_the_old_set() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
+    let one = config_map(&home, "one", "1");
+    let going = with(
+        config_map(&home, "going", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    old.apply(&[one.clone(), going.clone()]);
+    cluster().delete(&going);
+    let settled = config_map(&home, "settled", "1");
+    new.apply(std::slice::from_ref(&settled));
+    let parent = old.live_parent().expect("a parent");
+    let owner = json!({
+        "apiVersion": "v1", "kind": "Secret", "name": "old", "uid": parent["metadata"]["uid"],
+    });
+    cluster().patch(&settled, &json!({"metadata": {"ownerReferences": [owner]}}));
+    for flags in [["--dry-run=server"].as_slice(), &[]] {
+        let arguments = [&[new.reference.as_str()], flags].concat();
+        let run = old.invoke("move", &arguments).expect(0);
+        let warnings = run.warnings();
+        let says = |text: &str| warnings.iter().any(|warning| warning.contains(text));
+        assert!(says("the old set is kept with 1 object: "), "{warnings:?}");
+        assert!(says(" names it as its owner"), "{warnings:?}");
+    }
+    old.assert_records(std::slice::from_ref(&going));
+}
