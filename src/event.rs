@@ -33,6 +33,10 @@ pub enum Event {
     Warning(String),
     /// Something failed that is no object of the set.
     Failure(String),
+    /// Something that a run does and that takes a while.
+    Note(String),
+    /// What people can do about the failure before it.
+    Hint(String),
     /// The objects that a run is going to work on, each with the outcome that it has if the run
     /// ends before it.
     Planned(Vec<ObjectOutcome>),

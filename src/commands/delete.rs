@@ -93,7 +93,7 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
         let mut sink = |event| run.reporter.event(event);
         let members = deletion.delete_members(&mut sink).await;
         Ok(match members.ending {
-            Ending::Done => deletion.finish(members.left, Lingering::Awaited, &mut sink).await,
+            Ending::Done => deletion.finish(members, Lingering::Awaited, &mut sink).await,
             stopped => stopped,
         })
     };
@@ -136,7 +136,7 @@ async fn delete_and_wait(
         reporter.event(event);
     };
     // Even where something is left, the parent records exactly that from here on.
-    let ending = deletion.finish(deleted.left, Lingering::Told, &mut sink).await;
+    let ending = deletion.finish(deleted, Lingering::Told, &mut sink).await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return waiting::ending(outcome, ending);
     }

@@ -11,9 +11,9 @@ use super::detach::Detaching;
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace, untouched};
 use super::release::{Parent, Releasing, foreseen, names, told, unlistable};
-use super::remaining::{Found, Lingering, Remaining, Unseen, failure, waiting};
+use super::remaining::{Found, Lingering, Remaining, Unseen, fail, obstacles, waiting};
 use super::wave::News;
-use super::{DryRun, Interrupt, ParentWriting, Sink, Writing};
+use super::{Cause, DryRun, Interrupt, ParentWriting, Sink, Writing};
 use crate::apiserver::ApiServer;
 use crate::applyset::Record;
 use crate::desired::Desired;
@@ -60,6 +60,8 @@ pub struct MembersDeleted {
     pub ending: Ending,
     /// Members that are there to stay.
     pub left: LeftInPlace,
+    /// UIDs of those that were deleted.
+    pub deleted: BTreeSet<String>,
 }
 
 /// The field managers whose contents of a parent are the set's own: that of the record,
@@ -96,6 +98,7 @@ impl SetDeletion<'_> {
         let mut done = 0;
         let mut failed = 0;
         let mut left = LeftInPlace::default();
+        let mut deleted = BTreeSet::new();
         let mut pace = Pace::new(self.writing.concurrency);
         let nothing = Desired::default();
         let mut judge = self.judge(&nothing);
@@ -114,6 +117,9 @@ impl SetDeletion<'_> {
                 sink(news.counted(|outcome| {
                     done += 1;
                     failed += usize::from(outcome.action == Action::Failed);
+                    if outcome.action == Action::Deleted {
+                        deleted.extend(outcome.subject.uid.clone());
+                    }
                 }));
             };
             self.deleting(&judge)
@@ -126,38 +132,48 @@ impl SetDeletion<'_> {
         } else if failed > 0 {
             let failures = counted(failed, "object");
             sink(Event::Warning(format!(
-                "the set's parent stays, because {failures} could not be deleted; the same command goes on from here"
+                "the set's parent is kept, because {failures} could not be deleted; run the same command again"
             )));
             Ending::Incomplete
         } else {
             Ending::Done
         };
-        MembersDeleted { ending, left }
+        MembersDeleted {
+            ending,
+            left,
+            deleted,
+        }
     }
 
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
-    /// it record what is. `left` are the members that were not deleted.
+    /// it record what is.
     ///
     /// It is `Done` only where nothing is left, or what people want to stay.
-    pub async fn finish(&self, mut left: LeftInPlace, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
+    pub async fn finish(
+        &self,
+        mut members: MembersDeleted,
+        lingering: Lingering,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         if self.writing.dry_run != DryRun::None {
-            return self.rehearse_parent(left, sink).await;
+            return self.rehearse_parent(members.left, sink).await;
         }
         if self.interrupt.is_requested() {
             self.tell_left(self.homes().count(), sink);
             return Ending::Interrupted;
         }
         let Some(known) = self.parent else {
-            return self.finish_without_parent(left, lingering, sink).await;
+            return self.finish_without_parent(members, lingering, sink).await;
         };
         // What cannot go keeps the parent, which would be missed.
-        let ending = self.leave_filled(&mut left, sink).await;
+        let ending = self.leave_filled(&mut members.left, sink).await;
+        let left = &members.left;
         let releasing = Releasing {
             writing: self.parent_writing(),
             known: &known.object,
             recorded: &self.plan.record_during,
-            left: &left,
-            remaining: self.remaining(self.homes().collect(), lingering),
+            left,
+            remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
             unlisted: self.unlisted.clone(),
             surveyed: known.object.reading.clone(),
         };
@@ -166,9 +182,9 @@ impl SetDeletion<'_> {
                 sink(Event::Failure(error.to_string()));
                 Ending::Incomplete
             }
-            Ok(Parent::Gone) => self.delete_last(left, lingering, sink).await,
+            Ok(Parent::Gone) => self.delete_last(members, lingering, sink).await,
             Ok(Parent::Going(live)) => {
-                self.delete_homes(left, sink).await;
+                self.delete_homes(members.left, sink).await;
                 sink(Event::Failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
@@ -179,7 +195,7 @@ impl SetDeletion<'_> {
             Ok(Parent::Ordinary) => ending,
             Ok(Parent::Replaced) => {
                 sink(Event::Failure(format!(
-                    "{}: the set could not be deleted: another run has made it again",
+                    "{}: the set could not be deleted: another run has created it again",
                     self.set.parent
                 )));
                 Ending::Incomplete
@@ -201,55 +217,70 @@ impl SetDeletion<'_> {
     /// Without a parent nothing is recorded, and there is nothing to delete in its place.
     async fn finish_without_parent(
         &self,
-        left: LeftInPlace,
+        members: MembersDeleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let ending = self.delete_homes(left, sink).await;
+        let ending = self.delete_homes(members.left, sink).await;
         if ending == Ending::Interrupted {
             return ending;
         }
-        match self.rest(lingering).await {
+        match self.rest(lingering, &members.deleted, sink).await {
             Ok(Found { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
-                        "{} stay, and no parent records them: {}",
+                        "{} are kept, and no parent records them: {}",
                         counted(remains.kept.len(), "object"),
                         names(&remains.kept)
                     )));
                 }
-                worse(ending, self.tell_failure(&remains, sink))
+                worse(ending, self.tell_rest(&remains, sink))
             }
             Err(unseen) => self.tell_unseen(&unseen, sink),
         }
     }
 
     /// Deletes what the parent lived in, and waits until it is gone.
-    async fn delete_last(&self, left: LeftInPlace, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
-        let ending = self.delete_homes(left, sink).await;
+    async fn delete_last(
+        &self,
+        members: MembersDeleted,
+        lingering: Lingering,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let ending = self.delete_homes(members.left, sink).await;
         let awaits_homes = lingering == Lingering::Awaited && self.homes().next().is_some();
         if ending == Ending::Interrupted || !awaits_homes {
             return ending;
         }
-        match self.rest(lingering).await {
-            Ok(Found { remains, .. }) => worse(ending, self.tell_failure(&remains, sink)),
+        match self.rest(lingering, &members.deleted, sink).await {
+            Ok(Found { remains, .. }) => worse(ending, self.tell_rest(&remains, sink)),
             Err(unseen) => self.tell_unseen(&unseen, sink),
         }
     }
 
     /// What is left in the end, what the parent lived in included, unless the run waits for
     /// that in another way.
-    async fn rest(&self, lingering: Lingering) -> Result<Found, Unseen> {
+    async fn rest(
+        &self,
+        lingering: Lingering,
+        deleted: &BTreeSet<String>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Found, Unseen> {
         let homes = match lingering {
             Lingering::Awaited => Vec::new(),
             Lingering::Told => self.homes().collect(),
         };
-        self.remaining(homes, lingering).settled(&ParentFate::Goes).await
+        let remaining = self.remaining(homes, lingering, deleted);
+        remaining.settled(&ParentFate::Goes, sink).await
     }
 
     /// Where the rest of the set is looked for; not at these homes of its parent.
-    fn remaining<'a>(&'a self, homes: Vec<&'a Live>, lingering: Lingering) -> Remaining<'a> {
-        let deleted = self.plan.prunes.iter().flatten();
+    fn remaining<'a>(
+        &'a self,
+        homes: Vec<&'a Live>,
+        lingering: Lingering,
+        deleted: &BTreeSet<String>,
+    ) -> Remaining<'a> {
         Remaining {
             server: self.server,
             set: self.set,
@@ -258,7 +289,7 @@ impl SetDeletion<'_> {
             appliers: &self.policy.appliers,
             places: self.places.clone(),
             homes,
-            deleted: deleted.map(|live| live.uid.clone()).collect(),
+            deleted: deleted.clone(),
             lingering,
         }
     }
@@ -281,7 +312,8 @@ impl SetDeletion<'_> {
     fn tell_remains(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         if !remains.kept.is_empty() {
             sink(Event::Warning(format!(
-                "the set goes on with what stays: {}; `kubectl applyset disband` forgets a set and keeps its objects",
+                "the set is kept with {}: {}; `kubectl applyset disband` ends a set and keeps its objects",
+                counted(remains.kept.len(), "object"),
                 names(&remains.kept)
             )));
         }
@@ -289,10 +321,18 @@ impl SetDeletion<'_> {
     }
 
     fn tell_failure(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
-        match failure(remains, self.set, &self.policy.appliers) {
-            Some(failure) => {
-                sink(failure);
-                Ending::Incomplete
+        fail(remains, self.set, &self.policy.appliers, sink)
+    }
+
+    /// Names what is left in the end. It is no failure if the user stopped the wait for it.
+    fn tell_rest(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+        if !self.interrupt.is_requested() {
+            return self.tell_failure(remains, sink);
+        }
+        match obstacles(remains, self.set, &self.policy.appliers) {
+            Some(obstacles) => {
+                sink(Event::Warning(format!("{}: {obstacles}", self.set.parent)));
+                Ending::Interrupted
             }
             None => Ending::Done,
         }
@@ -442,14 +482,19 @@ impl SetDeletion<'_> {
     }
 
     fn tell_left(&self, left: usize, sink: &mut Sink<'_>) {
-        let parent = if self.parent.is_some() {
-            " and the set's parent"
-        } else {
-            ""
+        let objects = (left > 0).then(|| counted(left, "object"));
+        let parent = self.parent.map(|_| "the set's parent".to_owned());
+        let before: Vec<String> = objects.into_iter().chain(parent).collect();
+        let is_interrupted = match self.interrupt.cause() {
+            Cause::User => "interrupted",
+            Cause::Time => "the run ended",
         };
+        if before.is_empty() {
+            return;
+        }
         sink(Event::Warning(format!(
-            "interrupted; {}{parent} left as they are, and the same command goes on from here",
-            counted(left, "object")
+            "{is_interrupted} before {}; run the same command again",
+            before.join(" and ")
         )));
     }
 }

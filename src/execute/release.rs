@@ -118,7 +118,7 @@ impl Releasing<'_> {
             let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
             let found = self
                 .remaining
-                .settled(&fate)
+                .settled(&fate, sink)
                 .await
                 .map_err(ReleaseError::Unseen)?;
             if interrupt.is_requested() {
@@ -168,7 +168,7 @@ impl Releasing<'_> {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
             sink(Event::Object(ObjectOutcome::because(subject, action, reason)));
         };
-        let found = self.left_without_record().await?;
+        let found = self.left_without_record(sink).await?;
         if found.remains == Remains::default() && self.unlisted.is_empty() {
             told(Action::Deleted, GONE_ALREADY, sink);
             return Ok(Parent::Gone);
@@ -189,7 +189,7 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoBookkeeping;
-        let found = self.left_without_record().await?;
+        let found = self.left_without_record(sink).await?;
         if found.remains != Remains::default() || !self.unlisted.is_empty() {
             self.cover_left(Some(object), &found, sink).await?;
         }
@@ -201,8 +201,8 @@ impl Releasing<'_> {
     }
 
     /// What is left of a set whose parent has disappeared. What the parent lives in goes last.
-    async fn left_without_record(&self) -> Result<Found, ReleaseError> {
-        let found = self.remaining.settled(&ParentFate::Goes).await;
+    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<Found, ReleaseError> {
+        let found = self.remaining.settled(&ParentFate::Goes, sink).await;
         found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
     }
 

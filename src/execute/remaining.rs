@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::Interrupt;
+use super::{Interrupt, Sink};
 use crate::apiserver::ApiServer;
 use crate::applyset::PART_OF_LABEL;
-use crate::event::Event;
+use crate::event::{Ending, Event};
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector};
-use crate::plan::{self, ParentFate, Remains, Set};
+use crate::plan::{self, ParentFate, Remains, Set, SkipReason};
 use crate::wording::listed;
 
 /// Pauses between the first looks: what the server's own controllers hold back goes within
@@ -51,7 +51,7 @@ pub(super) struct Remaining<'a> {
     pub(super) places: Places,
     /// What the parent lives in and what goes after it: it is not looked for.
     pub(super) homes: Vec<&'a Live>,
-    /// UIDs of what the run deletes.
+    /// UIDs of what the run has deleted.
     pub(super) deleted: BTreeSet<String>,
     pub(super) lingering: Lingering,
 }
@@ -94,8 +94,9 @@ impl Remaining<'_> {
     }
 
     /// Looks until nothing is on its way out any more, or for as long as that is worth waiting
-    /// for.
-    pub(super) async fn settled(&self, parent: &ParentFate) -> Result<Found, Unseen> {
+    /// for. Reports once what it waits for, if that takes longer than the first looks.
+    pub(super) async fn settled(&self, parent: &ParentFate, sink: &mut Sink<'_>) -> Result<Found, Unseen> {
+        let mut is_reported = false;
         let begin = Instant::now();
         let mut found = self.look(parent).await?;
         let mut looks = 0;
@@ -113,6 +114,10 @@ impl Remaining<'_> {
                 .is_none()
             {
                 found = self.look(parent).await?;
+            } else if looks >= PAUSES.len() && !is_reported {
+                is_reported = true;
+                let awaited = listed(self.awaited(&partial.remains, looks).map(waiting));
+                sink(Event::Note(format!("waiting for {awaited} to be deleted")));
             }
         }
         Ok(found)
@@ -123,20 +128,23 @@ impl Remaining<'_> {
         if self.lingering == Lingering::Told || waited >= PATIENCE {
             return None;
         }
-        let is_short = looks < PAUSES.len();
-        // A copy without an owner goes soon after its original, too.
-        let going = remains.going.iter();
-        let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
-        let kinds: BTreeSet<GroupKind> = awaited
-            .filter(|live| is_short || self.takes_time(live))
-            .map(|live| live.key.group_kind.clone())
-            .collect();
+        let awaited = self.awaited(remains, looks);
+        let kinds: BTreeSet<GroupKind> = awaited.map(|live| live.key.group_kind.clone()).collect();
         let resources = self.places.resources.iter();
         let resources = resources.filter(|resource| kinds.contains(&resource.group_kind()));
         (!kinds.is_empty()).then(|| Places {
             resources: resources.cloned().collect(),
             namespaces: self.places.namespaces.clone(),
         })
+    }
+
+    /// What is waited for after so many looks.
+    fn awaited<'r>(&'r self, remains: &'r Remains, looks: usize) -> impl Iterator<Item = &'r Live> {
+        let is_short = looks < PAUSES.len();
+        // A copy without an owner goes soon after its original, too.
+        let going = remains.going.iter();
+        let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
+        awaited.filter(move |live| is_short || self.takes_time(live))
     }
 
     fn is_copy(&self, live: &Live) -> bool {
@@ -181,31 +189,42 @@ pub(super) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
             match plan::copied(live, set.parent_uid.as_deref(), appliers) {
+                Some(SkipReason::CopiedLabel { writers }) if writers.is_empty() => format!(
+                    "{} (no field manager owns its part-of label; remove the label to keep the object)",
+                    live.key
+                ),
                 Some(reason) => format!(
-                    "{} ({reason}; name that manager with --field-manager, or take the label off)",
+                    "{} ({reason}; if it was applied under that name, use --field-manager NAME, else remove the label)",
                     live.key
                 ),
                 None => live.key.to_string(),
             }
         });
-        obstacles.push(format!("still in it: {}", listed(named)));
+        obstacles.push(format!("still members: {}", listed(named)));
     }
     if !remains.going.is_empty() {
         obstacles.push(format!(
-            "still being deleted: {}; run the same command again when they are gone, or use --wait",
+            "still being deleted: {}",
             listed(remains.going.iter().map(waiting))
         ));
     }
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
 }
 
-/// The failure of a run that leaves some of the set behind although it should be gone.
-pub(super) fn failure(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<Event> {
-    let obstacles = obstacles(remains, set, appliers)?;
-    Some(Event::Failure(format!(
+/// Reports the failure of a run that leaves some of the set behind although it should be gone.
+pub(super) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, sink: &mut Sink<'_>) -> Ending {
+    let Some(obstacles) = obstacles(remains, set, appliers) else {
+        return Ending::Done;
+    };
+    sink(Event::Failure(format!(
         "{}: the set could not be deleted: {obstacles}",
         set.parent
-    )))
+    )));
+    if !remains.going.is_empty() {
+        let hint = "run the same command again when they are gone, or use --wait";
+        sink(Event::Hint(hint.to_owned()));
+    }
+    Ending::Incomplete
 }
 
 /// An object with what holds it.

@@ -71,6 +71,12 @@ impl Reporter {
                     .suspend(|| print_message(human::Label::Error, &text, self.style.colors));
                 self.account.failures.push(text);
             }
+            Event::Note(text) => {
+                if self.style.loudness > Loudness::Quiet {
+                    self.note(&text);
+                }
+            }
+            Event::Hint(text) => self.bars.suspend(|| super::hint(&text, self.style)),
             Event::Object(outcome) => self.object(outcome),
             Event::Planned(outcomes) => self.pending.plan(outcomes),
             Event::NotDone(not_done) => {

@@ -701,3 +701,31 @@ fn an_interrupted_run_goes_on() {
     set.delete(&[]).expect(0);
     assert_gone(&set);
 }
+
+#[test]
+fn what_goes_with_an_owner_that_is_kept_after_all_is_not_waited_for() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [owner, dependent] = ["owner", "dependent"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[owner.clone(), dependent.clone()]);
+    let uid = cluster().live(&owner).expect("the owner")["metadata"]["uid"].clone();
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+    cluster().patch(&dependent, &json!({"metadata": {"ownerReferences": [reference]}}));
+    let proxy = changing(&owner, json!({"metadata": {"annotations": {KEEP: "keep"}}}));
+    set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(0);
+    set.assert_holds(&[owner, dependent]);
+}
+
+#[test]
+fn a_wait_for_the_namespace_of_the_parent_is_reported_and_can_be_interrupted() {
+    let (set, own, objects) = in_its_own_namespace();
+    set.apply(&objects);
+    cluster().patch(&own, &json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    let mut running = set.deletion(Program::new()).args(["--yes"]).start();
+    running.wait_for_message(&format!("waiting for namespace/{}", set.namespace));
+    running.interrupt();
+    let run = running.finish().expect(130);
+    assert!(run.stderr.contains("still being deleted"), "{}", run.stderr);
+    let_go(&own);
+}
