@@ -55,6 +55,7 @@ mod simultaneous;
 mod sources;
 mod string_data;
 mod unrecorded;
+mod unserved;
 mod validation;
 mod vanished;
 mod verify;
