@@ -161,7 +161,8 @@ impl Definition {
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
-    fn unserved(&self) -> Unserved {
+    /// Says what it means for its kind that discovery does not list it.
+    pub fn unserved(&self) -> Unserved {
         let kept = |reason: fn(String) -> KeptReason| {
             Unserved::Kept(Kept {
                 kind: Some(self.kind.clone()),
