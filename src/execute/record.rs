@@ -5,11 +5,13 @@
 //! `parent`.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::again::read_again;
 use super::parent::{Known, ParentWriteError, ParentWriting, Written};
 use super::{Execution, Sink};
 use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
@@ -17,7 +19,7 @@ use crate::applyset::{PART_OF_LABEL, Record};
 use crate::discovery::{Resource, Scope};
 use crate::event::{Ending, Event};
 use crate::identity::GroupKind;
-use crate::observe::{self, Live, ParentObject, Places, Presence, Selector};
+use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
 use crate::plan::{self, Standing};
 
 /// How often a parent that others write at the same time is read and tried again.
@@ -214,12 +216,32 @@ impl Execution<'_> {
                 .filter(is_here)
                 .partition(|live| live.presence == Presence::Present);
             others.newcomers |= present.iter().any(|live| !settled.contains(&live.uid));
-            // What waits for nobody is gone in a moment, or, as a namespace, cannot stay.
-            let lingering = terminating.iter().filter(|live| !live.waits_for.is_empty());
-            let lingering = Record::of(lingering.map(|live| &live.key), &self.set.parent);
+            // A list of metadata does not show what a namespace waits for.
+            let lingering = Record::of(terminating.iter().map(|live| &live.key), &self.set.parent);
             others.lingering = others.lingering.union(&lingering);
         }
+        for definition in self.plan.prunes.iter().flatten() {
+            let Some(kind) = &definition.defines else { continue };
+            let fresh = read_again(self.server, &definition.key, &definition.resource).await;
+            if fresh
+                .map_err(|error| ParentWriteError::Unwatched(ListError::Request(error)))?
+                .is_some()
+            {
+                let lingering = self.pruned_of(kind, definition);
+                others.lingering = others.lingering.union(&lingering);
+            }
+        }
         Ok(others)
+    }
+
+    /// The places of a pruned definition and of the members of its kind. A definition stays until
+    /// all objects of its kind are gone.
+    fn pruned_of(&self, kind: &GroupKind, definition: &Live) -> Record {
+        let pruned = self.plan.prunes.iter().flatten();
+        let skipped = self.plan.skips.iter().map(|skip| &skip.live);
+        let of_kind = pruned.chain(skipped).filter(|live| live.key.group_kind == *kind);
+        let keys = iter::once(&definition.key).chain(of_kind.map(|live| &live.key));
+        Record::of(keys, &self.set.parent)
     }
 
     /// The places that the record loses: whole kinds, and namespaces of the kinds that stay.
@@ -230,7 +252,7 @@ impl Execution<'_> {
             !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
         };
         let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
-        // The kinds of pruned definitions are gone, and with them whatever there was of them.
+        // The objects of a pruned definition are gone as soon as it is, and it is looked for itself.
         let undefined: BTreeSet<&GroupKind> = self
             .plan
             .prunes
@@ -267,7 +289,7 @@ impl Execution<'_> {
 struct Others {
     /// Whether another run has put some there.
     newcomers: bool,
-    /// The places of those that were deleted, and that somebody holds back.
+    /// The places of those that were deleted and are not gone yet.
     lingering: Record,
 }
 

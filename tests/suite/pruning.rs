@@ -1,10 +1,10 @@
 //! What left the manifests leaves the cluster, of every kind and in every namespace.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
-    NAMESPACES, Set, cluster, cluster_role, config_map, eventually, fresh, identities, named, namespace,
-    namespace_object, secret, service, with,
+    NAMESPACES, Program, Set, cluster, cluster_role, config_map, custom_resource, definition, eventually,
+    fresh, identities, named, namespace, namespace_object, secret, service, with,
 };
 
 #[test]
@@ -92,10 +92,63 @@ fn a_namespace_among_the_members_is_pruned_with_its_contents() {
 
     set.apply(std::slice::from_ref(&kept));
 
-    set.assert_holds(&[kept]);
-    eventually("the namespace is gone", || {
-        cluster().live(&namespace_object(&away)).is_none().then_some(())
+    set.assert_holds_without(&objects[2], &[kept]);
+}
+
+/// What a finalizer holds inside of something that is pruned.
+fn held(object: Value) -> Value {
+    let finalizers = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    with(object, &finalizers)
+}
+
+/// Asserts that all of `objects` are pruned, that the record has them until the finalizer of
+/// `held` is gone, and that the next run forgets them.
+#[track_caller]
+fn assert_recorded_until_gone(set: &Set, kept: &Value, objects: &[Value], held: &Value, flags: &[&str]) {
+    let kept = std::slice::from_ref(kept);
+    let run = set.apply_with(kept, flags).expect(0);
+    assert_eq!(run.results("pruned"), identities(objects));
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(kept);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    let deletion = set.deletion(Program::new()).args(["--yes", "--timeout", "1s"]);
+    deletion.run().expect(1);
+    assert!(set.live_parent().is_some());
+
+    cluster().patch(held, &json!({"metadata": {"finalizers": null}}));
+    eventually("all is gone", || {
+        let is_gone = |object| cluster().live(object).is_none();
+        objects.iter().all(is_gone).then_some(())
     });
+    set.apply(kept);
+    set.assert_holds(kept);
+}
+
+#[test]
+fn a_namespace_that_hangs_in_termination_stays_recorded() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let [kept, own] = [config_map(&home, "kept", "1"), namespace_object(&away)];
+    set.apply(&[kept.clone(), own.clone()]);
+    let held = held(config_map(&away, "held", "1"));
+    cluster().create(&held);
+
+    assert_recorded_until_gone(&set, &kept, &[own], &held, &["--allow-data-loss"]);
+}
+
+#[test]
+fn a_kind_stays_recorded_until_its_pruned_definition_is_gone() {
+    let home = namespace("home");
+    let away = namespace("away");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let held = held(custom_resource(&group, Some(&away), "held"));
+    let objects = [definition(&group, "Namespaced"), held.clone()];
+    set.apply(&[&objects[..], std::slice::from_ref(&kept)].concat());
+
+    assert_recorded_until_gone(&set, &kept, &objects, &held, &[]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::objects::{group_kind, named};
 use super::{
-    Files, GROUP_KINDS, ID, Member, NAMESPACES, PART_OF, Program, Proxy, Run, cluster, identities, path_of,
+    Files, GROUP_KINDS, ID, Member, NAMESPACES, PART_OF, Program, Proxy, Run, cluster, eventually,
+    identities, path_of,
 };
 
 /// A set by its parent.
@@ -177,6 +178,19 @@ impl Set {
     pub(crate) fn assert_holds(&self, objects: &[Value]) {
         assert_eq!(self.members(), identities(objects), "members");
         self.assert_records(objects);
+    }
+
+    /// Asserts that exactly these objects are in the set, and that the next run after `going` is
+    /// gone records exactly their places; until then all members are recorded.
+    #[track_caller]
+    pub(crate) fn assert_holds_without(&self, going: &Value, objects: &[Value]) {
+        assert_eq!(self.members(), identities(objects), "members");
+        assert_eq!(self.unrecorded(), Vec::<String>::new());
+        eventually("what is deleted goes", || {
+            cluster().live(going).is_none().then_some(())
+        });
+        self.apply(objects);
+        self.assert_holds(objects);
     }
 
     /// Asserts that these objects are in the set, and that nothing in it is unrecorded.
