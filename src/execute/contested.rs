@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::member::WrittenMetadata;
 use super::{Execution, Sink};
-use crate::apiserver::{ApiError, query};
+use crate::apiserver::{ApiError, ApiErrorKind, query};
 use crate::applyset::PART_OF_LABEL;
 use crate::desired::DesiredObject;
 use crate::event::Event;
@@ -61,8 +61,11 @@ impl Execution<'_> {
         );
         let reply = self.server.get(&path, METADATA_LIST).await?;
         let list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        let Some(items) = list["items"].as_array() else {
-            return Err(ApiError::unreadable(path, "it is not a list"));
+        let items = match &list["items"] {
+            Value::Array(items) => items.as_slice(),
+            // Go writes an empty slice as null.
+            Value::Null if list["metadata"]["resourceVersion"].is_string() => &[],
+            _ => return Err(ApiError::unreadable(path, "it is not a list")),
         };
         let part_of = items.iter().find_map(|item| {
             let metadata = item
@@ -103,7 +106,7 @@ impl Execution<'_> {
                     count += 1;
                     let id = live.part_of.as_deref().unwrap_or_default();
                     sink(Event::Failure(format!(
-                        "{}: the run of another set, {id}, took it after this run had applied it",
+                        "{}: another set ({id}) took it after this run applied it",
                         live.key
                     )));
                 }
@@ -111,10 +114,10 @@ impl Execution<'_> {
             }
             Err((place, error)) => {
                 let plural = &place.resource.plural;
-                sink(Event::Warning(format!(
-                    "{plural}: whether another set took any of them was not found out: {error}"
+                sink(Event::Failure(format!(
+                    "{plural}: cannot tell whether another set took any of them: {error}{AGAIN}"
                 )));
-                0
+                1
             }
         }
     }
@@ -123,7 +126,14 @@ impl Execution<'_> {
 /// The error of an object that was taken from the set with this id.
 pub(super) fn taken_from(id: &str) -> String {
     format!(
-        "it became a member of another set, {id}, after this run had read it, and this run has \
-         taken it from there\n  hint: keep it in the manifests of one of the two sets, and apply both again"
+        "it became a member of another set ({id}) while this run was applying it, and this run took it\n  \
+         hint: keep it in the manifests of only one of the two sets, then apply both"
     )
 }
+
+/// The error of an object that was applied and may have been a member of another set before.
+pub(super) fn unknown(error: &ApiErrorKind) -> String {
+    format!("cannot tell whether it was a member of another set: {error}{AGAIN}")
+}
+
+const AGAIN: &str = "\n  hint: run the same command again";

@@ -101,7 +101,9 @@ impl Execution<'_> {
                     told.outcome.action = Action::Failed;
                     told.outcome.error = Some(FORMER_SCHEMA.to_owned());
                 }
-                if *standing == MemberStanding::NotAMember && !self.has_made(&reply, standing) {
+                // Which run of one field manager has made an object within the last second, its
+                // metadata do not show.
+                if *standing == MemberStanding::NotAMember && reply.status != StatusCode::CREATED {
                     self.look_before_write(object, &reply, &mut told).await;
                 }
                 if is_surprise {
@@ -135,10 +137,10 @@ impl Execution<'_> {
                 told.outcome.action = Action::Failed;
                 told.outcome.error = Some(contested::taken_from(&id));
             }
-            Err(error) => told.warnings.push(format!(
-                "{}: whether it was a member of another set was not found out: {}",
-                object.key, error.kind
-            )),
+            Err(error) => {
+                told.outcome.action = Action::Failed;
+                told.outcome.error = Some(contested::unknown(&error.kind));
+            }
         }
     }
 

@@ -1,12 +1,14 @@
 //! Two new sets that both take an object which was in no set when they looked: the object
 //! is in one of them, and at least one run says so and fails.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use crate::support::{
-    Files, Program, Proxy, Set, cluster, config_map, identities, namespace, objects_file, service,
+    Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, identities, namespace,
+    objects_file, service,
 };
 
 /// Applies `object` to the set `late`, and right before its apply to the set `early`. Asserts that
@@ -84,6 +86,85 @@ fn the_set_that_loses_an_object_while_it_runs_reports_it_as_well() {
     let late_run = late_run.lock().expect("no panic").take().expect("it ran");
     assert!(late_run.expect(1).errors()[0].contains(&early.id));
     assert_eq!(late.members(), identities([&shared]));
+}
+
+/// Runs `early` before the first write of the object `shared`, of which the answer is lost.
+struct LosingAfter(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Watch for LosingAfter {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if !sent.is_write() || !sent.path.contains("/configmaps/shared") {
+            return Verdict::Forward;
+        }
+        let Some(early) = self.0.lock().expect("no panic").take() else {
+            return Verdict::Forward;
+        };
+        early();
+        Verdict::Break(Fault::ClosedAfter)
+    }
+}
+
+#[test]
+fn an_object_that_another_set_made_first_is_reported_although_the_answer_was_lost() {
+    let home = namespace("home");
+    let shared = config_map(&home, "shared", "1");
+    let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
+    let id = early.id.clone();
+    let object = shared.clone();
+    let run_early = move || drop(early.apply_with(&[object], &[]).expect(0));
+    let proxy = Proxy::watched(Arc::new(LosingAfter(Mutex::new(Some(Box::new(run_early))))));
+
+    let run = late
+        .apply_through(&proxy, std::slice::from_ref(&shared), &[])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&shared]));
+    assert!(run.errors()[0].contains(&id), "{}", run.stderr);
+    assert_eq!(late.members(), identities([&shared]));
+}
+
+/// Breaks every read whose path contains this, after the object `shared` was written.
+struct Unreadable(&'static str, AtomicBool);
+
+impl Watch for Unreadable {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.is_write() && sent.path.contains("/configmaps/shared") {
+            self.1.store(true, Ordering::SeqCst);
+        }
+        if self.1.load(Ordering::SeqCst) && !sent.is_write() && sent.path.contains(self.0) {
+            Verdict::Break(Fault::InternalError)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn a_run_fails_that_cannot_tell_whether_an_object_was_another_sets() {
+    for (path, error) in [
+        (
+            "resourceVersionMatch=Exact",
+            "cannot tell whether it was a member of another set",
+        ),
+        (
+            "part-of%21%3D",
+            "cannot tell whether another set took any of them",
+        ),
+    ] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let shared = config_map(&home, "shared", "1");
+        cluster().apply_as("kubectl", &shared);
+        let proxy = Proxy::watched(Arc::new(Unreadable(path, AtomicBool::new(false))));
+
+        let run = set
+            .apply_through(&proxy, std::slice::from_ref(&shared), &[])
+            .expect(1);
+
+        assert!(run.errors()[0].contains(error), "{}", run.stderr);
+        let run = set.apply(std::slice::from_ref(&shared));
+        assert_eq!(run.results("unchanged"), identities([&shared]));
+    }
 }
 
 #[test]
