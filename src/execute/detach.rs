@@ -5,6 +5,8 @@
 //! has changed by then is read again. A run that ends between this and the deletion of the owners
 //! leaves objects without these owners, which is what the next run wants as well.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -15,12 +17,16 @@ use super::wave::{News, each};
 use super::{DryRun, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiServer, Call, query};
 use crate::event::Event;
+use crate::identity::ObjectKey;
 use crate::observe::{METADATA, Presence};
 use crate::plan::{Dependant, Detachment, Judge};
 use crate::wording::listed;
 
 /// How often an object that others write at the same time is read and written again.
 const ATTEMPTS: usize = 20;
+
+/// The reason why an object is configured that is otherwise as its manifest has it.
+pub(super) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
 /// Body of a patch that is a list of operations.
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -34,15 +40,15 @@ pub(super) struct Detaching<'a> {
 }
 
 impl Detaching<'_> {
-    /// Detaches all of these that may be, and tells the judge what is done: what is still attached
-    /// keeps its owners from being deleted.
+    /// Detaches all of these that may be, and returns the objects that were detached. The judge
+    /// knows them as well: what is still attached keeps its owners from being deleted.
     pub(super) async fn detach_all(
         &self,
         detachments: &[Detachment],
         judge: &mut Judge<'_>,
         pace: &mut Pace,
         sink: &mut Sink<'_>,
-    ) {
+    ) -> BTreeSet<ObjectKey> {
         let allowed: Vec<&Detachment> = detachments
             .iter()
             .filter(|detachment| judge.may_detach(detachment))
@@ -52,7 +58,7 @@ impl Detaching<'_> {
             News::Slowest(slowest) => sink(Event::Slowest(slowest)),
             News::Answer((index, Ok(()))) => detached.push(allowed[index]),
             News::Answer((index, Err(reason))) => sink(Event::Failure(format!(
-                "{}: its owner references could not be removed: {reason}",
+                "{}: owner references could not be removed: {reason}",
                 allowed[index].dependant.key
             ))),
         };
@@ -65,15 +71,17 @@ impl Detaching<'_> {
         }
         if !detached.is_empty() {
             let verb = match self.writing.dry_run {
-                DryRun::None => "were",
-                DryRun::Client | DryRun::Server => "would be",
+                DryRun::None => "removed",
+                DryRun::Client | DryRun::Server => "would remove",
             };
             let keys = detached.iter().map(|detachment| &detachment.dependant.key);
             sink(Event::Warning(format!(
-                "owner references to what is pruned {verb} removed, so that the garbage collector keeps these objects: {}",
+                "{verb} owner references to pruned objects, so that the garbage collector keeps: {}",
                 listed(keys)
             )));
         }
+        let keys = detached.iter().map(|detachment| &detachment.dependant.key);
+        keys.cloned().collect()
     }
 
     async fn detach(&self, detachment: &Detachment) -> Result<(), String> {
@@ -169,8 +177,6 @@ pub(super) fn without_owners(object: &Value, detachment: &Detachment) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::plan::fixtures::live;
 

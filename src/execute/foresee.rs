@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::again::GONE_ALREADY;
 use super::conflict::explained;
-use super::detach::without_owners;
+use super::detach::{OWNERS_REMOVED, without_owners};
 use super::member::{TERMINATING, uid};
 use super::pace::Pace;
 use super::refused;
@@ -417,7 +417,7 @@ impl Foreseen {
         let without = without_owners(&predicted, detachment);
         if without != predicted && self.outcome.action == Action::Unchanged {
             self.outcome.action = Action::Configured;
-            "owner references to what is pruned are removed".clone_into(&mut self.outcome.reason);
+            OWNERS_REMOVED.clone_into(&mut self.outcome.reason);
         }
         self.predicted = Some(without);
         self

@@ -315,6 +315,7 @@ impl Execution<'_> {
         progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
         self.tell_skips(sink);
         if let Some(ending) = self.stopped(progress) {
+            self.tell_attached(&BTreeSet::new(), sink);
             if ending == Ending::Incomplete && self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
@@ -417,9 +418,11 @@ impl Execution<'_> {
         for detachment in &detachments {
             judge.attach(detachment);
         }
-        self.detaching()
+        let detached = self
+            .detaching()
             .detach_all(&detachments, &mut judge, pace, sink)
             .await;
+        self.tell_attached(&detached, sink);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
@@ -485,10 +488,35 @@ impl Execution<'_> {
     }
 
     fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
+        let attached = self.attached();
         for outcome in self.unchanged() {
             applied.uids.extend(outcome.subject.uid.clone());
+            if !attached.contains(&outcome.subject.key()) {
+                sink(Event::Object(outcome));
+            }
+        }
+    }
+
+    /// Tells what becomes of the objects that are not sent and have owners that go, of which
+    /// these were `detached`.
+    fn tell_attached(&self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+        let attached = self.attached();
+        for mut outcome in self.unchanged() {
+            let key = outcome.subject.key();
+            if !attached.contains(&key) {
+                continue;
+            }
+            if detached.contains(&key) {
+                outcome.action = Action::Configured;
+                detach::OWNERS_REMOVED.clone_into(&mut outcome.reason);
+            }
             sink(Event::Object(outcome));
         }
+    }
+
+    fn attached(&self) -> BTreeSet<&ObjectKey> {
+        let planned = self.plan.dependants.detachments.iter();
+        planned.map(|detachment| &detachment.dependant.key).collect()
     }
 
     /// The outcomes of the objects that are not sent.

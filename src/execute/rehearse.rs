@@ -1,5 +1,6 @@
 //! Dry runs: what a run would do, and to each member, found out without writing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -36,6 +37,7 @@ impl Execution<'_> {
         }
         self.tell_skips(sink);
         if progress.applied.failed > 0 {
+            self.tell_attached(&BTreeSet::new(), sink);
             return Ending::Incomplete;
         }
         match self.prune_all(&mut progress, sink).await {

@@ -99,14 +99,16 @@ pub enum Refusal {
     },
     /// Desired or kept objects have owner references to what would be pruned.
     #[error(
-        "{object}: not pruned: the garbage collector would then delete objects that are desired or kept: {}",
+        "{object}: not deleted: the garbage collector would then delete {}",
         listed(.dependants)
     )]
     OwnsDependants {
-        /// What would be pruned.
+        /// What would be deleted.
         object: ObjectKey,
         /// The objects that would be lost with it.
         dependants: Vec<ObjectKey>,
+        /// Whether there are manifests to put it back into.
+        operation: Operation,
     },
     /// Objects of the manifests cannot do without what would be pruned.
     #[error(
@@ -215,8 +217,11 @@ impl Refusal {
             Self::HoldsWanted { .. } => {
                 "put it back into the manifests, or take these objects out of them, too".to_owned()
             }
+            Self::OwnsDependants { operation: Operation::Delete, .. } => {
+                "remove the owner references by hand, or let the run do it with --allow-data-loss".to_owned()
+            }
             Self::OwnsDependants { .. } => {
-                "put it back into the manifests, or remove these owner references and prune it with --allow-data-loss".to_owned()
+                "put it back into the manifests, or remove the owner references with --allow-data-loss".to_owned()
             }
             Self::OwnsBound { .. } => {
                 "put it back into the manifests, or take the owner reference or these objects out of them".to_owned()
@@ -323,10 +328,13 @@ impl Refusal {
                 },
             ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
             (
-                Self::OwnsDependants { object, dependants },
+                Self::OwnsDependants {
+                    object, dependants, ..
+                },
                 Self::OwnsDependants {
                     object: shown,
                     dependants: shown_dependants,
+                    ..
                 },
             ) => object == shown && is_among(dependants, shown_dependants),
             _ => self == other,

@@ -99,6 +99,7 @@ fn an_owner_of_a_desired_object() {
     for mode in ["--dry-run=client", "--dry-run=server"] {
         let run = set.apply_with(desired, &[ALLOWED[0], mode]).expect(0);
         assert_eq!(run.results("pruned"), identities([&a]), "{mode}");
+        assert_eq!(run.results("configured"), identities([&b]), "{mode}");
         assert!(
             run.warnings().iter().any(|text| text.contains("configmap/b")),
             "{}",
@@ -110,6 +111,7 @@ fn an_owner_of_a_desired_object() {
     let run = set.apply_with(desired, &ALLOWED).expect(0);
 
     assert_eq!(run.results("pruned"), identities([&a]));
+    assert_eq!(run.results("configured"), identities([&b]));
     assert_collected(&sentinel);
     assert_eq!(owners(&b), 0);
     set.assert_holds(desired);
@@ -250,6 +252,7 @@ fn a_set_whose_kept_object_belongs_to_a_member() {
     let sentinel = sentinel(&home, &a);
     let run = set.delete(&[]).expect(3);
     assert!(run.stderr.contains("configmap/b"), "{}", run.stderr);
+    assert!(!run.stderr.contains("manifests"), "{}", run.stderr);
     assert!(cluster().live(&a).is_some());
 
     set.delete(&ALLOWED);
@@ -320,6 +323,9 @@ fn a_dependant_that_cannot_be_detached_keeps_its_owner() {
         .expect(1);
 
     assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+    assert_eq!(run.results("unchanged"), identities([&b]), "{}", run.stderr);
+    assert!(run.stderr.contains("owner references could not be removed: "));
+    assert!(!run.stderr.contains("it changed since"), "{}", run.stderr);
     assert_eq!(owners(&b), 1);
     set.assert_holds(&[a.clone(), b.clone()]);
     set.apply_with(std::slice::from_ref(&b), &ALLOWED).expect(0);

@@ -9,6 +9,7 @@ use super::{
     DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Set, Skip, SkipReason, contents, is_home_of, prune,
 };
 use crate::desired::Desired;
+use crate::event::Operation;
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, Live};
 
@@ -227,7 +228,17 @@ impl<'a> Judge<'a> {
         (!attached.is_empty()).then(|| Refusal::OwnsDependants {
             object: live.key.clone(),
             dependants: attached.iter().cloned().collect(),
+            operation: self.operation(),
         })
+    }
+
+    /// Without any desired object there are no manifests to put anything back into.
+    fn operation(&self) -> Operation {
+        if self.desired.is_empty() {
+            Operation::Delete
+        } else {
+            Operation::Apply
+        }
     }
 
     /// Returns whether detaching dependants from this object was allowed, by the policy or by a
@@ -237,6 +248,7 @@ impl<'a> Judge<'a> {
             self.is_accepted(&Refusal::OwnsDependants {
                 object: pruned.clone(),
                 dependants: vec![detachment.dependant.key.clone()],
+                operation: self.operation(),
             })
         };
         self.policy.data_loss == DataLoss::Allowed || detachment.pruned.iter().all(is_accepted)
