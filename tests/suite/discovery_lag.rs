@@ -221,7 +221,7 @@ fn a_definition_that_serves_nothing_keeps_its_kind_recorded() {
     stage.set.invoke("disband", &["--yes"]).expect(1);
     assert!(stage.kinds().contains(&stage.group));
     stage.set.apply(&kept);
-    stage.set.invoke("move", &[&new.reference]).expect(0);
+    stage.set.invoke("move", &[&new.reference]).expect(1);
     assert!(stage.kinds().contains(&stage.group));
     assert_ne!(stage.set.live_parent(), before);
     let run = stage.set.delete(&[]).expect(1);
