@@ -14,10 +14,9 @@ use crate::applyset::parent::RecordedKinds;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
 use crate::connection::{Connection, ConnectionOptions, Endpoint, Login};
-use crate::desired;
-use crate::discovery::{self, Discovery, Kept, KeptReason, KindLookup, Origin, Resource, Scope, Unserved};
+use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
-use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::identity::{GroupKind, ObjectKey};
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::observe::{
@@ -83,29 +82,6 @@ impl Cluster {
         let wait = KindWait::never();
         let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
         let _ = Box::pin(settled).await;
-    }
-
-    /// Finds out what became of the resource of a parent that discovery does not list.
-    ///
-    /// # Errors
-    ///
-    /// It is defined, and not served.
-    async fn settle_parent(&mut self, argument: &str, kind: &GroupKind) -> Result<(), Error> {
-        let unlisted = |discovery: &Discovery| match discovery.resource_argument(argument) {
-            KindLookup::Absent => BTreeSet::from([kind.clone()]),
-            KindLookup::Found(_) | KindLookup::GroupFailed(_) => BTreeSet::new(),
-        };
-        let waits = self.waits;
-        let note = |text: &str| waits.note(text);
-        let wait = KindWait::new(waits.end_of_run, &note);
-        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
-        Box::pin(settled).await?;
-        match self.discovery.unserved(kind) {
-            Some(Unserved::Kept(Kept { reason, .. })) if !matches!(reason, KeptReason::Forbidden(_)) => Err(
-                Error::KindNotServed(format!("kind {kind} is not served: {reason}")),
-            ),
-            _ => Ok(()),
-        }
     }
 
     /// The same for the records of several sets.
@@ -281,24 +257,17 @@ pub(super) async fn with_definitions(mut cluster: Cluster, manifests: &[Manifest
     let wait = KindWait::new(waits.end_of_run, &note);
     let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, &wait);
     Box::pin(defined).await?;
-    let doubtful = manifests
-        .iter()
-        .map(|manifest| &manifest.gvk)
-        .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &cluster.discovery));
-    let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
-    let states = Box::pin(observe::definition_states(&cluster.server, &doubtful)).await?;
-    cluster.discovery.set_unserved(states);
     Ok(cluster)
 }
 
 /// Finds out which object a set reference means, and whether it may be a parent.
 pub(super) async fn open(
-    cluster: &mut Cluster,
+    cluster: &Cluster,
     reference: &SetReference,
     tooling: Tooling,
     manifests: &[Manifest],
 ) -> Result<OpenedSet, Error> {
-    let resource = parent_resource(cluster, reference).await?;
+    let resource = parent_resource(cluster, reference)?;
     let definition_part_of = if is_plain_parent(&resource) {
         None
     } else {
@@ -526,7 +495,7 @@ pub(super) fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
 }
 
 /// Exactly the kinds that may be parents: Secrets, ConfigMaps, and custom resources
-/// whose CRD says so. Warns of those that the server does not list now: their sets are not gone.
+/// whose CRD says so.
 pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
     let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
     match observe::custom_parent_kinds(&cluster.server).await {
@@ -535,29 +504,15 @@ pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) 
             "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
         )),
     }
-    let served = |discovery: &Discovery, kind: &GroupKind| match discovery.preferred(kind) {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => Some(Arc::new(resource.clone())),
-        _ => None,
-    };
-    let mut fresh = None;
-    let mut resources = Vec::new();
-    for kind in kinds {
-        let mut resource = served(&cluster.discovery, &kind);
-        if resource.is_none() {
-            // The discovery may be older than the definition.
-            if fresh.is_none() {
-                fresh = discovery::fetch(&cluster.server).await.ok();
+    kinds
+        .iter()
+        .filter_map(|kind| match cluster.discovery.preferred(kind) {
+            KindLookup::Found(resource) if resource.origin == Origin::Served => {
+                Some(Arc::new(resource.clone()))
             }
-            resource = fresh.as_ref().and_then(|fresh| served(fresh, &kind));
-        }
-        match resource {
-            Some(resource) => resources.push(resource),
-            None => warnings.push(format!(
-                "sets whose parent is of kind {kind} could not be looked at: the server does not list the kind"
-            )),
-        }
-    }
-    resources
+            _ => None,
+        })
+        .collect()
 }
 
 /// What a report says of a set that could not be opened.
@@ -565,20 +520,12 @@ pub(super) fn unopened(reference: &SetReference) -> SetDocument {
     SetDocument::named(&reference.name)
 }
 
-/// Finds the resource of a parent. A kind that is defined and that discovery does not list is
-/// waited for.
-pub(super) async fn parent_resource(
-    cluster: &mut Cluster,
-    reference: &SetReference,
-) -> Result<Arc<Resource>, Error> {
+pub(super) fn parent_resource(cluster: &Cluster, reference: &SetReference) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
-    if let Some((name, group)) = text.split_once('.') {
-        cluster.settle_parent(text, &GroupKind::new(group, name)).await?;
-    }
     match cluster.discovery.resource_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
         KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
-            "resource {text:?}: cannot tell whether the server has it: {failure}"
+            "whether the server has a resource {text:?} could not be found out: {failure}"
         ))),
         KindLookup::Absent => Err(Error::Usage {
             message: format!("the server has no resource {text:?} that could be the parent of a set"),

@@ -161,8 +161,7 @@ impl Definition {
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
-    /// Says what it means for its kind that discovery does not list it.
-    pub fn unserved(&self) -> Unserved {
+    fn unserved(&self) -> Unserved {
         let kept = |reason: fn(String) -> KeptReason| {
             Unserved::Kept(Kept {
                 kind: Some(self.kind.clone()),

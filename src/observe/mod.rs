@@ -34,6 +34,6 @@ pub use parent::{
 pub use rights::missing_rights;
 pub use unserved::{
     GET_DEFINITIONS, KindWait, LIST_API_SERVICES, LIST_DEFINITIONS, Unlistable, UnsettledError,
-    await_defined, await_everything, definition_states, settle, unseen_kinds,
+    await_defined, await_everything, settle, unseen_kinds,
 };
 pub use watch::{changes, objects_at_version};

@@ -205,32 +205,6 @@ pub async fn await_defined(
     Ok(())
 }
 
-/// Finds out why the server does not serve these kinds although they are defined. Nothing is
-/// known without the permission to read definitions.
-///
-/// # Errors
-///
-/// Definitions could not be read, for another reason than permissions.
-pub async fn definition_states(
-    server: &ApiServer,
-    kinds: &BTreeSet<GroupKind>,
-) -> Result<BTreeMap<GroupKind, Unserved>, UnsettledError> {
-    let Some(first) = kinds.first() else {
-        return Ok(BTreeMap::new());
-    };
-    let definitions = definitions(server, |name| may_define(name, kinds)).await;
-    let definitions = definitions.map_err(|error| UnsettledError::Unread {
-        kind: first.to_string(),
-        error,
-    })?;
-    let definitions = definitions.unwrap_or_default().into_iter();
-    let of_kinds = definitions.filter(|definition| kinds.contains(&definition.kind));
-    let states = of_kinds.map(|definition| (definition.kind.clone(), definition.unserved()));
-    Ok(states
-        .filter(|(_, state)| matches!(state, Unserved::Kept(_)))
-        .collect())
-}
-
 /// What a look through all kinds cannot see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unlistable {

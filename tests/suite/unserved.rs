@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     OwnControlPlane, Program, Run, Set, cluster, config_map, custom_resource, definition, eventually,
-    identities, namespace, with,
+    identities, namespace,
 };
 
 const GROUP: &str = "unserved.example.com";
@@ -52,61 +52,11 @@ fn members_of_such_a_kind_are_not_taken_for_absent_when_nothing_records_them() {
     let parent = config_map(&home, "bare", "1");
     cluster().create(&parent);
     let bare = Set::config_map(&home, "bare");
-    let run = bare
-        .apply_with(&objects[..1], &["--take-over", "--yes"])
-        .expect(0);
+    let run = bare.apply_with(&objects[..1], &["--take-over", "--yes"]).expect(0);
     assert!(warns_of(&run, "widgets"), "{}", run.stdout);
 
     serve(true);
     set.delete(&[]).expect(0);
     let gone = |object: &Value| cluster().live(object).is_none();
     eventually("the member is gone", || gone(&objects[1]).then_some(()));
-}
-
-#[test]
-fn a_parent_of_such_a_kind_is_not_taken_for_gone() {
-    let _own = OwnControlPlane::start();
-    let home = namespace("home");
-    let definition = definition(GROUP, "Namespaced");
-    cluster().define(&definition);
-    cluster().create(&custom_resource(GROUP, Some(&home), "web"));
-    let set = Set::custom(GROUP, Some(&home), &home);
-    let objects = [config_map(&home, "a", "1")];
-    set.apply(&objects);
-    serve(false);
-
-    let run = Program::new().args(["list", "-A", "-o", "json"]).run().expect(0);
-    assert!(warns_of(&run, &format!("Widget.{GROUP}")), "{}", run.stdout);
-    let run = Program::new().args(["verify", "-A", "-o", "json"]).run();
-    assert!(!run.stdout.contains("orphan"), "{}", run.stdout);
-    let run = Set::secret(&home, "other").apply_with(&objects, &[]).expect(3);
-    assert!(run.stderr.contains("is gone or not"), "{}", run.stderr);
-    let run = set.apply_with(&objects, &[]).expect(4);
-    assert!(run.stderr.contains("serves no version"), "{}", run.stderr);
-
-    // Its manifest, too, names the definition that is there.
-    let custom = custom_resource(GROUP, Some(&home), "w");
-    let plain = Set::secret(&home, "plain");
-    let run = plain.apply_with(std::slice::from_ref(&custom), &[]).expect(2);
-    assert!(run.stderr.contains("serves no version"), "{}", run.stderr);
-
-    // While it is being deleted, it offers fewer verbs.
-    serve(true);
-    let held = with(
-        custom.clone(),
-        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
-    );
-    cluster().create(&held);
-    cluster().delete(&definition);
-    eventually("the server offers fewer verbs", || {
-        let path = format!("/apis/{GROUP}/v1");
-        let resources = cluster().get(&path)?;
-        let verbs = resources["resources"][0]["verbs"].to_string();
-        (!verbs.contains("patch")).then_some(())
-    });
-    let run = plain
-        .apply_with(&[definition.clone(), custom.clone()], &[])
-        .expect(1);
-    assert!(run.stderr.contains("is being deleted"), "{}", run.stderr);
-    cluster().patch(&custom, &json!({"metadata": {"finalizers": null}}));
 }

@@ -89,7 +89,7 @@ struct Parents {
 
 impl Crawl<'_> {
     async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
-        let resource = opening::parent_resource(self.cluster, reference).await?;
+        let resource = opening::parent_resource(self.cluster, reference)?;
         let kind = opening::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
             return Err(opening::no_parent_kind(&resource.kind));
