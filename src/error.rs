@@ -17,7 +17,7 @@ use crate::observe::{ContentsError, ListError, Place, UnsettledError};
 use crate::plan::{Refusal, SurveyError};
 use crate::rights::Right;
 use crate::saved_plan::{Alteration, Moved};
-use crate::wording::{counted, members_missed};
+use crate::wording::counted;
 
 /// How a run ended, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,11 +111,11 @@ pub enum Error {
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
     /// There is no parent, and whether members are left without one could not be seen.
-    #[error("{parent} is not the parent of a set, and {}", members_missed(.hidden))]
+    #[error("{parent} is not the parent of a set, and whether objects of its set are left somewhere could not be seen, because these could not be listed everywhere: {}", .hidden.join(", "))]
     NobodyKnows {
         /// The parent that the set would have.
         parent: ObjectKey,
-        /// What could not be listed in all namespaces.
+        /// Resources that could not be listed in all namespaces, by their plural.
         hidden: Vec<String>,
     },
     /// What a run would do to some objects could not be found out.

@@ -69,7 +69,7 @@ impl fmt::Display for KeptReason {
             Self::Forbidden(permission) => {
                 write!(
                     f,
-                    "cannot tell whether it is gone without permission to {permission}"
+                    "whether it is gone cannot be seen without permission to {permission}"
                 )
             }
         }
@@ -179,11 +179,6 @@ impl Definition {
     /// Whether the server serves the kind, or is about to.
     pub fn is_served(&self) -> bool {
         self.state == DefinitionState::Served
-    }
-
-    /// Whether the server has still to establish it, or cannot.
-    pub fn is_not_established(&self) -> bool {
-        self.state == DefinitionState::NotEstablished
     }
 
     /// Says that its kind is waited for.

@@ -33,7 +33,7 @@ pub use parent::{
 };
 pub use rights::missing_rights;
 pub use unserved::{
-    GET_DEFINITIONS, KindWait, LIST_API_SERVICES, LIST_DEFINITIONS, Unlistable, UnsettledError,
-    await_defined, await_everything, settle, unseen_kinds,
+    GET_DEFINITIONS, KindWait, LIST_API_SERVICES, LIST_DEFINITIONS, UnsettledError, await_defined,
+    await_everything, settle,
 };
 pub use watch::{changes, objects_at_version};

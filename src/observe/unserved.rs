@@ -26,8 +26,6 @@ use crate::identity::GroupKind;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
-/// How often a definition that is not established is looked at again: for about five seconds.
-const PAUSES_FOR_ESTABLISHMENT: usize = 25;
 /// How many definitions are read at once; each may be a megabyte.
 const DEFINITIONS_AT_ONCE: usize = 4;
 
@@ -45,7 +43,7 @@ pub enum UnsettledError {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("kind {kind}: cannot tell whether the server has it: {error}")]
+    #[error("whether the server has kind {kind} could not be found out: {error}")]
     Unread {
         /// The kind, or what stands for all kinds.
         kind: String,
@@ -182,8 +180,7 @@ pub async fn await_defined(
         return Ok(());
     }
     while let Some(first) = kinds.first() {
-        let is_relevant = |name: &str| may_define(name, &kinds) && !discovery.has_definition(name);
-        let definitions = definitions(server, is_relevant).await;
+        let definitions = definitions(server, discovery, |name| may_define(name, &kinds)).await;
         let definitions = definitions.map_err(|error| UnsettledError::Unread {
             kind: first.to_string(),
             error,
@@ -205,23 +202,8 @@ pub async fn await_defined(
     Ok(())
 }
 
-/// What a look through all kinds cannot see.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unlistable {
-    /// The permission without which it is not known which kinds there are.
-    pub missing_permission: Option<&'static str>,
-    /// The definitions that serve nothing, by name: objects of their kinds may be stored.
-    pub definitions: Vec<String>,
-}
-
-/// Names, among what could not be looked at, the kinds that this permission would show.
-pub fn unseen_kinds(permission: &str) -> String {
-    format!("kinds that you see only with permission to {permission}")
-}
-
 /// Waits until discovery lists every kind that is defined and every delegated API, so that a
-/// look through all kinds misses none. Returns what cannot be listed all the same. A definition
-/// that is not established is waited for shortly: a new one is established within seconds.
+/// look through all kinds misses none. Returns the permission without which that cannot be seen.
 ///
 /// # Errors
 ///
@@ -230,8 +212,7 @@ pub async fn await_everything(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-) -> Result<Unlistable, UnsettledError> {
-    let mut pauses = 0;
+) -> Result<Option<&'static str>, UnsettledError> {
     loop {
         let unread = |error| UnsettledError::Unread {
             kind: "of every CustomResourceDefinition".to_owned(),
@@ -239,15 +220,14 @@ pub async fn await_everything(
         };
         let read = async {
             tokio::try_join!(
-                definitions(server, |name| !discovery.has_definition(name)),
+                definitions(server, discovery, |_| true),
                 delegated(server, discovery)
             )
         };
-        let (definitions, delegated) = read.await.map_err(unread)?;
-        let forbidden = definitions.as_ref().err().or(delegated.as_ref().err());
-        let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
-        let definitions = definitions.unwrap_or_default();
-        let delegated = delegated.unwrap_or_default();
+        let (definitions, delegated) = match read.await.map_err(unread)? {
+            (Ok(definitions), Ok(delegated)) => (definitions, delegated),
+            (Err(Forbidden(permission)), _) | (_, Err(Forbidden(permission))) => return Ok(Some(permission)),
+        };
         let mut expected = definitions
             .iter()
             .filter(|definition| definition.is_served())
@@ -258,25 +238,10 @@ pub async fn await_everything(
                     .filter(|api| !api.is_discovered(discovery))
                     .map(|api| (format!("of {}", api.group), Expected::Delegated(api.name.clone()))),
             );
-        // Without all permissions, what is missing is reported and not waited for.
-        let expected = expected.next().filter(|_| missing_permission.is_none());
-        if let Some((kind, expected)) = expected {
-            wait.pause(kind, expected).await?;
-        } else if pauses < PAUSES_FOR_ESTABLISHMENT
-            && !wait.is_over()
-            && definitions.iter().any(Definition::is_not_established)
-        {
-            pauses += 1;
-            sleep(PAUSE).await;
-        } else {
-            return Ok(Unlistable {
-                missing_permission,
-                definitions: definitions
-                    .into_iter()
-                    .map(|definition| definition.name)
-                    .collect(),
-            });
-        }
+        let Some((kind, expected)) = expected.next() else {
+            return Ok(None);
+        };
+        wait.pause(kind, expected).await?;
         discover_again(server, discovery).await?;
     }
 }
@@ -302,8 +267,7 @@ async fn evidence(
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    let is_relevant = |name: &str| may_define(name, kinds) && !discovery.has_definition(name);
-    let definitions = definitions(server, is_relevant);
+    let definitions = definitions(server, discovery, |name| may_define(name, kinds));
     let (definitions, delegated) = tokio::try_join!(definitions, delegated(server, discovery))?;
     Ok(Evidence {
         definitions,
@@ -323,9 +287,10 @@ fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
     })
 }
 
-/// The definitions whose names are relevant.
+/// The definitions that discovery does not show, as far as their names are relevant.
 async fn definitions(
     server: &ApiServer,
+    discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
     let resource = Resource::regular(
@@ -337,7 +302,7 @@ async fn definitions(
     let selector = everything(METADATA_LIST);
     let names = list(server, &resource, None, &selector, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
-        is_relevant(name).then(|| name.to_owned())
+        (is_relevant(name) && !discovery.has_definition(name)).then(|| name.to_owned())
     });
     let names = match names.await {
         Err(error) if error.is_forbidden() => return Ok(Err(Forbidden(LIST_DEFINITIONS))),

@@ -24,8 +24,7 @@ pub struct Survey {
     pub places: Places,
     /// What the parent records, without the kinds that vanished.
     pub recorded: Record,
-    /// Recorded kinds that the server does not have any more, and that the manifests do not
-    /// bring again.
+    /// Recorded kinds that the server does not have any more.
     pub vanished: Vec<GroupKind>,
     /// Recorded kinds whose objects cannot be listed, and the reasons.
     pub kept: Vec<(GroupKind, KeptReason)>,
@@ -40,11 +39,9 @@ impl Survey {
         let vanished = self
             .vanished
             .iter()
-            .map(|kind| format!("kind {kind} is no longer served; removing it from the set's record"));
+            .map(|kind| format!("the server has no kind {kind} any more; it leaves the set's record"));
         let kept = self.kept.iter().map(|(kind, reason)| {
-            format!(
-                "objects of kind {kind} cannot be listed, so the kind stays in the set's record: {reason}"
-            )
+            format!("objects of kind {kind} cannot be listed, so it stays in the set's record: {reason}")
         });
         vanished.chain(kept).collect()
     }
@@ -67,7 +64,7 @@ pub enum SurveyError {
         failure: FailedVersion,
     },
     /// A recorded kind that discovery does not list, and that may have objects all the same.
-    #[error("kind {kind}: recorded, but cannot tell whether it has objects: {reason}")]
+    #[error("kind {kind} is in the set's record, and whether it has objects is not known: {reason}")]
     NotListed {
         /// The recorded kind.
         kind: String,
@@ -111,12 +108,6 @@ pub fn survey(
             .additional_namespaces
             .clone_from(&bookkeeping.additional_namespaces);
         survey.vanished = vanished;
-        survey.vanished.retain(|kind| {
-            !desired
-                .members
-                .iter()
-                .any(|member| member.key.group_kind == *kind)
-        });
         check_namespaces(set, &kinds, bookkeeping)?;
         for (kind, resource) in kinds {
             resources.entry(kind).or_insert(resource);

@@ -55,7 +55,6 @@ mod simultaneous;
 mod sources;
 mod string_data;
 mod unrecorded;
-mod unserved;
 mod validation;
 mod vanished;
 mod verify;

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::rights::{rule, user};
 use crate::support::{
-    Files, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
-    definition, eventually, fresh, identities, named, namespace, objects_file, with,
+    Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
+    eventually, fresh, identities, named, namespace, objects_file, with,
 };
 
 /// Counts the looks at collections that were answered with one.
@@ -115,7 +115,6 @@ fn unserved(group: &str) -> Value {
 
 #[test]
 fn a_kind_that_is_never_served_is_one_error_and_its_objects_are_skipped() {
-    let _own = OwnControlPlane::start();
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let group = group();

@@ -6,10 +6,9 @@
     reason = "what the program did is looked at past its own door to the server"
 )]
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -63,53 +62,9 @@ struct Collection {
     is_namespaced: bool,
 }
 
-thread_local! {
-    /// The control plane that the test of this thread has to itself.
-    static OWN: Cell<Option<&'static Own>> = const { Cell::new(None) };
-}
-
-struct Own {
-    cluster: Cluster,
-    kubeconfig: PathBuf,
-}
-
-/// A control plane that stands for the shared one in this thread while it exists: for a test
-/// that leaves kinds defined and not served, of which every look through all kinds reports.
-pub(crate) struct OwnControlPlane(
-    #[expect(dead_code, reason = "it runs until this is dropped")] ControlPlane,
-);
-
-impl OwnControlPlane {
-    pub(crate) fn start() -> Self {
-        let control_plane = ControlPlane::start().expect("a control plane");
-        OWN.set(Some(Box::leak(Box::new(Own {
-            cluster: Cluster::of(&control_plane),
-            kubeconfig: control_plane.admin_kubeconfig().to_owned(),
-        }))));
-        Self(control_plane)
-    }
-}
-
-impl Drop for OwnControlPlane {
-    fn drop(&mut self) {
-        OWN.set(None);
-    }
-}
-
-/// The kubeconfig of an administrator of `cluster()`.
-pub(crate) fn admin_kubeconfig() -> &'static Path {
-    match OWN.get() {
-        Some(own) => &own.kubeconfig,
-        None => ControlPlane::shared().admin_kubeconfig(),
-    }
-}
-
-/// The shared control plane, or that of the thread's own; started by the first call.
+/// The shared control plane; started by the first call.
 pub(crate) fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    if let Some(own) = OWN.get() {
-        return &own.cluster;
-    }
     CLUSTER.get_or_init(|| Cluster {
         client: client(ControlPlane::shared().admin_kubeconfig()),
     })

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use controlplane::ControlPlane;
 use tokio::runtime::Runtime;
 
-pub(crate) use cluster::{Cluster, Member, OwnControlPlane, admin_kubeconfig, cluster, namespace};
+pub(crate) use cluster::{Cluster, Member, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use go_tools::go_tools;

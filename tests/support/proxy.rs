@@ -11,7 +11,7 @@
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -186,17 +186,13 @@ impl Proxy {
 
     /// Asks and tells a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
-        Self::before_server(super::admin_kubeconfig(), watch)
+        Self::before(ControlPlane::shared(), watch)
     }
 
     /// The same before a control plane of a test's own.
     pub(crate) fn before(control_plane: &ControlPlane, watch: Arc<dyn Watch>) -> Self {
-        Self::before_server(control_plane.admin_kubeconfig(), watch)
-    }
-
-    fn before_server(admin_kubeconfig: &Path, watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {
-            server: client(admin_kubeconfig),
+            server: client(control_plane.admin_kubeconfig()),
             watch,
             writes: AsyncMutex::new(0),
             is_holding: AtomicBool::new(false),

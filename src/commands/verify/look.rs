@@ -43,14 +43,17 @@ pub(super) async fn look(
     shared: &Shared,
     style: Style,
 ) -> Result<Looked, Error> {
-    let unlistable = cluster.await_everything().await?;
+    let missing_permission = cluster.await_everything().await?;
     let mut looking = Crawl {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
         resources: listable(cluster),
         cluster,
-        unread: unlistable.names().into_iter().collect(),
+        unread: missing_permission
+            .into_iter()
+            .map(opening::unseen_kinds)
+            .collect(),
         unread_places: Vec::new(),
         warnings: Vec::new(),
     };
