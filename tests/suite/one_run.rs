@@ -71,6 +71,13 @@ fn a_namespace_with_its_contents_and_the_parent_comes_and_changes() {
         run.results("pruned"),
         identities([&first[0], &first[1], &first[3]])
     );
+    eventually("what was pruned is gone", || {
+        let mut pruned = [&first[0], &first[1], &first[3]].into_iter();
+        pruned
+            .all(|object| cluster().live(object).is_none())
+            .then_some(())
+    });
+    set.apply(&next);
     set.assert_holds(&next);
 }
 
@@ -100,11 +107,12 @@ fn a_kind_with_its_objects_comes_changes_and_goes() {
     let run = assert_predicted(&set, &next, &[first.as_slice(), &next].concat());
     assert_eq!(run.results("pruned"), identities(&first[..4]));
     assert_eq!(run.results("created"), identities(&next[1..]));
-    set.assert_holds(&next);
     eventually("kind and namespace are gone", || {
         let is_gone = |object: &Value| cluster().live(object).is_none();
         first[2..4].iter().all(is_gone).then_some(())
     });
+    set.apply(&next);
+    set.assert_holds(&next);
 }
 
 #[test]
