@@ -32,8 +32,5 @@ pub use parent::{
     parents, whole_parent,
 };
 pub use rights::missing_rights;
-pub use unserved::{
-    GET_DEFINITIONS, KindWait, LIST_API_SERVICES, LIST_DEFINITIONS, UnsettledError, await_defined,
-    await_everything, settle,
-};
+pub use unserved::{KindWait, UnsettledError, await_defined, await_everything, settle};
 pub use watch::{changes, objects_at_version};

@@ -30,11 +30,11 @@ pub(super) const PAUSE: Duration = Duration::from_millis(200);
 const DEFINITIONS_AT_ONCE: usize = 4;
 
 /// The permission to see whether a definition exists.
-pub const LIST_DEFINITIONS: &str = "list customresourcedefinitions.apiextensions.k8s.io";
+const LIST_DEFINITIONS: &str = "list customresourcedefinitions.apiextensions.k8s.io";
 /// The permission to see what a definition says.
-pub const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.io";
+const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.io";
 /// The permission to see which APIs are delegated.
-pub const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
+const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
 /// Why it is not known which kinds the server has.
 #[derive(Debug, thiserror::Error)]

@@ -114,24 +114,18 @@ fn adopt_waits_until_discovery_lists_a_kind_of_the_manifests_or_of_the_record() 
     let stage = Stage::new();
     let other = custom_resource(&stage.group, Some(&stage.home), "two");
     cluster().create(&other);
-    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&other)));
-    let proxy = stage.omitting(3);
-    stage
-        .set
-        .invocation(Stage::program(&proxy), "adopt", &["-f"])
-        .args([files.directory()])
-        .run()
-        .expect(0);
     let more = secret(&stage.home, "more");
     cluster().create(&more);
-    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&more)));
-    let proxy = stage.omitting(3);
-    stage
-        .set
-        .invocation(Stage::program(&proxy), "adopt", &["-f"])
-        .args([files.directory()])
-        .run()
-        .expect(0);
+    for object in [&other, &more] {
+        let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(object)));
+        let proxy = stage.omitting(3);
+        stage
+            .set
+            .invocation(Stage::program(&proxy), "adopt", &["-f"])
+            .args([files.directory()])
+            .run()
+            .expect(0);
+    }
     stage.set.assert_holds(&[stage.kept, stage.custom, other, more]);
 }
 
