@@ -4,6 +4,7 @@
 //! Failures of single objects are no errors but outcomes; see `event`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::apiserver::{ApiError, ApiErrorKind};
 use crate::applyset::ApplySetId;
@@ -12,7 +13,8 @@ use crate::desired::{DesiredError, Misfit};
 use crate::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
 use crate::identity::ObjectKey;
-use crate::manifest::{ManifestErrors, Position};
+use crate::manifest::{ManifestError, ManifestErrors, Position};
+use crate::message::Message;
 use crate::observe::{ContentsError, ListError, Place, UnsettledError};
 use crate::plan::{Refusal, SurveyError};
 use crate::rights::Right;
@@ -71,10 +73,10 @@ pub enum Error {
     #[error("{}", .0.iter().map(|misfit| format!("{misfit}\n  hint: {}", misfit.hint())).collect::<Vec<_>>().join("\n"))]
     Misfits(Vec<Misfit>),
     /// Namespaces that are not there.
-    #[error("{}", missing_namespaces(.0))]
+    #[error("{}", in_lines(.0))]
     MissingNamespaces(Vec<MissingNamespace>),
     /// Safety checks refused.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", in_lines(.0))]
     Refused(Vec<Refusal>),
     /// No connection can be made.
     #[error(transparent)]
@@ -105,7 +107,7 @@ pub enum Error {
         error: ListError,
     },
     /// The user may not do what the run is about to do; nothing was written.
-    #[error("{}", missing_rights(.0))]
+    #[error("{}", .0.iter().map(missing_right).collect::<Vec<_>>().join("\n"))]
     MissingRights(Vec<Right>),
     /// A right is missing in a command whose rights `rbac` prints.
     #[error(transparent)]
@@ -119,13 +121,13 @@ pub enum Error {
         hidden: Vec<String>,
     },
     /// What a run would do to some objects could not be found out.
-    #[error("{}", unforeseen(.0))]
-    Unforeseen(Vec<(ObjectKey, String)>),
+    #[error("{}", in_lines(&unforeseen(.0)))]
+    Unforeseen(Vec<(ObjectKey, Message)>),
     /// A saved plan is not what the cluster is any more.
-    #[error("{}", overtaken(.0))]
+    #[error("{OVERTAKEN}\n{}", in_lines(.0))]
     Overtaken(Vec<Moved>),
     /// Secrets among the manifests are not those that a saved plan was made with.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", in_lines(.0))]
     Altered(Vec<Alteration>),
     /// A plan is not saved, because it could not be carried out.
     #[error("the plan is not saved, because it could not be carried out: {0}")]
@@ -235,6 +237,36 @@ impl Error {
         }
     }
 
+    /// The messages for people: one for each thing that is wrong, those of the manifests with their
+    /// hints. All other hints are those of `hints`.
+    pub fn messages(&self) -> Vec<Message> {
+        match self {
+            Self::Manifests(errors) => {
+                let message = |error: &ManifestError| Message::new(error.to_string()).with_hint(error.hint());
+                errors.0.iter().map(message).collect()
+            }
+            Self::Misfits(misfits) => {
+                let message = |misfit: &Misfit| Message::new(misfit.to_string()).with_hint(misfit.hint());
+                misfits.iter().map(message).collect()
+            }
+            Self::Refused(refusals) => each(refusals),
+            Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
+                let details = refusals.iter().map(ToString::to_string);
+                vec![Message::new(error.to_string()).with_details(details)]
+            }
+            Self::Altered(alterations) => each(alterations),
+            Self::MissingNamespaces(missing) => each(missing),
+            Self::MissingRights(missing) => missing.iter().map(missing_right).map(Message::new).collect(),
+            Self::Overtaken(moved) => {
+                let first = Message::new(OVERTAKEN);
+                std::iter::once(first).chain(each(moved)).collect()
+            }
+            Self::Unforeseen(objects) => unforeseen(objects),
+            Self::GrantedByRbac(error) => error.messages(),
+            other => vec![Message::new(other.to_string())],
+        }
+    }
+
     /// What to type next; a line for each thing, without repetition.
     pub fn hints(&self) -> Vec<String> {
         let hints: Vec<String> = match self {
@@ -326,19 +358,20 @@ fn request_hint(error: &ApiError) -> String {
     }
 }
 
-fn unforeseen(objects: &[(ObjectKey, String)]) -> String {
-    let told = objects
-        .iter()
-        .take(SHOWN_OBJECTS)
-        .map(|(key, reason)| format!("what would become of {key} could not be found out: {reason}"));
+fn unforeseen(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
+    let told = objects.iter().take(SHOWN_OBJECTS).map(|(key, reason)| {
+        reason.clone().behind(format_args!(
+            "what would become of {key} could not be found out: "
+        ))
+    });
     let more = objects.len().saturating_sub(SHOWN_OBJECTS);
     let more = (more > 0).then(|| {
-        format!(
+        Message::new(format!(
             "what would become of {} more could not be found out either",
             counted(more, "object")
-        )
+        ))
     });
-    told.chain(more).collect::<Vec<_>>().join("\n")
+    told.chain(more).collect()
 }
 
 /// How many objects an error tells of: mostly all of them share one reason.
@@ -348,28 +381,33 @@ fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
-fn overtaken(moved: &[Moved]) -> String {
-    let lines: Vec<String> = moved.iter().map(|moved| format!("\n{moved}")).collect();
-    format!("the cluster is not what the plan was made for:{}", lines.concat())
+/// What is said before all that a plan and the cluster differ in.
+const OVERTAKEN: &str = "the cluster is not what the plan was made for:";
+
+fn missing_right(right: &Right) -> String {
+    format!("you may not {right}")
 }
 
-fn missing_rights(missing: &[Right]) -> String {
-    let lines: Vec<String> = missing
+fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
+    errors
         .iter()
-        .map(|right| format!("you may not {right}"))
-        .collect();
+        .map(|error| Message::new(error.to_string()))
+        .collect()
+}
+
+fn in_lines<T: fmt::Display>(errors: &[T]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
 
-fn missing_namespaces(missing: &[MissingNamespace]) -> String {
-    let lines: Vec<String> = missing
-        .iter()
-        .map(|MissingNamespace { namespace, wanted_by }| match wanted_by {
-            Some((position, key)) => format!("{position}: {key}: there is no namespace {namespace}"),
-            None => format!("there is no namespace {namespace} for the set's parent"),
-        })
-        .collect();
-    lines.join("\n")
+impl fmt::Display for MissingNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, wanted_by } = self;
+        match wanted_by {
+            Some((position, key)) => write!(f, "{position}: {key}: there is no namespace {namespace}"),
+            None => write!(f, "there is no namespace {namespace} for the set's parent"),
+        }
+    }
 }
 
 fn namespace_hint(missing: &[MissingNamespace]) -> String {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::manifest::Position;
+use crate::message::Message;
 use crate::readiness::State;
 
 /// One thing that happened.
@@ -32,7 +33,7 @@ pub enum Event {
     /// Something that people should know, and that stops nothing.
     Warning(String),
     /// Something failed that is no object of the set.
-    Failure(String),
+    Failure(Message),
     /// Something that a run does and that takes a while.
     Note(String),
     /// What people can do about the failure before it.
@@ -47,6 +48,13 @@ pub enum Event {
     Parent(ObjectKey, Action),
     /// How an object stands that is waited for.
     Awaited(Awaited),
+}
+
+impl Event {
+    /// Something failed that is no object of the set.
+    pub fn failure(message: impl Into<Message>) -> Self {
+        Self::Failure(message.into())
+    }
 }
 
 /// How a user finishes what an interrupted run has left.
@@ -193,7 +201,7 @@ pub struct ObjectOutcome {
     /// Why, where that is not plain from the action; empty otherwise.
     pub reason: String,
     /// What went wrong.
-    pub error: Option<String>,
+    pub error: Option<Message>,
     /// Where the object stands in the manifests; `None` for one that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -220,7 +228,7 @@ impl ObjectOutcome {
     }
 
     /// The outcome of an object with which something went wrong.
-    pub fn failed(subject: Subject, error: impl Into<String>) -> Self {
+    pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self {
             error: Some(error.into()),
             ..Self::new(subject, Action::Failed)

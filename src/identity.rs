@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::wording::shell_word;
+
 /// A group and a kind, without a version; the core group is the empty string.
 ///
 /// Displays in the canonical form of KEP-3659, `Kind.group`, a core kind bare,
@@ -122,7 +124,7 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// The object as commands are told of it: `deployment.apps/web -n shop`.
     pub fn argument(&self) -> String {
-        let name = self.group_kind.object_name(&self.name);
+        let name = shell_word(&self.group_kind.object_name(&self.name));
         match &self.namespace {
             Some(namespace) => format!("{name} -n {namespace}"),
             None => name,

@@ -20,6 +20,7 @@ pub mod identity;
 pub mod inspect;
 pub mod inventory;
 pub mod manifest;
+pub mod message;
 pub mod object;
 pub mod observe;
 pub mod options;

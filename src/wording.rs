@@ -6,11 +6,6 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// The text of one message: lines after the first are indented.
-pub fn continued(text: &str) -> String {
-    text.trim_end().replace('\n', "\n  ")
-}
-
 /// At most ten names, and how many more there are: nobody reads a thousand on one line.
 pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
@@ -28,18 +23,49 @@ pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
 /// How many names a message holds.
 const SHOWN_NAMES: usize = 10;
 
-/// The text with everything replaced that a terminal would act upon.
+/// The text on one line, with everything escaped that a terminal would act upon.
 ///
-/// Names, messages and annotations come from clusters and files that somebody else
-/// may have written.
-pub fn printable(text: &str) -> String {
-    with_hostile(text, |character| character.escape_default().to_string())
+/// Names, messages and annotations come from clusters and files that others may have written.
+/// All that is printed passes here or through `printable_text`.
+pub fn one_line(text: &str) -> String {
+    without_workflow_command(with_escapes(text, is_hostile))
 }
 
-/// The same for text whose lines may be indented by tabs, which no terminal minds.
+/// The same for each line of a text whose lines may be indented by tabs.
 pub fn printable_text(text: &str) -> String {
-    let lines = text.split('\t').map(printable);
-    lines.collect::<Vec<_>>().join("\t")
+    text.split_inclusive('\n')
+        .map(|line| {
+            without_workflow_command(with_escapes(line, |character| {
+                is_hostile(character) && !"\n\t".contains(character)
+            }))
+        })
+        .collect()
+}
+
+/// The line with its first character escaped if a runner of pipelines would take it for a
+/// command: `::add-mask::` of GitHub Actions, `##vso[…]` of Azure Pipelines, `##teamcity[…]`.
+/// Runners skip the blanks before a command.
+fn without_workflow_command(line: String) -> String {
+    let command = line.trim_start();
+    let Some(first) = command
+        .chars()
+        .next()
+        .filter(|_| command.starts_with("::") || command.starts_with("##"))
+    else {
+        return line;
+    };
+    let indent = &line[..line.len() - command.len()];
+    format!("{indent}{}{}", first.escape_unicode(), &command[1..])
+}
+
+/// The text as one word of a command that people copy into a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-./:@%+=,".contains(character);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// The text as it stands between quotation marks in JSON.
@@ -53,32 +79,49 @@ pub fn json_quoted(text: &str) -> String {
 /// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All
 /// of these stand within strings, so an escape of JSON's own does not change the value.
 pub fn printable_json(json: &str) -> String {
-    with_hostile(json, |character| format!("\\u{:04x}", u32::from(character)))
+    let is_escaped = |character| is_hostile(character) && character != '\n';
+    let escaped = json.chars().map(|character| {
+        if is_escaped(character) {
+            format!("\\u{:04x}", u32::from(character))
+        } else {
+            character.to_string()
+        }
+    });
+    if json.contains(is_escaped) {
+        escaped.collect()
+    } else {
+        json.to_owned()
+    }
 }
 
-/// Controls of the terminal, and of the direction of text: what an approver reads must stand in
-/// the order in which it is meant.
+/// True if the text holds a character that steers a terminal or turns the direction of text,
+/// other than a line break.
+pub fn is_steering(text: &str) -> bool {
+    text.contains(|character| is_hostile(character) && character != '\n')
+}
+
+/// Controls of the terminal, of lines and of the direction of text: what an approver reads must
+/// stand in the order in which it is meant.
 fn is_hostile(character: char) -> bool {
     let turns = matches!(
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    turns || (character.is_control() && character != '\n')
+    turns || matches!(character, '\u{2028}' | '\u{2029}') || character.is_control()
 }
 
-fn with_hostile(text: &str, escaped: impl Fn(char) -> String) -> String {
-    if !text.contains(is_hostile) {
+fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    if !text.contains(&is_escaped) {
         return text.to_owned();
     }
-    text.chars()
-        .map(|character| {
-            if is_hostile(character) {
-                escaped(character)
-            } else {
-                character.to_string()
-            }
-        })
-        .collect()
+    text.chars().fold(String::new(), |mut escaped, character| {
+        if is_escaped(character) {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+        escaped
+    })
 }
 
 #[cfg(test)]
@@ -101,15 +144,35 @@ mod tests {
     }
 
     #[test]
-    fn one_message_is_one_message_however_many_lines_it_has() {
-        assert_eq!(continued("a\n- b\n  c\n"), "a\n  - b\n    c");
+    fn text_of_others_stays_on_its_line() {
+        let table = [
+            ("a\x1b[31mb\tc", "a\\u{1b}[31mb\\tc"),
+            ("two\nlines\r\n", "two\\nlines\\r\\n"),
+            ("a\u{85}b\u{2028}c\u{2029}d", "a\\u{85}b\\u{2028}c\\u{2029}d"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("ä ✓", "ä ✓"),
+            ("::add-mask::x", "\\u{3a}:add-mask::x"),
+            ("  ##vso[task]", "  \\u{23}#vso[task]"),
+            ("a::b ## c", "a::b ## c"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(one_line(text), expected);
+        }
     }
 
     #[test]
-    fn escape_sequences_do_not_reach_a_terminal() {
-        assert_eq!(printable("a\x1b[31mb\tc"), "a\\u{1b}[31mb\\tc");
-        assert_eq!(printable("two\nlines"), "two\nlines");
-        assert_eq!(printable_text("a\x1b[31mb\tc\n"), "a\\u{1b}[31mb\tc\n");
+    fn text_of_several_lines_keeps_its_lines_and_tabs() {
+        assert_eq!(
+            printable_text(" a\x1b[31mb\tc\n ::stop-commands::x\n+::x\n"),
+            " a\\u{1b}[31mb\tc\n \\u{3a}:stop-commands::x\n+::x\n"
+        );
+    }
+
+    #[test]
+    fn a_word_of_a_shell_is_no_command() {
+        assert_eq!(shell_word("clusterrole/system:node"), "clusterrole/system:node");
+        assert_eq!(shell_word("a$(id);b"), "'a$(id);b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
     }
 
     #[test]

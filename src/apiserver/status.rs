@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::secrecy::Values;
-use crate::wording::continued;
+use crate::message::Message;
 
 /// The parts of `metav1.Status` that decisions and messages need.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
@@ -44,20 +44,29 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
-    /// The message; where it lists several fields at fault, a line for each. All lines but the
-    /// first are indented: it is one message.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Status {
+    /// Returns the message; if it lists several fields at fault, a detail for each instead.
+    pub fn explained(&self) -> Message {
         let causes = &self.details.causes;
         if self.reason != "Invalid" || causes.len() < 2 {
-            return f.write_str(&continued(&self.message));
+            return Message::new(self.to_string());
         }
-        f.write_str("the server finds it invalid")?;
-        for cause in causes {
-            write!(f, "\n  {}: {}", cause.field, continued(&cause.message))?;
-        }
-        Ok(())
+        let detail = |cause: &StatusCause| format!("{}: {}", cause.field, joined(&cause.message));
+        Message::new("the server finds it invalid").with_details(causes.iter().map(detail))
     }
+}
+
+impl fmt::Display for Status {
+    /// The message on one line: admission webhooks answer with whole paragraphs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&self.message))
+    }
+}
+
+/// The lines of a text with blanks between them.
+fn joined(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// `metav1.StatusDetails`.

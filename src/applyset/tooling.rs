@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::record::later_format;
+use crate::wording::one_line;
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
 ///
@@ -26,6 +27,10 @@ pub enum InvalidTooling {
     /// The value is empty, or has no name before its slash.
     #[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
     NoName(String),
+    /// The value holds a control character, a line break or a character that turns the direction
+    /// of text: nothing that a program is called.
+    #[error("{0:?} is not the name of a program; it should read NAME/vX.Y.Z")]
+    NotPrintable(String),
     /// The value begins with `v2:` or the like, which readers refuse as a later format.
     #[error("{0:?} begins as a later format does; it should read NAME/vX.Y.Z")]
     LaterFormat(String),
@@ -44,6 +49,9 @@ impl Tooling {
     ///
     /// What is read here may be written, so nothing passes that reading a parent refuses.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
+        if one_line(value) != value {
+            return Err(InvalidTooling::NotPrintable(value.to_owned()));
+        }
         if later_format(value, ':').is_some() {
             return Err(InvalidTooling::LaterFormat(value.to_owned()));
         }
@@ -116,6 +124,21 @@ mod tests {
             assert_eq!(
                 Tooling::parse(value),
                 Err(InvalidTooling::NoName(value.to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn values_that_could_pass_for_other_text_are_refused() {
+        for value in [
+            "kubectl/v1\nfoo  set",
+            "a\u{1b}[2K/v1",
+            "\u{202e}ltcebuk/v1",
+            "::add-mask::x/v1",
+        ] {
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::NotPrintable(value.to_owned()))
             );
         }
     }

@@ -17,6 +17,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Foreseen, Interrupt, News};
 use crate::identity::ObjectKey;
+use crate::message::Message;
 use crate::observe;
 use crate::options::{self, DiffOptions};
 use crate::plan::Refusal;
@@ -117,11 +118,11 @@ async fn compare(
     let mut foreseen = Vec::new();
     let ending = foresee(run, &prepared, &mut foreseen).await;
     let live_parent = compare_parent(&prepared, run, found).await?;
-    let unanswered: Vec<(ObjectKey, String)> = foreseen
+    let unanswered: Vec<(ObjectKey, Message)> = foreseen
         .iter()
         .filter(|foreseen| foreseen.unanswered)
         .map(|foreseen| {
-            let reason = foreseen.outcome.error.clone().unwrap_or_default();
+            let reason = foreseen.outcome.error.clone().unwrap_or_else(|| Message::new(""));
             (foreseen.outcome.subject.key(), reason)
         })
         .collect();
@@ -220,7 +221,7 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
         let key = outcome.subject.key();
         if let Some(refusal) = refused.remove(&key) {
             outcome.action = Action::Failed;
-            outcome.error = Some(refusal.to_string());
+            outcome.error = Some(refusal.to_string().into());
         }
         if let Some(resource) = resources.get(&key) {
             comparisons.push(Comparison {
@@ -264,7 +265,7 @@ async fn compare_parent(
     let error = foreseen.as_ref().and_then(|foreseen| foreseen.error.as_ref());
     found
         .failures
-        .extend(error.map(|error| format!("the set's parent: {error}")));
+        .extend(error.map(|error| error.clone().behind("the set's parent: ")));
     let live = foreseen.as_ref().and_then(|foreseen| foreseen.live.clone());
     let manifest = desired.parent.as_ref().zip(foreseen);
     found.parent = Some(diff::parent(

@@ -116,7 +116,7 @@ impl Run {
         let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_over {
             let text = "the time that --timeout gives was over before everything was done";
-            self.reporter.event(Event::Failure(text.to_owned()));
+            self.reporter.event(Event::failure(text.to_owned()));
         }
         if let Some(reason) = self.reason_of_what_is_left(&outcome) {
             self.reporter.event(NotDone::all(reason));

@@ -132,7 +132,9 @@ pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Resul
         .filter(|object| object.outcome.action == Action::Failed)
         .map(|object| format!("{} would fail", object.outcome.subject.key()));
     let refusals = found.refusals.iter().map(ToString::to_string);
-    let mut obstacles = refusals.chain(found.failures.iter().cloned()).chain(failing);
+    let mut obstacles = refusals
+        .chain(found.failures.iter().map(ToString::to_string))
+        .chain(failing);
     if let Some(obstacle) = obstacles.next() {
         return Err(Error::NotSaved(obstacle));
     }

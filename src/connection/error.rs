@@ -6,6 +6,7 @@ use kube::config::KubeconfigError;
 
 use super::exec::{ExecError, ExecFault};
 use crate::proxy::InvalidProxy;
+use crate::wording::shell_word;
 
 /// No connection can be made of the kubeconfig and the flags.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +108,7 @@ impl ConnectionError {
             Self::UnparsableKubeconfig { path, .. } => {
                 format!(
                     "`kubectl config view --kubeconfig {}` reads the same file",
-                    path.display()
+                    shell_word(&path.to_string_lossy())
                 )
             }
             Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),

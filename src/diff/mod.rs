@@ -18,6 +18,7 @@ pub use record::parent;
 
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
+use crate::wording::one_line;
 
 /// One object before and after a run, as it may be shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +99,7 @@ fn file(resource: &Resource, key: &ObjectKey) -> String {
     } = resource;
     let dot = if group.is_empty() { "" } else { "." };
     let namespace = key.namespace.as_deref().unwrap_or_default();
-    format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name)
+    one_line(&format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name))
 }
 
 #[cfg(test)]

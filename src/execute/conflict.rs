@@ -9,13 +9,14 @@ use super::refused;
 use crate::apiserver::{ApiError, ApiServer, Status, StatusCause};
 use crate::desired::DesiredObject;
 use crate::identity::GroupKind;
+use crate::message::Message;
 use crate::observe::WHOLE_OBJECTS;
 
 /// The longest value that is shown whole, in characters.
 const LONGEST: usize = 60;
 
 /// What went wrong with the object, for people; more than one line for a field conflict.
-pub(super) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> String {
+pub(super) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
         return refused::reason(error, object);
     };
@@ -30,7 +31,7 @@ pub(super) async fn explained(server: &ApiServer, object: &DesiredObject, error:
     told(status, &object.key.group_kind, &object.object.value(), &live)
 }
 
-fn told(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> String {
+fn told(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> Message {
     let is_secret = *kind == GroupKind::new("", "Secret");
     let line = |cause: &StatusCause| {
         let owner = cause
@@ -41,19 +42,16 @@ fn told(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> St
         match values {
             [Some(there), Some(here)] if !is_secret => {
                 format!(
-                    "  {} belongs to {owner}: {there} there, {here} in the manifest",
+                    "{} belongs to {owner}: {there} there, {here} in the manifest",
                     cause.field
                 )
             }
-            _ => format!("  {} belongs to {owner}", cause.field),
+            _ => format!("{} belongs to {owner}", cause.field),
         }
     };
-    let mut lines = vec!["other field managers own fields that the manifest sets".to_owned()];
-    lines.extend(status.field_conflicts().map(line));
-    lines.push(
-        "  hint: leave these fields out of the manifest, or take them with --force-conflicts".to_owned(),
-    );
-    lines.join("\n")
+    Message::new("other field managers own fields that the manifest sets")
+        .with_details(status.field_conflicts().map(line))
+        .with_hint("leave these fields out of the manifest, or take them with --force-conflicts")
 }
 
 fn short(value: &Value) -> String {
@@ -170,13 +168,13 @@ mod tests {
         let manifest = json!({"data": {"a": "mine"}});
         let live = json!({"data": {"a": "x".repeat(100)}});
         let status = conflict(".data.a");
-        let text = told(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live);
+        let text = told(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live).to_string();
         assert!(text.contains(".data.a belongs to \"helm\""), "{text}");
         assert!(
             text.contains("…") && text.contains("\"mine\" in the manifest"),
             "{text}"
         );
-        let text = told(&status, &GroupKind::new("", "Secret"), &manifest, &live);
+        let text = told(&status, &GroupKind::new("", "Secret"), &manifest, &live).to_string();
         assert!(!text.contains("mine") && !text.contains("xxx"), "{text}");
     }
 }

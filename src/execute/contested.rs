@@ -18,6 +18,7 @@ use crate::applyset::PART_OF_LABEL;
 use crate::desired::DesiredObject;
 use crate::event::Event;
 use crate::identity::ObjectKey;
+use crate::message::Message;
 use crate::observe::{self, Live, METADATA_LIST, Places, Selector};
 
 /// Whose an object was right before it was written.
@@ -105,7 +106,7 @@ impl Execution<'_> {
                 for live in taken {
                     count += 1;
                     let id = live.part_of.as_deref().unwrap_or_default();
-                    sink(Event::Failure(format!(
+                    sink(Event::failure(format!(
                         "{}: another set ({id}) took it after this run applied it",
                         live.key
                     )));
@@ -114,9 +115,8 @@ impl Execution<'_> {
             }
             Err((place, error)) => {
                 let plural = &place.resource.plural;
-                sink(Event::Failure(format!(
-                    "{plural}: cannot tell whether another set took any of them: {error}{AGAIN}"
-                )));
+                let text = format!("{plural}: cannot tell whether another set took any of them: {error}");
+                sink(Event::failure(Message::new(text).with_hint(AGAIN)));
                 1
             }
         }
@@ -124,16 +124,19 @@ impl Execution<'_> {
 }
 
 /// The error of an object that was taken from the set with this id.
-pub(super) fn taken_from(id: &str) -> String {
-    format!(
-        "it became a member of another set ({id}) while this run was applying it, and this run took it\n  \
-         hint: keep it in the manifests of only one of the two sets, then apply both"
-    )
+pub(super) fn taken_from(id: &str) -> Message {
+    Message::new(format!(
+        "it became a member of another set ({id}) while this run was applying it, and this run took it"
+    ))
+    .with_hint("keep it in the manifests of only one of the two sets, then apply both")
 }
 
 /// The error of an object that was applied and may have been a member of another set before.
-pub(super) fn unknown(error: &ApiErrorKind) -> String {
-    format!("cannot tell whether it was a member of another set: {error}{AGAIN}")
+pub(super) fn unknown(error: &ApiErrorKind) -> Message {
+    Message::new(format!(
+        "cannot tell whether it was a member of another set: {error}"
+    ))
+    .with_hint(AGAIN)
 }
 
-const AGAIN: &str = "\n  hint: run the same command again";
+const AGAIN: &str = "run the same command again";

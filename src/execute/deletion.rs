@@ -179,13 +179,13 @@ impl SetDeletion<'_> {
         };
         match Box::pin(releasing.release(sink)).await {
             Err(error) => {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             }
             Ok(Parent::Gone) => self.delete_last(members, lingering, sink).await,
             Ok(Parent::Going(live)) => {
                 self.delete_homes(members.left, sink).await;
-                sink(Event::Failure(format!(
+                sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
                     waiting(&live)
@@ -194,7 +194,7 @@ impl SetDeletion<'_> {
             }
             Ok(Parent::Ordinary) => ending,
             Ok(Parent::Replaced) => {
-                sink(Event::Failure(format!(
+                sink(Event::failure(format!(
                     "{}: the set could not be deleted: another run has created it again",
                     self.set.parent
                 )));
@@ -349,14 +349,14 @@ impl SetDeletion<'_> {
             DryRun::None => "could not be deleted",
             DryRun::Client | DryRun::Server => "would not be deleted",
         };
-        sink(Event::Failure(format!(
+        sink(Event::failure(format!(
             "{parent}: the set {is_not_deleted}: {reason}"
         )));
         Ending::Incomplete
     }
 
     fn tell_unseen(&self, unseen: &Unseen, sink: &mut Sink<'_>) -> Ending {
-        sink(Event::Failure(format!(
+        sink(Event::failure(format!(
             "{}: what is left of the set could not be read: {unseen}",
             self.set.parent
         )));
@@ -430,7 +430,7 @@ impl SetDeletion<'_> {
         let mut ending = self.leave_filled(&mut left, sink).await;
         for live in self.homes().filter(|live| left.contains(live)) {
             ending = Ending::Incomplete;
-            sink(Event::Failure(format!(
+            sink(Event::failure(format!(
                 "{} stays as a member of a set without a parent; the same command finds it again",
                 live.key
             )));

@@ -57,7 +57,7 @@ impl Detaching<'_> {
         let told = |news: News<(usize, Result<(), String>)>| match news {
             News::Slowest(slowest) => sink(Event::Slowest(slowest)),
             News::Answer((index, Ok(()))) => detached.push(allowed[index]),
-            News::Answer((index, Err(reason))) => sink(Event::Failure(format!(
+            News::Answer((index, Err(reason))) => sink(Event::failure(format!(
                 "{}: owner references could not be removed: {reason}",
                 allowed[index].dependant.key
             ))),

@@ -22,6 +22,7 @@ use crate::apiserver::{ApiError, Call, Reply, query};
 use crate::desired::DesiredObject;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
+use crate::message::Message;
 use crate::observe::{self, Live, WHOLE_OBJECTS};
 use crate::ownership::{self, Former};
 use crate::plan::{
@@ -52,7 +53,7 @@ pub struct ForeseenParent {
     /// What it would be; `None` where the server cannot know it yet, or refuses.
     pub predicted: Option<Value>,
     /// What stands against it.
-    pub error: Option<String>,
+    pub error: Option<Message>,
 }
 
 impl Execution<'_> {
@@ -442,7 +443,7 @@ fn of_outcome(outcome: ObjectOutcome) -> Foreseen {
     }
 }
 
-fn failed(subject: Subject, error: String) -> Foreseen {
+fn failed(subject: Subject, error: impl Into<Message>) -> Foreseen {
     of_outcome(ObjectOutcome::failed(subject, error))
 }
 

@@ -6,6 +6,7 @@
 use crate::apiserver::{Status, StatusCause};
 use crate::desired::DesiredObject;
 use crate::manifest::line_of_field;
+use crate::message::Message;
 
 /// The longest text about one field that is shown whole, in characters.
 const LONGEST: usize = 200;
@@ -29,37 +30,40 @@ const PRECIOUS: [&str; 4] = [
 ];
 
 /// What the server finds invalid; `None` where its own message says it as well.
-pub(super) fn told(status: &Status, object: &DesiredObject) -> Option<String> {
+pub(super) fn told(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes = &status.details.causes;
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
     let is_long = causes.iter().any(|cause| cause.message.chars().count() > LONGEST);
     if status.reason != "Invalid" || !(is_unchangeable || is_long) {
         return None;
     }
-    let faults: Vec<String> = causes.iter().map(|cause| fault(cause, object)).collect();
-    let mut text = match faults.as_slice() {
-        [fault] => fault.clone(),
-        _ => format!("the server finds it invalid\n{}", faults.join("\n")).replace('\n', "\n  "),
+    let faults = causes.iter().map(|cause| fault(cause, object));
+    let message = match causes.as_slice() {
+        [cause] => fault(cause, object),
+        _ => Message::new("the server finds it invalid").with_details(faults.flat_map(|fault| {
+            let differing = fault.details.into_iter().map(|line| format!("  {line}"));
+            std::iter::once(fault.text).chain(differing)
+        })),
     };
-    if is_unchangeable {
-        text.push_str("\n  hint: ");
-        text.push_str(&way_out(object));
-    }
-    Some(text)
+    Some(if is_unchangeable {
+        message.with_hint(way_out(object))
+    } else {
+        message
+    })
 }
 
 fn is_unchangeable(message: &str) -> bool {
     UNCHANGEABLE.iter().any(|words| message.contains(words))
 }
 
-fn fault(cause: &StatusCause, object: &DesiredObject) -> String {
+fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     let line = line_of_field(&object.position, &cause.field);
     let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
-    format!("{}{line}: {}", cause.field, in_short(&cause.message))
+    in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
 }
 
 /// The text without the value as Go prints it, and of a comparison only what differs.
-fn in_short(message: &str) -> String {
+fn in_short(message: &str) -> Message {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let first = match first
         .strip_prefix("Invalid value: ")
@@ -75,8 +79,9 @@ fn in_short(message: &str) -> String {
     let differing = rest
         .lines()
         .map(str::trim_end)
-        .filter(|line| line.starts_with(['-', '+']));
-    differing.fold(first, |text, line| format!("{text}\n  {line}"))
+        .filter(|line| line.starts_with(['-', '+']))
+        .map(|line| line.replace('\t', "  "));
+    Message::new(first).with_details(differing)
 }
 
 fn way_out(object: &DesiredObject) -> String {
@@ -110,14 +115,14 @@ mod tests {
             ),
             (
                 "Forbidden: spec is immutable\n  core.Spec{\n- \ta: 1,\n+ \ta: 2,\n  }\n".to_owned(),
-                "Forbidden: spec is immutable\n  - \ta: 1,\n  + \ta: 2,".to_owned(),
+                "Forbidden: spec is immutable\n  -   a: 1,\n  +   a: 2,".to_owned(),
             ),
             (
                 format!("Forbidden: {long}"),
                 format!("Forbidden: {}…", "x".repeat(189)),
             ),
         ] {
-            assert_eq!(in_short(&message), expected);
+            assert_eq!(in_short(&message).to_string(), expected);
         }
     }
 }

@@ -107,7 +107,7 @@ impl Execution<'_> {
                 // Nothing of the wave is begun then.
                 Err(NotServed::Interrupted) => continue,
                 Err(NotServed::Because(reason)) => {
-                    sink(Event::Failure(reason));
+                    sink(Event::failure(reason));
                     Some(NOT_SERVED)
                 }
             };

@@ -14,6 +14,7 @@ use crate::apiserver::{ApiError, Before, Call, Reply, query};
 use crate::applyset::parent::Pairs;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
+use crate::message::Message;
 use crate::object::Object;
 use crate::observe::{self, Live, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
@@ -99,7 +100,7 @@ impl Execution<'_> {
                     && told.outcome.error.is_none()
                 {
                     told.outcome.action = Action::Failed;
-                    told.outcome.error = Some(FORMER_SCHEMA.to_owned());
+                    told.outcome.error = Some(FORMER_SCHEMA.into());
                 }
                 // Which run of one field manager has made an object within the last second, its
                 // metadata do not show.
@@ -314,7 +315,7 @@ impl Execution<'_> {
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
-            reply.outcome.error = Some(TERMINATING.to_owned());
+            reply.outcome.error = Some(TERMINATING.into());
         }
         reply
     }
@@ -377,6 +378,6 @@ fn dependant(reply: &Reply, object: &DesiredObject) -> Option<Dependant> {
     (!live.owners.is_empty()).then(|| Dependant::of(&live))
 }
 
-pub(super) fn failed(subject: Subject, error: String) -> MemberReply {
+pub(super) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
     told(ObjectOutcome::failed(subject, error))
 }

@@ -165,7 +165,7 @@ impl Adopting<'_> {
         match self.parent.stay_wide(&mut known, self.record, sink).await {
             Ok(()) => ending,
             Err(error) => {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             }
         }
@@ -196,7 +196,7 @@ impl Moving<'_> {
                 Farewell::Release => self.release(sink).await,
             };
             let ending = seen_to.unwrap_or_else(|error| {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             });
             Ok(match &self.farewell {
@@ -236,7 +236,7 @@ impl Moving<'_> {
         };
         let parent = &self.from.set.parent;
         let reason = unlistable(unlisted);
-        sink(Event::Failure(format!(
+        sink(Event::failure(format!(
             "{parent}: the old set {is_kept}: {reason}"
         )));
         Ending::Incomplete
@@ -275,7 +275,7 @@ impl Moving<'_> {
                     "{parent}: the old parent is still being deleted: {}",
                     waiting(&live)
                 );
-                sink(Event::Failure(text));
+                sink(Event::failure(text));
                 Ending::Incomplete
             }
             Parent::Stays(remains, unlisted) => {
@@ -444,7 +444,7 @@ impl Disbanding<'_> {
             };
             let parent = &self.parent.set.parent;
             let failure = format!("{parent}: the record {is_not_removed}: {reason}");
-            sink(Event::Failure(failure));
+            sink(Event::failure(failure));
             return Ending::Incomplete;
         }
         if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
@@ -456,20 +456,20 @@ impl Disbanding<'_> {
             Ok(Forgotten::ParentGone) => {
                 self.release_latecomers(sink).await;
                 let parent = &self.parent.set.parent;
-                sink(Event::Failure(format!(
+                sink(Event::failure(format!(
                     "{parent}: the record could not be removed: the parent was deleted during the run"
                 )));
                 Ending::Incomplete
             }
             Ok(Forgotten::Overtaken) => {
-                sink(Event::Failure(
+                sink(Event::failure(
                     "another run works on this set, so its record stays; run the same command again"
                         .to_owned(),
                 ));
                 Ending::Incomplete
             }
             Err(error) => {
-                sink(Event::Failure(format!(
+                sink(Event::failure(format!(
                     "the set's parent could not be written: {}",
                     error.kind
                 )));
@@ -500,7 +500,7 @@ impl Disbanding<'_> {
             Ok(latecomers) if latecomers.is_empty() => Ending::Done,
             Ok(latecomers) => self.release(&latecomers, sink).await,
             Err(error) => {
-                sink(Event::Failure(format!(
+                sink(Event::failure(format!(
                     "the set is forgotten, and whether another run has added to it meanwhile is not known: {error}"
                 )));
                 Ending::Incomplete

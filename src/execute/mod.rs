@@ -233,7 +233,7 @@ impl Execution<'_> {
                 return Ok(Ending::Interrupted);
             }
             Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
                 return Ok(Ending::Incomplete);
             }
             known => known?,
@@ -248,7 +248,7 @@ impl Execution<'_> {
             // What was decided before the first write is an error; what comes after it is
             // something that failed while writing.
             Err(error) => {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
                 sink(NotDone::all(error.brief()));
                 reported = Some(error.brief());
                 Ending::Incomplete
@@ -267,7 +267,7 @@ impl Execution<'_> {
         Ok(kept.unwrap_or_else(|error| {
             // The parent that could not be written or read a moment ago can still not be.
             if reported != Some(error.brief()) {
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
             }
             Ending::Incomplete
         }))
@@ -299,7 +299,7 @@ impl Execution<'_> {
         match parent.apply_manifest(known, self.approval, sink).await {
             Err(error) => {
                 progress.applied.failed += 1;
-                sink(Event::Failure(error.to_string()));
+                sink(Event::failure(error.to_string()));
             }
             Ok(()) => self.tell_parent(&version, known, sink),
         }

@@ -8,6 +8,7 @@ use crate::apiserver::ApiError;
 use crate::desired::DesiredObject;
 use crate::identity::GroupKind;
 use crate::manifest::line_of_field;
+use crate::message::Message;
 
 /// How structured-merge-diff says that there is no such field.
 const UNDECLARED: &str = "field not declared in schema";
@@ -19,9 +20,9 @@ const NOT_TYPED: &str = "failed to create typed patch object";
 const NO_FIELD: &str = "there is no such field";
 
 /// The reason why a write of this object failed.
-pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
-    let message = error.kind.to_string();
-    let mut faults = faults(&message);
+pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
+    let status = error.status();
+    let mut faults = status.map_or_else(Vec::new, |status| faults(&status.message));
     // What the server says of a value may hold the value.
     if object.key.group_kind == GroupKind::new("", "Secret") {
         for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
@@ -29,10 +30,10 @@ pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
         }
     }
     let Some(first) = faults.first() else {
-        return error
-            .status()
-            .and_then(|status| invalid::told(status, object))
-            .unwrap_or(message);
+        return status.map_or_else(
+            || error.kind.to_string().into(),
+            |status| invalid::told(status, object).unwrap_or_else(|| status.explained()),
+        );
     };
     let told: Vec<String> = faults
         .iter()
@@ -48,12 +49,12 @@ pub(super) fn reason(error: &ApiError, object: &DesiredObject) -> String {
     } else {
         format!(" --api-version={}/{}", resource.group, resource.version)
     };
-    format!(
+    Message::new(format!(
         "the manifest does not fit the API: {}; `kubectl explain {}{}{version}` lists the fields",
         told.join("; "),
         resource.plural,
         parent_of(&first.path)
-    )
+    ))
 }
 
 /// Whether this message says that the manifest does not fit the API. Of server-side apply the

@@ -33,7 +33,7 @@ impl Execution<'_> {
             && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
         {
             progress.applied.failed += 1;
-            sink(Event::Failure(format!("the set's parent: {}", error.kind)));
+            sink(Event::failure(format!("the set's parent: {}", error.kind)));
         }
         self.tell_skips(sink);
         if progress.applied.failed > 0 {

@@ -216,7 +216,7 @@ pub(super) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, si
     let Some(obstacles) = obstacles(remains, set, appliers) else {
         return Ending::Done;
     };
-    sink(Event::Failure(format!(
+    sink(Event::failure(format!(
         "{}: the set could not be deleted: {obstacles}",
         set.parent
     )));

@@ -9,7 +9,8 @@ use crate::applyset::parent::ParentFault;
 use crate::event::Operation;
 use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::wording::{counted, listed};
+use crate::message::Message;
+use crate::wording::{counted, listed, shell_word};
 
 /// One reason why nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -196,8 +197,9 @@ impl Refusal {
                 parent.argument()
             ),
             Self::OtherTooling { found, .. } => format!(
-                "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {found}",
-                found.name
+                "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
+                found.name,
+                shell_word(&found.to_string())
             ),
             Self::NotAParent { .. } => {
                 "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
@@ -243,8 +245,9 @@ impl Refusal {
                 format!("end the set with {}, or do it all the same with --take-over --yes", found.name)
             }
             Self::ManagedElsewhere { found, .. } => format!(
-                "keep the set operable by {} with --tooling {found}, or take it over first with `kubectl applyset apply … --take-over --yes`",
-                found.name
+                "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
+                found.name,
+                shell_word(&found.to_string())
             ),
             Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
         }
@@ -252,9 +255,9 @@ impl Refusal {
 
     /// What a person is shown who is asked whether to go on: of many objects, how many of
     /// each kind there are in which namespace.
-    pub fn question(&self) -> String {
+    pub fn question(&self) -> Message {
         let Self::DeletesSet { parent, objects } = self else {
-            return self.to_string();
+            return self.to_string().into();
         };
         let mut counts: BTreeMap<(Option<&String>, String), usize> = BTreeMap::new();
         for key in objects {
@@ -264,14 +267,14 @@ impl Refusal {
         }
         let lines = counts.into_iter().map(|((namespace, kind), count)| {
             let place = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
-            format!("\n  {count} {kind}{place}")
+            format!("{count} {kind}{place}")
         });
-        let lines: String = lines.collect();
-        format!(
-            "the set of {parent} would be deleted with {}{}{lines}",
+        Message::new(format!(
+            "the set of {parent} would be deleted with {}{}",
             counted(objects.len(), "object"),
             if objects.is_empty() { "" } else { ":" }
-        )
+        ))
+        .with_details(lines)
     }
 
     /// The one object of the manifests or of the set that may not be written; `None` where

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Operation, Summary};
 use crate::execute::DryRun;
 use crate::identity::ObjectKey;
+use crate::message::Message;
 use crate::plan::Refusal;
 use crate::wording::printable_text;
 
@@ -32,7 +33,7 @@ pub struct Differences {
     /// Why a run would be refused.
     pub refusals: Vec<Refusal>,
     /// What would fail and is no object of the set.
-    pub failures: Vec<String>,
+    pub failures: Vec<Message>,
 }
 
 /// One object, and what would become of it.
@@ -215,13 +216,13 @@ impl Reporter {
             let parent = match found.parent_alone() {
                 None => ParentNews::None,
                 Some(text) => {
-                    print_message(human::Label::Note, &text, self.style.colors);
+                    print_message(human::Label::Note, &text.into(), self.style.colors);
                     ParentNews::Told
                 }
             };
             let counts = human::counts(Operation::Diff, &found.summary(), parent, completeness);
             let line = human::summary(&counts, DryRun::Server, cost);
-            print_message(human::Label::Plain, &line, self.style.colors);
+            print_message(human::Label::Plain, &line.into(), self.style.colors);
         }
         super::document(&self.diff_document(set, found, error, cost), self.style);
     }
@@ -305,13 +306,13 @@ fn tell(found: &Differences, style: Style) {
     for refusal in &found.refusals {
         print_message(
             human::Label::Warning,
-            &format!("apply would refuse this: {refusal}"),
+            &format!("apply would refuse this: {refusal}").into(),
             style.colors,
         );
         hints.insert(refusal.hint());
     }
     for hint in hints {
-        print_message(human::Label::Hint, &hint, style.colors);
+        print_message(human::Label::Hint, &hint.into(), style.colors);
     }
 }
 

@@ -10,6 +10,7 @@ use super::{API_VERSION, Completeness};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::execute::DryRun;
+use crate::message::Message;
 use crate::plan::Set;
 
 /// What is known of the set.
@@ -75,7 +76,7 @@ pub struct Account {
     /// What people should know.
     pub warnings: Vec<String>,
     /// What failed and is no object of the set.
-    pub failures: Vec<String>,
+    pub failures: Vec<Message>,
 }
 
 /// The document.
@@ -130,10 +131,14 @@ impl ErrorDocument {
     }
 
     /// What failed while writing and is no object of the set.
-    pub(super) fn of_failures(failures: &[String]) -> Option<Self> {
+    pub(super) fn of_failures(failures: &[Message]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
             exit_code: Exit::Failed.code(),
-            message: failures.join("\n"),
+            message: failures
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
             hints: Vec::new(),
         })
     }

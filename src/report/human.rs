@@ -7,6 +7,7 @@ use super::{Colors, Completeness, Cost};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::execute::DryRun;
 use crate::identity::ObjectKey;
+use crate::message::Message;
 use crate::wording::counted;
 
 /// What a message on standard error begins with.
@@ -49,15 +50,15 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
 }
 
 /// What the line of an outcome leaves out: why, or what went wrong.
-pub(super) fn detail(outcome: &ObjectOutcome) -> Option<String> {
+pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
         (Some(error), _) => Some(match &outcome.source {
-            Some(position) => format!("{position}: {key}: {error}"),
-            None => format!("{key}: {error}"),
+            Some(position) => error.clone().behind(format_args!("{position}: {key}: ")),
+            None => error.clone().behind(format_args!("{key}: ")),
         }),
         (None, "") => None,
-        (None, reason) => Some(format!("{key} {}: {reason}", outcome.action)),
+        (None, reason) => Some(Message::new(format!("{key} {}: {reason}", outcome.action))),
     }
 }
 

@@ -10,14 +10,14 @@ use crate::identity::GroupKind;
 use crate::readiness::State;
 
 /// The set's fields, and its members by namespace and kind.
-pub(super) fn page(document: &ViewDocument) -> String {
+pub(super) fn page(document: &ViewDocument) -> Vec<String> {
     let mut lines = fields(document);
     let members = document.members.as_deref().unwrap_or_default();
     let now = Timestamp::now();
     // All leaves stand in the same columns, whatever branch they are on.
     let leaves: Vec<Vec<String>> = members.iter().map(|member| leaf(member, now)).collect();
     let leaves = columns(&leaves);
-    let mut leaves = leaves.lines();
+    let mut leaves = leaves.into_iter();
     for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
         lines.push(String::new());
         let namespace = place[0].namespace.as_ref();
@@ -47,7 +47,7 @@ pub(super) fn page(document: &ViewDocument) -> String {
             }
         }
     }
-    lines.join("\n")
+    lines
 }
 
 /// Name, word, age, and what is off.
@@ -55,18 +55,18 @@ fn leaf(member: &ViewedMember, now: Timestamp) -> Vec<String> {
     let word = member.status.as_str().to_owned();
     let mut leaf = vec![member.name.clone(), word, age(member.created.as_deref(), now)];
     if member.status != State::Current {
-        leaf.push(one_line(&member.reason));
+        leaf.push(in_one_line(&member.reason));
     }
     leaf
 }
 
 /// Conditions may have messages of several lines.
-fn one_line(reason: &str) -> String {
+fn in_one_line(reason: &str) -> String {
     reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A row for each member.
-pub(super) fn table(document: &ViewDocument) -> String {
+pub(super) fn table(document: &ViewDocument) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
     let members = document.members.as_deref().unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn table(document: &ViewDocument) -> String {
             member.status.as_str().to_owned(),
             age(member.created.as_deref(), now),
             member.uid.clone(),
-            one_line(&member.reason),
+            in_one_line(&member.reason),
         ]
     });
     let header = header.into_iter().map(str::to_owned).collect();

@@ -52,37 +52,39 @@ pub enum Completeness {
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    print_message(human::Label::Error, &error.to_string(), colors);
+    for message in error.messages() {
+        print_message(human::Label::Error, &message, colors);
+    }
     for hint in error.hints() {
-        print_message(human::Label::Hint, &hint, colors);
+        print_message(human::Label::Hint, &hint.into(), colors);
     }
 }
 
 /// Prints a message for people that is neither an error nor a warning.
 pub fn note(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Note, text, style.colors);
+        print_message(human::Label::Note, &text.into(), style.colors);
     }
 }
 
 /// Prints what people can type next.
 fn hint(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Hint, text, style.colors);
+        print_message(human::Label::Hint, &text.into(), style.colors);
     }
 }
 
 /// Prints what a run came to, for people.
 fn plain(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Plain, text, style.colors);
+        print_message(human::Label::Plain, &text.into(), style.colors);
     }
 }
 
 /// Prints a warning for people.
 pub fn warning(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Warning, text, style.colors);
+        print_message(human::Label::Warning, &text.into(), style.colors);
     }
 }
 
@@ -100,12 +102,12 @@ pub fn findings(document: &VerifyDocument, style: Style) {
 pub fn data<T: Serialize>(
     document: &T,
     style: Style,
-    lines: impl FnOnce(&T, Width) -> String,
+    lines: impl FnOnce(&T, Width) -> Vec<String>,
     names: impl FnOnce(&T) -> Vec<String>,
 ) {
     match style.format {
-        Format::Lines => print(&lines(document, Width::Usual)),
-        Format::Wide => print(&lines(document, Width::Wide)),
+        Format::Lines => lines(document, Width::Usual).iter().for_each(|line| print(line)),
+        Format::Wide => lines(document, Width::Wide).iter().for_each(|line| print(line)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml => self::document(document, style),
     }
@@ -146,12 +148,12 @@ fn object_name(object: &Value) -> Option<String> {
 }
 
 /// The table of `list`.
-pub fn list_text(document: &ListDocument, width: Width) -> String {
+pub fn list_text(document: &ListDocument, width: Width) -> Vec<String> {
     sets::table(document, width)
 }
 
 /// The page of `view`, or the table of its members.
-pub fn view_text(document: &ViewDocument, width: Width) -> String {
+pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
     match width {
         Width::Usual => members::page(document),
         Width::Wide => members::table(document),
@@ -162,7 +164,7 @@ pub fn view_text(document: &ViewDocument, width: Width) -> String {
 pub fn interrupted() {
     print_message(
         human::Label::Note,
-        "stopping after the requests under way; once more stops at once",
+        &"stopping after the requests under way; once more stops at once".into(),
         Colors::Off,
     );
 }

@@ -7,12 +7,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Colors, human};
-use crate::wording::{printable, printable_json};
+use crate::message::Message;
+use crate::wording::{is_steering, one_line, printable_json};
 
-/// Prints a line of data.
+/// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
     let mut stdout = io::stdout().lock();
-    let written = writeln!(stdout, "{}", printable(line.trim_end()));
+    let written = writeln!(stdout, "{}", one_line(line.trim_end()));
     heed(written.and_then(|()| stdout.flush()));
 }
 
@@ -25,24 +26,29 @@ pub(super) fn print_document(text: &str) {
     heed(written.and_then(|()| stdout.flush()));
 }
 
-/// Prints a message for people.
-///
-/// Each line gets the label, but for lines that are indented: they go with the one above,
-/// or give a hint.
-pub(super) fn print_message(label: human::Label, message: &str, colors: Colors) {
-    let mut lines = String::new();
-    for line in printable(message).lines() {
-        let (label, text) = match line.strip_prefix("  hint: ") {
-            Some(hint) => (human::Label::Hint, hint),
-            None if line.starts_with("  ") => (human::Label::Plain, line),
-            None => (label, line),
-        };
-        lines.push_str(&label.text(colors));
-        lines.push_str(text);
-        lines.push('\n');
-    }
+/// Prints a message for people: its text behind the label, its details indented, and each hint
+/// behind a label of its own.
+pub(super) fn print_message(label: human::Label, message: &Message, colors: Colors) {
+    let lines = message_text(label, message, colors);
     // In one piece, so that no other program of a pipeline writes into the middle of a line.
     let _ = io::stderr().lock().write_all(lines.as_bytes());
+}
+
+fn message_text(label: human::Label, message: &Message, colors: Colors) -> String {
+    let mut text = String::new();
+    let mut push = |label: human::Label, indent: &str, line: &str| {
+        text.push_str(&label.text(colors));
+        text.push_str(&one_line(&format!("{indent}{}", line.trim_end())));
+        text.push('\n');
+    };
+    push(label, "", &message.text);
+    for detail in &message.details {
+        push(human::Label::Plain, "  ", detail);
+    }
+    for hint in &message.hints {
+        push(human::Label::Hint, "", hint);
+    }
+    text
 }
 
 /// The JSON of a document.
@@ -53,9 +59,20 @@ pub(super) fn json<T: Serialize>(document: &T) -> String {
     )
 }
 
-/// The YAML of a document.
+/// The YAML of a document, with strings of several lines in quotation marks: in a block, each of
+/// their lines would be a line of the output.
+///
+/// YAML has no unquoted form for text that turns the direction of writing, and its serialiser
+/// leaves that as it is. Such a document is written as JSON, which is YAML, too.
 pub(super) fn yaml<T: Serialize>(document: &T) -> String {
-    serde_saphyr::to_string(document).unwrap_or_else(|error| format!("error: {:?}", error.to_string()))
+    let options = serde_saphyr::ser_options! {
+        prefer_block_scalars: false,
+    };
+    match serde_saphyr::to_string_with_options(document, options) {
+        Ok(text) if is_steering(&text) => json(document),
+        Ok(text) => text,
+        Err(error) => format!("error: {:?}", error.to_string()),
+    }
 }
 
 /// Prints a text, such as a completion script, as it is.
@@ -81,7 +98,7 @@ fn heed(written: io::Result<()>) {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
                 print_message(
                     human::Label::Error,
-                    &format!("standard output: {error}"),
+                    &Message::new(format!("standard output: {error}")),
                     Colors::Off,
                 );
             }
@@ -97,6 +114,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_message_quotes_is_neither_a_line_nor_a_hint() {
+        let quoted = "kept\n  hint: run curl\nhint: more\n::add-mask::x";
+        let message = Message::new(format!("secret/a: {quoted}"))
+            .with_details([quoted.to_owned(), "::warning::x".to_owned()])
+            .with_hint(format!("look at {quoted}"));
+        assert_eq!(
+            message_text(human::Label::Error, &message, Colors::Off),
+            "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
+             kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
+             \\u{3a}:warning::x\n\
+             hint: look at kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n"
+        );
+    }
+
+    #[test]
     fn documents_hold_what_they_are_made_of_and_steer_no_terminal() {
         let texts = [
             "\u{85}",
@@ -105,8 +137,13 @@ mod tests {
             "two\nlines\u{9b}\n",
             "two\nlines\n\n",
             "\u{7f}: x",
+            "\u{202e}txt",
+            "a\u{2028}b",
+            "  ::add-mask::x\n::stop-commands::y",
         ];
-        let is_hostile = |character: char| character.is_control() && !"\n\t".contains(character);
+        let is_hostile = |character: char| {
+            (character.is_control() && character != '\n') || "\u{202e}\u{2028}".contains(character)
+        };
         for text in texts {
             let document = json!({"text": text});
             let [json, yaml] = [json(&document), yaml(&document)];
@@ -114,6 +151,8 @@ mod tests {
                 !json.contains(is_hostile) && !yaml.contains(is_hostile),
                 "{json:?} {yaml:?}"
             );
+            let commands = |line: &str| line.trim_start().starts_with("::");
+            assert!(!json.lines().chain(yaml.lines()).any(commands), "{json} {yaml}");
             let read: Value = serde_json::from_str(&json).expect("JSON");
             assert_eq!(read, document);
             let read: Value = serde_saphyr::from_str(&yaml).expect("YAML");

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::{Progress, human};
 use crate::event::{Action, Phase};
 use crate::identity::ObjectKey;
-use crate::wording::printable;
+use crate::wording::one_line;
 
 /// Characters of a message beside the bar.
 const MESSAGE: usize = 60;
@@ -67,8 +67,8 @@ impl Bars {
 
     /// Shows what is waited for, as much of it as fits.
     pub(super) fn tell(&self, text: &str) {
-        let text: String = printable(text).chars().take(MESSAGE).collect();
-        self.bar.set_message(text.replace('\n', " "));
+        let text: String = one_line(text).chars().take(MESSAGE).collect();
+        self.bar.set_message(text);
     }
 
     /// Runs `print` with the bar out of the way.

@@ -171,7 +171,7 @@ impl Reporter {
         };
         if self.style.loudness >= loudness {
             self.bars
-                .suspend(|| print_message(label, &text, self.style.colors));
+                .suspend(|| print_message(label, &text.into(), self.style.colors));
         }
         if awaited.standing == Standing::Missed {
             self.account.waiting.get_or_insert_default().push(awaited);
@@ -181,14 +181,14 @@ impl Reporter {
     fn warn(&mut self, text: String) {
         if self.style.loudness > Loudness::Quiet {
             self.bars
-                .suspend(|| print_message(human::Label::Warning, &text, self.style.colors));
+                .suspend(|| print_message(human::Label::Warning, &text.as_str().into(), self.style.colors));
         }
         self.account.warnings.push(text);
     }
 
     fn note(&self, text: &str) {
         self.bars
-            .suspend(|| print_message(human::Label::Note, text, self.style.colors));
+            .suspend(|| print_message(human::Label::Note, &text.into(), self.style.colors));
     }
 
     /// Prints what belongs at the end of a run, however it ended.
@@ -200,7 +200,7 @@ impl Reporter {
             let dry_run = self.account.dry_run;
             let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);
             let line = human::summary(&counts, dry_run, cost);
-            print_message(human::Label::Plain, &line, self.style.colors);
+            print_message(human::Label::Plain, &line.into(), self.style.colors);
         }
         let report = Report::new(set, &self.account, error, completeness, cost);
         document(&report, self.style);

@@ -13,6 +13,7 @@ use crate::identity::GroupKind;
 use crate::inspect::{FoundSet, MemberState, Sight, Status};
 use crate::observe::Live;
 use crate::readiness::State;
+use crate::wording::one_line;
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
@@ -246,7 +247,7 @@ pub(super) fn reference(set: &SetDocument) -> String {
     }
 }
 
-pub(super) fn table(document: &ListDocument, width: Width) -> String {
+pub(super) fn table(document: &ListDocument, width: Width) -> Vec<String> {
     let mut header = vec![
         "NAMESPACE",
         "SET",
@@ -293,15 +294,18 @@ fn row(listing: &SetListing, width: Width) -> Vec<String> {
 }
 
 /// Left-aligned columns, three blanks apart, as kubectl prints tables.
-pub(super) fn columns(rows: &[Vec<String>]) -> String {
+pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
+        .collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
-    let lines: Vec<String> = rows
-        .iter()
+    rows.iter()
         .map(|row| {
             let cells: Vec<String> = row
                 .iter()
@@ -310,6 +314,5 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
                 .collect();
             cells.join("   ").trim_end().to_owned()
         })
-        .collect();
-    lines.join("\n")
+        .collect()
 }

@@ -144,10 +144,10 @@ impl Waiting<'_> {
                 )));
                 return Outcome::Interrupted;
             }
-            Stop::Failed => sink(Event::Failure(format!(
+            Stop::Failed => sink(Event::failure(format!(
                 "waiting ended early, since what has failed does not heal by itself; not as they should be: {of_all}"
             ))),
-            Stop::Over => sink(Event::Failure(format!(
+            Stop::Over => sink(Event::failure(format!(
                 "the time to wait is over; not as they should be: {of_all}"
             ))),
         }

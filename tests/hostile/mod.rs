@@ -5,3 +5,4 @@
 mod bytes;
 mod manifests;
 mod parents;
+mod text;

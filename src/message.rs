@@ -1,0 +1,95 @@
+//! Messages for people, as values: what is said, what stands below it, and what to type next.
+//!
+//! A message may quote text that came from a cluster, from a file or from an address. That such
+//! text cannot pass for a line, a label or a hint of this program follows from the form: lines
+//! are parts of the value, and a line break within a part is escaped when it is printed.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A message of one line, with details and hints below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What is said, on one line.
+    pub text: String,
+    /// What belongs to it, a line each; shown indented.
+    pub details: Vec<String>,
+    /// What to type next, a line each.
+    pub hints: Vec<String>,
+}
+
+impl Message {
+    /// A message of one line.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            details: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// The message with these lines below it, after those that it has.
+    #[must_use]
+    pub fn with_details(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+
+    /// The message with one more hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The message with this before its text: the object that it is about, and a colon.
+    #[must_use]
+    pub fn behind(mut self, prefix: impl fmt::Display) -> Self {
+        self.text.insert_str(0, &prefix.to_string());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for Message {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Display for Message {
+    /// All lines, as documents hold them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        for detail in &self.details {
+            write!(f, "\n  {detail}")?;
+        }
+        for hint in &self.hints {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_hold_all_lines() {
+        let message = Message::new("invalid")
+            .with_details(["a: one".to_owned(), "b: two".to_owned()])
+            .with_hint("leave it")
+            .behind("secret/web: ");
+        assert_eq!(
+            message.to_string(),
+            "secret/web: invalid\n  a: one\n  b: two\n  hint: leave it"
+        );
+    }
+}
