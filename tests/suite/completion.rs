@@ -143,6 +143,45 @@ fn namespaces_and_what_the_kubeconfig_names_are_offered() {
     assert_offers(&["view", "--kubeconfig", &file, "--user=jo"], &["john"]);
 }
 
+/// Names of a kubeconfig are anybody's; a shell reads candidates line by line, and bash puts them
+/// on the line as they are.
+#[test]
+fn hostile_names_are_neither_candidates_of_their_own_nor_commands() {
+    let context = |name: &str| json!({"name": name, "context": {"cluster": "north", "user": "jane"}});
+    let names = [
+        "plain",
+        "a\n--forged\n:0",
+        "b\u{b}forged",
+        "c\u{1b}[2K",
+        "d$(id)",
+        "e`id`;id",
+        "f g",
+    ];
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config",
+        "clusters": [{"name": "north", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "jane", "user": {}}],
+        "contexts": names.map(context),
+    });
+    let files = Files::new().with("kubeconfig", &kubeconfig.to_string());
+    let kubeconfig = files.path("kubeconfig");
+    assert_offers_with(&kubeconfig, &["view", "--context", ""], &["plain"]);
+    let asked_by = |shell: &str, separator: &str| {
+        let run = Program::with_kubeconfig(&kubeconfig)
+            .env("KUBECTL_APPLYSET_COMPLETE", shell)
+            .env("_CLAP_COMPLETE_INDEX", "3")
+            .env("_CLAP_IFS", separator)
+            .args(["--", "kubectl-applyset", "view", "--context", ""])
+            .run();
+        run.stdout.split(separator).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        asked_by("bash", "\u{b}"),
+        ["plain", r"d\$\(id\)", r"e\`id\`\;id", r"f\ g"]
+    );
+    assert_eq!(asked_by("zsh", "\n"), ["plain", "d$(id)", "e`id`;id", "f g"]);
+}
+
 #[test]
 fn files_are_left_to_the_shell() {
     let kubeconfig = ControlPlane::shared().admin_kubeconfig();

@@ -10,8 +10,10 @@ use clap::Command;
 use clap_complete::engine::{CompletionCandidate, complete};
 
 use super::PROGRAM;
+use super::candidate::Quoting;
 use super::tree::{self, PathsBy, WantedPath};
 use super::values::Values;
+use crate::wording::one_line;
 
 /// Cobra's directives to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ const EXTENSIONS: &str = "json\nyaml\nyml\n";
 /// `:directive`.
 pub(super) fn answer(words: &[OsString]) -> String {
     let asked = Arc::new(Mutex::new(None));
-    let values = Arc::new(Values::of_line(words));
+    let values = Arc::new(Values::of_line(words, Quoting::Unknown));
     let mut command = tree::with_values(&values, &PathsBy::Shell(Arc::clone(&asked)));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
@@ -93,7 +95,7 @@ fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
         let _ = write!(lines, "{}", value.strip_prefix(flag).unwrap_or(&value));
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         if let Some(help) = help.lines().next() {
-            let _ = write!(lines, "\t{}", help.replace('\t', " "));
+            let _ = write!(lines, "\t{}", one_line(help));
         }
         lines.push('\n');
         lines

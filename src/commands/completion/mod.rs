@@ -5,6 +5,7 @@
 //! speaks kubectl's protocol for plugins, clap's engine those of the shells themselves.
 //! Nothing is written here, and nothing is told that goes wrong.
 
+mod candidate;
 mod kubectl;
 mod tree;
 mod values;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 use clap_complete::env::Shells;
 
 use crate::report;
+use candidate::Quoting;
 use tree::PathsBy;
 use values::Values;
 
@@ -50,7 +52,7 @@ pub fn answer(arguments: &[OsString]) -> bool {
 }
 
 fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
-    let values = Values::of_line(words.get(1..)?);
+    let values = Values::of_line(words.get(1..)?, Quoting::of_shell(shell));
     let mut command = tree::with_values(&Arc::new(values), &PathsBy::Engine);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();

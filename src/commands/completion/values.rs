@@ -14,6 +14,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
 
+use super::candidate::Quoting;
 use crate::applyset::parent::Reading;
 use crate::cli::{Cli, Shared};
 use crate::commands::opening::{self, Cluster};
@@ -44,16 +45,18 @@ pub(super) enum Source {
 pub(super) struct Values {
     /// `None` where the line is too far from one that could be run.
     shared: Option<Arc<Shared>>,
+    quoting: Quoting,
 }
 
 impl Values {
     /// `words` are those behind the name of the program, the last of them unfinished.
-    pub(super) fn of_line(words: &[OsString]) -> Self {
+    pub(super) fn of_line(words: &[OsString], quoting: Quoting) -> Self {
         // The last word may be the value of a flag, or half of a flag's name.
         let finished = words.len().saturating_sub(1);
         let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
         Self {
             shared: shared.map(Arc::new),
+            quoting,
         }
     }
 
@@ -63,14 +66,29 @@ impl Values {
             return Vec::new();
         };
         let typed = typed.to_owned();
-        in_time(move || match source {
+        let quoting = self.quoting;
+        let names = in_time(move || match source {
             Source::Sets => within_runtime(sets(&shared, &typed)),
             Source::Namespaces => within_runtime(namespaces(&shared)),
             Source::Contexts => named_by_kubeconfig(&shared, |names| names.contexts),
             Source::Clusters => named_by_kubeconfig(&shared, |names| names.clusters),
             Source::Users => named_by_kubeconfig(&shared, |names| names.users),
-        })
-        .unwrap_or_default()
+        });
+        let found = names.unwrap_or_default().into_iter();
+        let candidate = |found: Found| Some(quoting.candidate(&found.name)?.help(found.help.map(Into::into)));
+        found.filter_map(candidate).collect()
+    }
+}
+
+/// One value that was found.
+struct Found {
+    name: String,
+    help: Option<String>,
+}
+
+impl From<String> for Found {
+    fn from(name: String) -> Self {
+        Self { name, help: None }
     }
 }
 
@@ -96,25 +114,25 @@ fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
 fn named_by_kubeconfig(
     shared: &Shared,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
-) -> Option<Vec<CompletionCandidate>> {
+) -> Option<Vec<Found>> {
     let names = options::connection(&shared.connection).ok()?.names().ok()?;
-    Some(choose(names).into_iter().map(CompletionCandidate::new).collect())
+    Some(choose(names).into_iter().map(Found::from).collect())
 }
 
 /// Whatever namespace is there so far: it is the one that is being typed.
-async fn namespaces(shared: &Shared) -> Option<Vec<CompletionCandidate>> {
+async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
     let options = ConnectionOptions {
         login: Login::Silent,
         ..options::connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
     let names = observe::namespace_names(&connection.server).await.ok()?;
-    Some(names.into_iter().map(CompletionCandidate::new).collect())
+    Some(names.into_iter().map(Found::from).collect())
 }
 
 /// A resource that is typed already (`cm/`) is the only one that is looked at, and stays as
 /// it is typed.
-async fn sets(shared: &Shared, typed: &str) -> Option<Vec<CompletionCandidate>> {
+async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
     let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
     let cluster = opening::discover(connection, opening::Waits::unlimited(options::style(shared)))
         .await
@@ -138,19 +156,20 @@ async fn sets_of_kind(
     cluster: &Cluster,
     kind: &Arc<Resource>,
     reference: impl Fn(&str) -> String,
-) -> Vec<CompletionCandidate> {
+) -> Vec<Found> {
     let kinds = slice::from_ref(kind);
     let found = observe::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
-    let candidates = found.unwrap_or_default().into_iter().map(|(identity, parent)| {
-        let candidate = CompletionCandidate::new(reference(&identity.name));
-        match parent.reading {
-            Reading::Parent(bookkeeping) => {
-                candidate.help(Some(format!("set of {}", bookkeeping.tooling).into()))
-            }
-            _ => candidate,
-        }
-    });
-    candidates.collect()
+    let sets = found
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(identity, parent)| Found {
+            name: reference(&identity.name),
+            help: match parent.reading {
+                Reading::Parent(bookkeeping) => Some(format!("set of {}", bookkeeping.tooling)),
+                _ => None,
+            },
+        });
+    sets.collect()
 }
 
 /// The shortest way to write the set, unless a longer one was begun.
