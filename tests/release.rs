@@ -1,5 +1,4 @@
-//! The archives of a release, and what krew makes of them. They are made on Linux, with
-//! GNU tar and zip.
+//! The archives of a release, and what krew makes of them. They are made with Python 3.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,23 +24,32 @@ const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// Makes the archives and the manifest for krew below this directory, as a release does, from
 /// this program and from stand-ins for those of other platforms.
 fn make_archives(directory: &Path, program: impl Fn(&Path)) {
+    let sboms = directory.join("sboms");
+    fs::create_dir_all(&sboms).expect("a directory");
     for (os, arch) in PLATFORMS {
         let part = directory.join("parts").join(format!("{os}-{arch}"));
         fs::create_dir_all(&part).expect("a directory");
-        fs::write(part.join("sbom.cdx.json"), "{}").expect("a stand-in");
+        fs::write(sboms.join(format!("{os}-{arch}.cdx.json")), "{}").expect("a stand-in");
         let file = part.join(program_on(os));
         if (os, arch) == here() {
             program(&file);
         } else {
-            fs::write(&file, format!("of {os} on {arch}")).expect("a stand-in");
+            fs::write(&file, stand_in(os, arch)).expect("a stand-in");
         }
     }
-    let mut release = Command::new("packaging/release");
-    release.arg("archives").current_dir(CHECKOUT);
-    release
-        .env("DIST", directory)
-        .env("SOURCE_DATE_EPOCH", "1700000000");
-    succeed(&mut release);
+    for step in ["archives", "index"] {
+        let mut release = Command::new("packaging/release");
+        release.arg(step).current_dir(CHECKOUT);
+        release
+            .env("DIST", directory)
+            .env("SOURCE_DATE_EPOCH", "1700000000");
+        succeed(&mut release);
+    }
+}
+
+/// A program for another platform. It runs here, since each part prints its own manual.
+fn stand_in(os: &str, arch: &str) -> String {
+    format!("#!/bin/sh\n# of {os} on {arch}\nexec '{PROGRAM}' \"$@\"\n")
 }
 
 fn here() -> (&'static str, &'static str) {
@@ -138,7 +146,7 @@ fn krew_installs_what_a_release_holds() {
     for (os, arch) in PLATFORMS.into_iter().filter(|platform| *platform != here()) {
         let installation = Installation::new(&krew, release.path(), (os, arch));
         let program = fs::read_to_string(installation.file(program_on(os)));
-        assert_eq!(program.expect("the stand-in"), format!("of {os} on {arch}"));
+        assert_eq!(program.expect("the stand-in"), stand_in(os, arch));
     }
 
     let installation = Installation::new(&krew, release.path(), here());
