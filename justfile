@@ -18,7 +18,7 @@ ci:
 
 # Ask whether a dependency has a known vulnerability; fetches the RustSec database
 advisories:
-    cargo deny check advisories
+    .ci/run advisories
 
 # Show the main job against a throw-away control plane
 quickstart:

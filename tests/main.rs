@@ -13,5 +13,6 @@ mod packaging;
 #[cfg(target_os = "linux")]
 mod release;
 mod suite;
+mod supply_chain;
 mod support;
 mod terminal;

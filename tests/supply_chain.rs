@@ -1,0 +1,200 @@
+//! What builds the project and its releases is pinned, and is granted no more than it needs.
+//! Files of the repository are read, and nothing is run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::packaging::CHECKOUT;
+
+/// Every write permission of a job, as `WORKFLOW JOB: PERMISSION`.
+const GRANTS: [&str; 6] = [
+    "codeql.yml analyze: security-events",
+    "release.yml build: attestations",
+    "release.yml build: id-token",
+    "release.yml draft: contents",
+    "scorecard.yml scorecard: id-token",
+    "scorecard.yml scorecard: security-events",
+];
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn in_checkout(path: &str) -> PathBuf {
+    Path::new(CHECKOUT).join(path)
+}
+
+/// Name and text of each workflow.
+fn workflows() -> BTreeMap<String, String> {
+    let directory = fs::read_dir(in_checkout(".github/workflows")).expect("workflows");
+    let files = directory.map(|file| file.expect("a file").path());
+    let texts: BTreeMap<String, String> = files
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, read(&path))
+        })
+        .collect();
+    assert!(texts.contains_key("release.yml"), "{:?}", texts.keys());
+    texts
+}
+
+/// Name and content of each workflow.
+fn parsed() -> BTreeMap<String, Value> {
+    let parse = |(name, text): (String, String)| {
+        let workflow: Value = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, workflow)
+    };
+    workflows().into_iter().map(parse).collect()
+}
+
+/// Name and content of the jobs of a workflow.
+fn jobs(workflow: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    workflow["jobs"].as_object().expect("jobs").iter()
+}
+
+fn steps(job: &Value) -> &[Value] {
+    job["steps"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A line of a workflow that names an action: its commit, and its version in a comment.
+fn is_pinned_action(reference: &str) -> bool {
+    let Some((action, version)) = reference.split_once(" # v") else {
+        return false;
+    };
+    let commit = action.split_once('@').map_or("", |(_, commit)| commit);
+    is_hex(commit, 40) && version.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// A tag can be moved to another commit, by whoever gets hold of the action's repository.
+#[test]
+fn actions_are_pinned_by_commit() {
+    let page = (
+        "docs/pipelines.md".to_owned(),
+        read(&in_checkout("docs/pipelines.md")),
+    );
+    for (name, text) in workflows().into_iter().chain([page]) {
+        let uses = text.lines().filter_map(|line| {
+            let line = line.trim_start();
+            line.strip_prefix("- ").unwrap_or(line).strip_prefix("uses: ")
+        });
+        let loose: Vec<_> = uses.filter(|reference| !is_pinned_action(reference)).collect();
+        assert!(loose.is_empty(), "{name}: {loose:?}");
+    }
+}
+
+/// Otherwise the token of the job lies in a file that every later step can read.
+#[test]
+fn no_checkout_keeps_its_token() {
+    for (name, workflow) in parsed() {
+        for step in jobs(&workflow).flat_map(|(_, job)| steps(job)) {
+            let uses = step["uses"].as_str().unwrap_or_default();
+            if uses.starts_with("actions/checkout@") {
+                assert_eq!(step["with"]["persist-credentials"], false, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_job_may_write_more_than_it_needs() {
+    let mut granted = BTreeSet::new();
+    for (name, workflow) in parsed() {
+        assert_eq!(workflow["permissions"], serde_json::json!({}), "{name}");
+        for (job, content) in jobs(&workflow) {
+            let permissions = content["permissions"].as_object();
+            let permissions = permissions.unwrap_or_else(|| panic!("{name} {job}: without permissions"));
+            let write = permissions.iter().filter(|(_, level)| *level != "read");
+            granted.extend(write.map(|(permission, _)| format!("{name} {job}: {permission}")));
+        }
+    }
+    assert_eq!(granted, GRANTS.map(str::to_owned).into());
+}
+
+/// Names of branches and titles of pull requests are anybody's text, and an expression pastes
+/// it into the script. Variables of the environment do not.
+#[test]
+fn scripts_of_workflows_hold_no_expression() {
+    for (name, workflow) in parsed() {
+        for step in jobs(&workflow).flat_map(|(_, job)| steps(job)) {
+            let script = step["run"].as_str().unwrap_or_default();
+            assert!(!script.contains("${{"), "{name}: {script}");
+        }
+    }
+}
+
+/// Code of a fork runs without secrets, and never with the rights of this repository.
+#[test]
+fn pull_requests_are_handed_no_secrets() {
+    for (name, text) in workflows() {
+        for word in ["pull_request_target", "workflow_run", "secrets."] {
+            assert!(!text.contains(word), "{name}: {word}");
+        }
+    }
+}
+
+/// What a tool of the bill of materials writes could be the program, if they shared a job.
+#[test]
+fn the_job_that_builds_makes_no_bill_of_materials() {
+    let release = &parsed()["release.yml"];
+    let script = |job: &str| -> String {
+        let scripts = steps(&release["jobs"][job]).iter();
+        scripts.filter_map(|step| step["run"].as_str()).collect()
+    };
+    assert!(script("bills-of-materials").contains("packaging/release sbom"));
+    assert!(script("build").contains("packaging/release build"));
+    assert!(!script("build").contains("sbom"));
+    let uses = |job: &str, action: &str| {
+        let mut steps = steps(&release["jobs"][job]).iter();
+        steps.any(|step| step["uses"].as_str().is_some_and(|uses| uses.starts_with(action)))
+    };
+    assert!(uses("build", "actions/attest@"));
+    // With the permission to write comes none of the repository's code.
+    assert!(!uses("draft", "actions/checkout@"));
+}
+
+#[test]
+fn images_are_pinned_by_digest() {
+    let recipe = read(&in_checkout("packaging/Containerfile"));
+    let mut stages = BTreeSet::from(["scratch"]);
+    for line in recipe.lines() {
+        let Some(from) = line.strip_prefix("FROM ") else {
+            continue;
+        };
+        let mut words = from.split_whitespace();
+        let image = words.next().unwrap_or_default();
+        let digest = image.split_once("@sha256:").map_or("", |(_, digest)| digest);
+        assert!(stages.contains(image) || is_hex(digest, 64), "{line}");
+        stages.extend(words.nth(1));
+    }
+    assert!(stages.len() > 1, "no stage has a name");
+}
+
+/// Tools are built from the versions that they were tested with, down to the last dependency.
+#[test]
+fn tools_are_installed_in_one_version() {
+    for file in [".ci/run", ".ci/toolchain", "packaging/release"] {
+        let text = read(&in_checkout(file));
+        for line in text.lines().filter(|line| line.contains("cargo install")) {
+            let is_pinned = line.contains(" --locked ") && line.contains("@$");
+            assert!(is_pinned, "{file}: {line}");
+        }
+    }
+    for (name, text) in workflows() {
+        for installer in [
+            "cargo install",
+            "rustup toolchain",
+            "pip install",
+            "npm ",
+            "curl ",
+        ] {
+            assert!(!text.contains(installer), "{name}: {installer}");
+        }
+    }
+}
