@@ -10,12 +10,11 @@ use serde_json::Value;
 use crate::packaging::CHECKOUT;
 
 /// Every write permission of a job, as `WORKFLOW JOB: PERMISSION`.
-const GRANTS: [&str; 6] = [
+const GRANTS: [&str; 5] = [
     "codeql.yml analyze: security-events",
     "release.yml build: attestations",
     "release.yml build: id-token",
     "release.yml draft: contents",
-    "scorecard.yml scorecard: id-token",
     "scorecard.yml scorecard: security-events",
 ];
 
@@ -57,6 +56,13 @@ fn jobs(workflow: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 fn steps(job: &Value) -> &[Value] {
     job["steps"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// All commands of a job.
+fn script(workflow: &Value, job: &str) -> String {
+    let scripts = steps(&workflow["jobs"][job]).iter();
+    let scripts = scripts.filter_map(|step| step["run"].as_str());
+    scripts.collect::<Vec<_>>().join("\n")
 }
 
 fn is_hex(text: &str, length: usize) -> bool {
@@ -143,20 +149,37 @@ fn pull_requests_are_handed_no_secrets() {
 #[test]
 fn the_job_that_builds_makes_no_bill_of_materials() {
     let release = &parsed()["release.yml"];
-    let script = |job: &str| -> String {
-        let scripts = steps(&release["jobs"][job]).iter();
-        scripts.filter_map(|step| step["run"].as_str()).collect()
-    };
-    assert!(script("bills-of-materials").contains("packaging/release sbom"));
-    assert!(script("build").contains("packaging/release build"));
-    assert!(!script("build").contains("sbom"));
-    let uses = |job: &str, action: &str| {
-        let mut steps = steps(&release["jobs"][job]).iter();
-        steps.any(|step| step["uses"].as_str().is_some_and(|uses| uses.starts_with(action)))
-    };
-    assert!(uses("build", "actions/attest@"));
-    // With the permission to write comes none of the repository's code.
-    assert!(!uses("draft", "actions/checkout@"));
+    assert!(script(release, "bills-of-materials").contains("packaging/release sbom"));
+    let build = script(release, "build");
+    assert!(
+        build.contains("packaging/release build") && !build.contains("sbom"),
+        "{build}"
+    );
+    let mut actions = steps(&release["jobs"]["build"])
+        .iter()
+        .filter_map(|step| step["uses"].as_str());
+    assert!(actions.any(|action| action.starts_with("actions/attest@")));
+}
+
+/// The archives are verified before, and the job that may write to the repository runs no code
+/// of it.
+#[test]
+fn only_verified_archives_are_published() {
+    let release = &parsed()["release.yml"];
+    let index = script(release, "index");
+    let verified = index
+        .find("gh attestation verify")
+        .expect("the archives are verified");
+    let kept = index.find("target/release/").expect("archives are moved");
+    assert!(verified < kept, "{index}");
+    let upload = steps(&release["jobs"]["index"]).last().expect("a step");
+    assert_eq!(upload["with"]["path"], "target/release");
+    let draft = steps(&release["jobs"]["draft"]).iter();
+    let actions: Vec<_> = draft.filter_map(|step| step["uses"].as_str()).collect();
+    assert!(
+        matches!(actions[..], [download] if download.starts_with("actions/download-artifact@")),
+        "{actions:?}"
+    );
 }
 
 #[test]
