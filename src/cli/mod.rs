@@ -184,6 +184,7 @@ pub struct Rbac {
 
 /// `verify`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag as it is typed")]
 pub struct Verify {
     /// The set's parent as [RESOURCE[.VERSION][.GROUP]/]NAME; without it, all sets of the namespace
     #[arg(value_name = "SET", conflicts_with = "all_namespaces")]
@@ -197,6 +198,9 @@ pub struct Verify {
     /// Mend the bookkeeping of parents where that is safe; objects of sets are never touched
     #[arg(long)]
     pub fix: bool,
+    /// Add to records namespaces in which only labels say that there are members
+    #[arg(long)]
+    pub include_namespaces: bool,
     /// Mend without asking
     #[arg(short, long, requires = "fix")]
     pub yes: bool,

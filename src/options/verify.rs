@@ -6,6 +6,7 @@ use super::{SetReference, appliers, field_manager, is_interactive};
 use crate::cli::{SetArgument, Verify};
 use crate::error::Error;
 use crate::ownership::MEMBER_FIELD_MANAGER;
+use crate::verify::NewNamespaces;
 
 /// Options of `verify`, apart from the shared ones.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct VerifyOptions {
     pub scope: VerifyScope,
     /// Whether anything is written.
     pub fix: Fix,
+    /// Whether records gain namespaces in which only labels say that there are members.
+    pub new_namespaces: NewNamespaces,
     /// The field manager that has applied members.
     pub field_manager: String,
     /// Field managers whose part-of labels make members.
@@ -65,6 +68,11 @@ impl VerifyOptions {
                 (true, true, _) => Fix::Confirmed,
                 (true, false, true) => Fix::Asked,
                 (true, false, false) => Fix::Unconfirmed,
+            },
+            new_namespaces: if verify.include_namespaces {
+                NewNamespaces::Included
+            } else {
+                NewNamespaces::Excluded
             },
             appliers: appliers(&field_manager),
             field_manager,

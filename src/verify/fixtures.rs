@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Examined, Extent, Finding, Mending, ParentKind, Surroundings, Verdict, check};
+use super::{Examined, Extent, Finding, Mending, NewNamespaces, ParentKind, Surroundings, Verdict, check};
 use crate::applyset::parent::{annotations, labels};
 use crate::applyset::{Record, Tooling};
 use crate::discovery::{Discovery, Kept, KeptReason, Scope, Unserved};
@@ -106,13 +106,19 @@ pub(super) fn with_members(mut set: Examined, members: &[Live]) -> Examined {
     set
 }
 
-/// What is told of the set.
+/// What is told of the set if records may gain namespaces.
 pub(super) fn verdict(set: &Examined, extent: Extent) -> Verdict {
+    verdict_with(set, extent, NewNamespaces::Included)
+}
+
+/// What is told of the set.
+pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
     let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
     let surroundings = Surroundings {
         discovery: &discovery(),
         appliers: &appliers,
         extent,
+        new_namespaces,
     };
     check(std::slice::from_ref(set), surroundings)
 }

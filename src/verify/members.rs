@@ -10,6 +10,7 @@ use crate::discovery::Discovery;
 use crate::inspect::FoundSet;
 use crate::observe::Live;
 use crate::plan::copied;
+use crate::wording::listed;
 
 /// Judges the members of one set.
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
@@ -33,14 +34,17 @@ fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>
         .filter(|live| !is_within(live, &recorded, set))
         .map(|live| {
             let message = format!(
-                "it is a member of the set of {}, in a place that the record does not name",
-                set.identity
+                "it is a member of the set of {}, in a place that the record does not name; its label was written by {}",
+                set.identity,
+                listed(&live.part_of_writers)
             );
-            Finding::new(Rule::UnrecordedMember, &live.key, message)
-                .hint("an apply would neither find nor prune it")
+            Finding::new(Rule::UnrecordedMember, &live.key, message).hint(UNRECORDED)
         })
         .collect()
 }
+
+const UNRECORDED: &str = "an apply would neither find nor prune it; if those who wrote the label may add to the set, \
+    --fix --include-namespaces records its namespace";
 
 /// Members whose set has no parent. `known` are the ids of all sets, `reference` is how
 /// the command line names the set where it is known.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::parent::annotations_size;
 use super::record::{accounted, members, needed, served};
 use super::values::{tooling, understood};
-use super::{Examined, Extent, ParentKind, Surroundings};
+use super::{Examined, Extent, NewNamespaces, ParentKind, Surroundings};
 use crate::applyset::parent::{
     ANNOTATIONS_LIMIT, Bookkeeping, Pairs, ParentFault, Reading, RecordedKinds, read,
 };
@@ -21,6 +21,7 @@ use crate::applyset::{
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
 };
 use crate::discovery::{Discovery, Resource};
+use crate::inspect::FoundSet;
 use crate::observe::{ParentCandidate, Presence};
 use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::Set;
@@ -244,8 +245,16 @@ fn is_later_format(fault: &ParentFault) -> bool {
 /// is recorded and what was seen. What is added and nobody can be certain of is nothing.
 fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster could be looked at");
-    let needed = needed(&set.found, surroundings.appliers);
-    let Some(understood) = understood(&set.parent) else {
+    let understood = understood(&set.parent);
+    let found = match surroundings.new_namespaces {
+        NewNamespaces::Included => set.found.clone(),
+        NewNamespaces::Excluded => {
+            let recorded = understood.as_ref().map(|understood| &understood.bookkeeping);
+            within_namespaces(&set.found, recorded)
+        }
+    };
+    let needed = needed(&found, surroundings.appliers);
+    let Some(understood) = understood else {
         return match surroundings.extent {
             Extent::Whole => Ok(needed),
             Extent::Part => Err(incomplete("which kinds there are is not recorded")),
@@ -254,7 +263,7 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
     if surroundings.extent == Extent::Whole {
         let recorded = served(&understood.bookkeeping, surroundings.discovery);
         let unlisted = unlisted(&understood.bookkeeping, surroundings.discovery)?;
-        let accounted = intersection(&recorded, &accounted(&set.found));
+        let accounted = intersection(&recorded, &accounted(&found));
         return Ok(needed.union(&accounted).union(&unlisted));
     }
     if understood.extent == Extent::Part {
@@ -262,6 +271,21 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
     }
     let recorded = kept(&understood.bookkeeping, surroundings.discovery)?;
     Ok(recorded.union(&needed))
+}
+
+/// The set with those members alone that are cluster-scoped, in the parent's namespace, or in a
+/// namespace that is recorded.
+fn within_namespaces(found: &FoundSet, recorded: Option<&Bookkeeping>) -> FoundSet {
+    let mut found = found.clone();
+    let home = found.identity.namespace.clone();
+    found.members.retain(|live| {
+        let namespace = live.key.namespace.as_ref();
+        namespace.is_none_or(|namespace| {
+            home.as_ref() == Some(namespace)
+                || recorded.is_some_and(|recorded| recorded.additional_namespaces.contains(namespace))
+        })
+    });
+    found
 }
 
 /// The record with its kinds as they are served, those included that could not be asked
@@ -311,7 +335,8 @@ fn intersection(one: &Record, other: &Record) -> Record {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{changed, examined, told, verdict, with_members};
+    use super::super::fixtures::{changed, examined, told, verdict, verdict_with, with_members};
+    use super::super::{Mending, Rule};
     use super::*;
     use crate::observe::Live;
     use crate::ownership::KUBECTL_PARENT_FIELD_MANAGER;
@@ -351,6 +376,49 @@ mod tests {
         );
         let sound = set(&["ConfigMap"], &[], &[config_map("shop")]);
         assert_eq!(mended(&sound, Extent::Whole), None);
+    }
+
+    #[test]
+    fn a_label_alone_adds_no_namespace() {
+        let told = |set: &Examined, extent| {
+            let verdict = verdict_with(set, extent, NewNamespaces::Excluded);
+            let rules = verdict
+                .findings
+                .iter()
+                .map(|finding| (finding.rule, finding.mending));
+            (rules.collect::<Vec<_>>(), verdict.mends.len())
+        };
+        let strange = with_members(
+            examined(&["ConfigMap"], &[]),
+            &[config_map("shop"), config_map("victim")],
+        );
+        for extent in [Extent::Part, Extent::Whole] {
+            let (rules, mends) = told(&strange, extent);
+            assert!(
+                rules.contains(&(Rule::UnrecordedMember, Mending::ByHand)),
+                "{rules:?}"
+            );
+            assert!(
+                rules.contains(&(Rule::RecordTooNarrow, Mending::ByHand)),
+                "{rules:?}"
+            );
+            assert_eq!(mends, 0);
+        }
+        // Kinds within the namespaces of the record are added, and only those.
+        let narrow = with_members(
+            examined(&["ConfigMap"], &["away"]),
+            &[
+                config_map("shop"),
+                live("Secret", Some("away"), "one"),
+                live("Service", Some("victim"), "one"),
+            ],
+        );
+        let verdict = verdict_with(&narrow, Extent::Whole, NewNamespaces::Excluded);
+        let [mend] = &verdict.mends[..] else {
+            panic!("{:?}", verdict.findings);
+        };
+        assert_eq!(mend.record.group_kinds_value(), "ConfigMap,Secret");
+        assert_eq!(mend.record.namespaces_value(), "away");
     }
 
     #[test]

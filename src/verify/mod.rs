@@ -70,6 +70,22 @@ pub struct Surroundings<'a> {
     pub appliers: &'a BTreeSet<String>,
     /// How much was looked at.
     pub extent: Extent,
+    /// What becomes of namespaces that no record names and members are in.
+    pub new_namespaces: NewNamespaces,
+}
+
+/// What becomes of a namespace that the record does not name and that an object with the set's
+/// label is in.
+///
+/// A label proves nothing: the id of a set is public, and so is the name under which its members
+/// are applied. A tenant who may create objects in one namespace could have it recorded, and a
+/// pipeline that may not list there would fail from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewNamespaces {
+    /// It is not recorded.
+    Excluded,
+    /// It is recorded: the user has looked at who wrote the label.
+    Included,
 }
 
 /// What there is to report, and what `--fix` would write.

@@ -183,6 +183,7 @@ impl Crawl<'_> {
             } else {
                 Extent::Part
             },
+            new_namespaces: self.options.new_namespaces,
         };
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;

@@ -44,7 +44,7 @@ fn assert_mended(metadata: &Value, expected: &[&str]) {
     sound.spoil(metadata);
     let before = cluster().state(&[&sound.home, &sound.away]);
 
-    let found = verify(&sound.set, &[]);
+    let found = verify(&sound.set, &["--include-namespaces"]);
     assert_eq!(rules(&found), expected, "{metadata}");
     assert!(
         told(&found).iter().all(|told| told.ends_with('+')),
@@ -66,6 +66,40 @@ fn assert_mended(metadata: &Value, expected: &[&str]) {
     );
     assert_eq!(mended.document()["summary"]["fixed"], findings.len());
     sound.assert_sound();
+}
+
+/// The id of a set is public, and so is the name under which its members are applied.
+#[test]
+fn a_label_alone_adds_no_namespace_to_a_record() {
+    let sound = Sound::new();
+    let victim = namespace("victim");
+    let planted = with(
+        config_map(&victim, "planted", "1"),
+        &json!({"metadata": {"labels": {PART_OF: sound.set.id}}}),
+    );
+    cluster().apply_as("applyset", &planted);
+    let before = [GROUP_KINDS, NAMESPACES].map(|key| sound.set.annotation(key));
+
+    let run = verify(&sound.set, &["--fix", "--yes"]).expect(1);
+
+    assert_eq!(rules(&run), ["record-too-narrow", "unrecorded-member"]);
+    assert!(
+        told(&run).iter().all(|told| !told.ends_with(['+', '*'])),
+        "{:?}",
+        told(&run)
+    );
+    assert!(
+        run.stdout.contains("its label was written by applyset"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        [GROUP_KINDS, NAMESPACES].map(|key| sound.set.annotation(key)),
+        before
+    );
+    verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    let namespaces = sound.set.annotation(NAMESPACES).expect("a record");
+    assert!(namespaces.split(',').any(|name| name == victim), "{namespaces}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Program, Run, Set, cluster, config_map, namespace, service};
 
-const WITHOUT_QUESTION: [&str; 2] = ["--fix", "--yes"];
+const WITHOUT_QUESTION: [&str; 3] = ["--fix", "--include-namespaces", "--yes"];
 
 /// A set of a `ConfigMap` at home and a Service elsewhere.
 struct Sound {

@@ -23,7 +23,7 @@ fn a_member_anywhere_in_the_cluster_is_found_and_recorded() {
     let run = sound.set.apply(&sound.objects);
     assert_eq!(run.results("pruned"), Vec::<String>::new());
 
-    let run = verify(&sound.set, &[]).expect(1);
+    let run = verify(&sound.set, &["--include-namespaces"]).expect(1);
     assert_eq!(
         told(&run),
         [
