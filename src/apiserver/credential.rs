@@ -171,7 +171,7 @@ mod tests {
         let server = ApiServer::new(client, "test", second).with_credential(Some(credential));
         server.get("/api", "application/json").await.expect("an answer");
         server
-            .watch("/api/v1/pods?watch=true", second)
+            .watch("/api/v1/pods?watch=true", "application/json", second)
             .await
             .expect("a watch");
         let expected = HeaderValue::from_static("Bearer 0");

@@ -36,8 +36,10 @@ pub struct WatchEvent {
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is there, new or changed.
-    Present,
+    /// It is there, and was not there, or not selected, before.
+    Added,
+    /// It has changed, and was selected before.
+    Modified,
     /// It is gone, or no longer selected.
     Gone,
     /// Nothing; the server tells how far it has come.
@@ -53,9 +55,9 @@ struct Line {
 
 impl ApiServer {
     /// Begins a watch; `path` holds its query. Sent once: whoever watches has to list again
-    /// in any case when a watch ends. Between two events nothing may be heard for as long
-    /// as `silence`.
-    pub async fn watch(&self, path: &str, silence: Duration) -> Result<Watch, ApiError> {
+    /// in any case when a watch ends. Objects come in the form that `accept` names. Between two
+    /// events nothing may be heard for as long as `silence`.
+    pub async fn watch(&self, path: &str, accept: &str, silence: Duration) -> Result<Watch, ApiError> {
         let error = |kind: ApiErrorKind| ApiError {
             method: Method::GET,
             path: path.to_owned(),
@@ -66,7 +68,7 @@ impl ApiServer {
         let call = Call {
             method: Method::GET,
             path: path.to_owned(),
-            accept: "application/json".to_owned(),
+            accept: accept.to_owned(),
             content_type: None,
             body: Bytes::new(),
         };
@@ -126,7 +128,8 @@ fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
     let line: Line =
         serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
     let change = match line.kind.as_str() {
-        "ADDED" | "MODIFIED" => Change::Present,
+        "ADDED" => Change::Added,
+        "MODIFIED" => Change::Modified,
         "DELETED" => Change::Gone,
         "BOOKMARK" => Change::Bookmark,
         "ERROR" => {
@@ -154,8 +157,8 @@ mod tests {
         let read =
             |kind: &str| event(format!("{{\"type\":{kind:?},\"object\":{{\"code\":410}}}}\n").as_bytes());
         let table = [
-            ("ADDED", Change::Present),
-            ("MODIFIED", Change::Present),
+            ("ADDED", Change::Added),
+            ("MODIFIED", Change::Modified),
             ("DELETED", Change::Gone),
             ("BOOKMARK", Change::Bookmark),
         ];

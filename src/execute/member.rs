@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conflict::explained;
-use super::contested;
 use super::kinds::Kinds;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Before, Call, Reply, query};
@@ -18,7 +17,7 @@ use crate::message::Message;
 use crate::object::Object;
 use crate::observe::{self, Live, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
-use crate::plan::{Apply, Dependant, MemberStanding, Stealing};
+use crate::plan::{Apply, Dependant, MemberStanding};
 use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
@@ -30,8 +29,9 @@ pub(super) struct MemberReply {
     pub(super) warnings: Vec<String>,
     /// The object as it is now, if it has owners.
     pub(super) dependant: Option<Dependant>,
-    /// Whether it was there, and in no set, although nothing was known of it.
-    pub(super) was_found: bool,
+    /// The version that the apply left, if the object was there although it was believed new:
+    /// the caller has to judge whose it was before.
+    pub(super) found: Option<String>,
 }
 
 /// The metadata that a write is answered with.
@@ -104,8 +104,13 @@ impl Execution<'_> {
                 }
                 // Which run of one field manager has made an object within the last second, its
                 // metadata do not show.
-                if *standing == MemberStanding::NotAMember && reply.status != StatusCode::CREATED {
-                    self.look_before_write(object, &reply, &mut told).await;
+                if *standing == MemberStanding::NotAMember
+                    && reply.status != StatusCode::CREATED
+                    && told.outcome.error.is_none()
+                {
+                    told.found = written(&reply)
+                        .ok()
+                        .map(|written| written.metadata.resource_version);
                 }
                 if is_surprise {
                     told.warnings.push(format!(
@@ -119,29 +124,6 @@ impl Execution<'_> {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Err(error) => failed(subject, explained(self.server, object, &error).await),
-        }
-    }
-
-    /// Finds out whether an object that was believed new was another set's when it was written.
-    async fn look_before_write(&self, object: &DesiredObject, reply: &Reply, told: &mut MemberReply) {
-        let Ok(written) = written(reply) else { return };
-        if told.outcome.error.is_some() {
-            return;
-        }
-        told.was_found = true;
-        if self.policy.stealing == Stealing::Allowed {
-            return;
-        }
-        match self.before_write(object, &written.metadata).await {
-            Ok(contested::Before::Free) => {}
-            Ok(contested::Before::OfSet(id)) => {
-                told.outcome.action = Action::Failed;
-                told.outcome.error = Some(contested::taken_from(&id));
-            }
-            Err(error) => {
-                told.outcome.action = Action::Failed;
-                told.outcome.error = Some(contested::unknown(&error.kind));
-            }
         }
     }
 
@@ -311,7 +293,7 @@ impl Execution<'_> {
                 .collect(),
             outcome: ObjectOutcome::new(subject, action),
             dependant: None,
-            was_found: false,
+            found: None,
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
@@ -365,7 +347,7 @@ pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
         outcome,
         warnings: Vec::new(),
         dependant: None,
-        was_found: false,
+        found: None,
     }
 }
 

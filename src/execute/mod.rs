@@ -13,6 +13,7 @@ mod deletion;
 mod detach;
 mod establish;
 mod foresee;
+mod found;
 mod interrupt;
 mod invalid;
 mod kinds;
@@ -363,12 +364,7 @@ impl Execution<'_> {
         let Progress {
             applied, kinds, pace, ..
         } = progress;
-        let write = async |apply| self.apply_member(apply, kinds).await;
-        let told = |news: News<MemberReply>| {
-            let reply = match news {
-                News::Slowest(slowest) => return sink(Event::Slowest(slowest)),
-                News::Answer(reply) => reply,
-            };
+        let mut take = |reply: MemberReply, sink: &mut Sink<'_>| {
             for warning in reply.warnings {
                 sink(Event::Warning(warning));
             }
@@ -377,7 +373,7 @@ impl Execution<'_> {
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
             applied.dependants.extend(reply.dependant);
-            if reply.was_found {
+            if reply.found.is_some() {
                 applied.found.insert(reply.outcome.subject.key());
             }
             if defined.contains_key(&reply.outcome.subject.key()) {
@@ -385,8 +381,20 @@ impl Execution<'_> {
             }
             sink(Event::Object(reply.outcome));
         };
+        let mut found = Vec::new();
+        let write = async |apply: &Apply| (apply.index, self.apply_member(apply, kinds).await);
+        let told = |news: News<(usize, MemberReply)>| match news {
+            News::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            // Whose it was is asked of all of them together.
+            News::Answer((index, reply)) if reply.found.is_some() => found.push((index, reply)),
+            News::Answer((_, reply)) => take(reply, sink),
+        };
         let wave = wave.into_iter().map(|apply| (self.key(apply), apply));
         each(self.server, self.interrupt, wave, write, pace, told).await;
+        Box::pin(self.judge_found(&mut found)).await;
+        for (_, reply) in found {
+            take(reply, sink);
+        }
         for outcome in definitions {
             let key = outcome.subject.key();
             if let Some(kind) = defined.get(&key) {

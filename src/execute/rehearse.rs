@@ -59,7 +59,7 @@ impl Execution<'_> {
             outcome: foreseen.outcome,
             warnings: foreseen.warnings,
             dependant: None,
-            was_found: false,
+            found: None,
         }
     }
 

@@ -8,10 +8,8 @@ use super::list::{ListError, Selector, list_at_version};
 use super::members::Place;
 use crate::apiserver::{ApiError, ApiServer, Watch, query};
 
-/// After this many seconds the server ends a watch, and it is begun anew.
-const LONGEST_WATCH: u64 = 240;
-/// What may go by after that before the connection is taken for dead.
-const GRACE: u64 = 30;
+/// What may go by after the end of a watch before its connection is taken for dead.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// Lists a collection, and says at which resourceVersion: a watch from there misses nothing.
 pub async fn objects_at_version<T>(
@@ -24,14 +22,16 @@ pub async fn objects_at_version<T>(
     list_at_version(server, &place.resource, namespace, selector, reduce).await
 }
 
-/// Watches a collection from a resourceVersion on.
+/// Watches a collection from a resourceVersion on. The server ends the watch after `limit`, which
+/// is rounded down to seconds.
 pub async fn changes(
     server: &ApiServer,
     place: &Place,
     selector: &Selector,
     resource_version: &str,
+    limit: Duration,
 ) -> Result<Watch, ApiError> {
-    let seconds = LONGEST_WATCH.to_string();
+    let seconds = limit.as_secs().to_string();
     let parameters = [
         ("watch", "true"),
         ("labelSelector", selector.labels.as_str()),
@@ -40,8 +40,6 @@ pub async fn changes(
         ("timeoutSeconds", &seconds),
     ];
     let path = place.resource.path(place.namespace.as_deref(), None);
-    let silence = Duration::from_secs(LONGEST_WATCH + GRACE);
-    server
-        .watch(&format!("{path}?{}", query(&parameters)), silence)
-        .await
+    let path = format!("{path}?{}", query(&parameters));
+    server.watch(&path, selector.accept, limit + GRACE).await
 }

@@ -20,6 +20,8 @@ use crate::discovery::{Resource, Scope};
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Place, Places, Selector, WHOLE_OBJECTS};
 
+/// After this time the server ends a watch, and another one begins.
+const LONGEST_WATCH: Duration = Duration::from_mins(4);
 /// The pause before a collection is looked at again whose watch has broken.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two looks at an object that may not be watched.
@@ -179,7 +181,7 @@ impl Follow<'_> {
         if followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = observe::changes(self.server, place, selector, &version).await;
+        let watch = observe::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
         self.heed(watch.map_err(|error| trouble(&error))?, followed).await
     }
 
@@ -198,7 +200,7 @@ impl Follow<'_> {
             };
             let followed_object = &mut followed[position];
             let sighting = match event.change {
-                Change::Present => Sighting::of(&event.object, followed_object.target),
+                Change::Added | Change::Modified => Sighting::of(&event.object, followed_object.target),
                 Change::Gone => Sighting::Absent,
                 Change::Bookmark => continue,
             };

@@ -167,6 +167,91 @@ fn a_run_fails_that_cannot_tell_whether_an_object_was_another_sets() {
     }
 }
 
+/// How many watches and how many reads of single objects asked what was before a write.
+fn reads_before_writes(proxy: &Proxy) -> (usize, usize) {
+    let sent = proxy.sent();
+    let count = |text: &str| sent.iter().filter(|sent| sent.path.contains(text)).count();
+    (count("watch=true"), count("resourceVersionMatch=Exact"))
+}
+
+#[test]
+fn many_objects_without_a_set_cost_one_watch_for_each_kind_and_namespace() {
+    let [home, away] = ["home", "away"].map(namespace);
+    let set = Set::secret(&home, "web");
+    let map = |number: usize| config_map(&home, &format!("map-{number}"), "1");
+    let objects: Vec<Value> = (0..50)
+        .map(map)
+        .chain((0..5).map(|number| config_map(&away, &format!("map-{number}"), "1")))
+        .chain((0..5).map(|number| service(&home, &format!("service-{number}"), 80)))
+        .collect();
+    for object in &objects {
+        cluster().apply_as("kubectl", object);
+    }
+    let proxy = Proxy::transparent();
+
+    let run = set.apply_through(&proxy, &objects, &[]).expect(0);
+
+    assert_eq!(run.results("configured").len(), objects.len());
+    assert_eq!(reads_before_writes(&proxy), (3, 0));
+    let requests = proxy.sent().len();
+    assert!(requests <= objects.len() + 30, "{requests}");
+    set.assert_holds(&objects);
+}
+
+#[test]
+fn of_many_objects_those_that_another_set_took_first_are_reported() {
+    let home = namespace("home");
+    let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
+    let objects: Vec<Value> = (0..6)
+        .map(|number| config_map(&home, &format!("map-{number}"), "1"))
+        .collect();
+    for object in &objects {
+        cluster().apply_as("kubectl", object);
+    }
+    let taken = objects[2..4].to_vec();
+    let id = early.id.clone();
+    let first = taken.clone();
+    // The first write is the parent.
+    let proxy = Proxy::before_write(1, move || drop(early.apply_with(&first, &[]).expect(0)));
+
+    let run = late.apply_through(&proxy, &objects, &[]).expect(1);
+
+    assert_eq!(run.results("failed"), identities(&taken));
+    assert!(
+        run.errors().iter().all(|error| error.contains(&id)),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(reads_before_writes(&proxy), (1, 2));
+    assert_eq!(late.members(), identities(&objects));
+}
+
+#[test]
+fn objects_are_read_one_by_one_if_a_watch_does_not_show_them() {
+    struct NoWatch;
+    impl Watch for NoWatch {
+        fn before(&self, sent: &Sent, _: usize) -> Verdict {
+            if sent.is_watch() {
+                Verdict::Break(Fault::EmptyBody)
+            } else {
+                Verdict::Forward
+            }
+        }
+    }
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    for object in &objects {
+        cluster().apply_as("kubectl", object);
+    }
+    let proxy = Proxy::watched(Arc::new(NoWatch));
+
+    set.apply_through(&proxy, &objects, &[]).expect(0);
+
+    assert_eq!(reads_before_writes(&proxy), (1, 2));
+    set.assert_holds(&objects);
+}
+
 #[test]
 fn objects_without_a_set_are_taken_and_new_ones_cost_nothing_more() {
     let home = namespace("home");
@@ -182,11 +267,7 @@ fn objects_without_a_set_are_taken_and_new_ones_cost_nothing_more() {
 
     assert_eq!(run.results("configured"), identities(&objects[..3]));
     assert_eq!(run.warnings(), Vec::<String>::new());
-    let sent = proxy.sent();
-    let reads = sent
-        .iter()
-        .filter(|sent| sent.path.contains("resourceVersionMatch=Exact"));
-    assert_eq!(reads.count(), 3);
+    assert_eq!(reads_before_writes(&proxy), (1, 0));
     set.assert_holds(&objects);
 
     let new = Set::secret(&home, "new");

@@ -137,6 +137,13 @@ impl Sent {
     }
 }
 
+impl Sent {
+    /// Whether its answer goes on until somebody ends it.
+    pub(crate) fn is_watch(&self) -> bool {
+        self.path.contains("watch=true")
+    }
+}
+
 impl Proxy {
     /// Forwards everything.
     pub(crate) fn transparent() -> Self {
@@ -348,6 +355,9 @@ impl Relay {
         if let Some(fault) = fault.filter(|fault| !fault.is_carried_out()) {
             return end(fault, None);
         }
+        if fault.is_none() && sent.is_watch() {
+            return End::Answered(self.stream(&sent, headers).await);
+        }
         let response = self.forward(&sent, headers).await;
         if let Some(writes) = &mut writes {
             **writes += 1;
@@ -382,7 +392,7 @@ impl Relay {
             .unwrap_or_else(|_| refusal("the watcher failed"))
     }
 
-    async fn forward(&self, sent: &Sent, headers: &HeaderMap) -> Response<Bytes> {
+    fn request(&self, sent: &Sent, headers: &HeaderMap) -> Request<Body> {
         let path = match self.watch.page_size() {
             Some(size) => with_pages_of(size, &sent.path),
             None => sent.path.clone(),
@@ -391,13 +401,30 @@ impl Relay {
         *request.method_mut() = sent.method.clone();
         *request.uri_mut() = path.parse().expect("a path that was parsed before");
         *request.headers_mut() = end_to_end(headers);
+        request
+    }
+
+    async fn forward(&self, sent: &Sent, headers: &HeaderMap) -> Response<Bytes> {
         let answer = async {
+            let request = self.request(sent, headers);
             let (mut head, body) = self.server.send(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             head.headers = end_to_end(&head.headers);
             Ok::<_, kube::Error>(Response::from_parts(head, body))
         };
         answer.await.unwrap_or_else(|error| refusal(&error.to_string()))
+    }
+
+    /// Forwards a watch, each event as it comes.
+    async fn stream(&self, sent: &Sent, headers: &HeaderMap) -> Response<AnswerBody> {
+        match self.server.send(self.request(sent, headers)).await {
+            Ok(answer) => {
+                let (mut head, body) = answer.into_parts();
+                head.headers = end_to_end(&head.headers);
+                Response::from_parts(head, body.map_err(io::Error::other).boxed_unsync())
+            }
+            Err(error) => refusal(&error.to_string()).map(whole),
+        }
     }
 }
 
