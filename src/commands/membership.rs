@@ -1,7 +1,7 @@
 //! What `disband`, `adopt` and `move` have in common: how a set is read before it is changed
 //! who is in it, and what has to be allowed for that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::event::Operation;
 use crate::execute::{DryRun, Interrupt, ParentWriting};
 use crate::manifest::Source;
-use crate::observe::{self, ListError, Live, ParentObject, Place, Selector};
+use crate::observe::{self, ListError, Live, NamespaceState, ParentObject, Place, Selector};
 use crate::options::{MembershipOptions, SetReference, TakeOver};
 use crate::plan::{self, Confirmation, ParentPolicy, Refusal, Standing, Survey};
 use crate::rights::{Needed, Right};
@@ -51,10 +51,13 @@ pub(super) fn questions(options: &MembershipOptions, sources: &[Source]) -> Ques
 
 /// Finds out where members of the set with this parent may be. Refused where the parent may
 /// not be written by this command.
+///
+/// `home` is the namespace of the parent, as far as it was read already.
 async fn judge(
     cluster: &mut Cluster,
     mut opened: OpenedSet,
     parent: Option<ParentObject>,
+    home: Option<BTreeMap<String, NamespaceState>>,
     taking_over: TakingOver,
     operation: Operation,
     concurrency: usize,
@@ -75,7 +78,10 @@ async fn judge(
     if standing == Standing::New {
         situation::check_custom_parent(&opened, parent.as_ref(), &nothing)?;
     }
-    let namespaces = situation::read_home(&cluster.server, &opened, &standing).await?;
+    let namespaces = match home {
+        Some(home) => home,
+        None => situation::read_home(&cluster.server, &opened, &standing).await?,
+    };
     let start = Start {
         standing,
         desired: &nothing,
@@ -109,7 +115,7 @@ pub(super) async fn read_existing(
     match parent {
         Some(parent) if parent.reading != Reading::NoBookkeeping => {
             let read = Some(parent.clone());
-            let read = judge(cluster, opened, read, taking_over, operation, concurrency).await?;
+            let read = judge(cluster, opened, read, None, taking_over, operation, concurrency).await?;
             Ok((read, parent))
         }
         Some(_) | None if operation == Operation::Move => Err(opening::no_set_to_move(&opened.set.parent)),
@@ -130,9 +136,9 @@ pub(super) async fn read_target(
         let opened = opening::open(cluster, reference, options.tooling.clone(), &[]).await?;
         let parent = opening::read_parent(&cluster.server, &opened).await?;
         let taking_over = TakingOver::PlainObject(confirmation);
-        situation::check_home(&cluster.server, &opened).await?;
+        let home = Some(situation::check_home(&cluster.server, &opened).await?);
         let concurrency = options.writing.concurrency;
-        judge(cluster, opened, parent, taking_over, operation, concurrency).await
+        judge(cluster, opened, parent, home, taking_over, operation, concurrency).await
     };
     match read(options.take_over.confirmation()).await {
         Err(Error::Refused(refusals))

@@ -161,11 +161,16 @@ pub(super) fn dependant(opened: &OpenedSet, parent: &ParentObject) -> Option<Dep
     (!dependant.owners.is_empty()).then_some(dependant)
 }
 
-/// Refuses a parent whose namespace is not there, or is on its way out.
-pub(super) async fn check_home(server: &ApiServer, opened: &OpenedSet) -> Result<(), Error> {
+/// Reads the namespace of the parent. Refuses a parent whose namespace is not there, or is on its
+/// way out.
+pub(super) async fn check_home(
+    server: &ApiServer,
+    opened: &OpenedSet,
+) -> Result<BTreeMap<String, NamespaceState>, Error> {
     let nothing = Desired::default();
     let namespaces = read_namespaces(server, opened, &nothing).await?;
-    check_namespaces(opened, &nothing, &namespaces)
+    check_namespaces(opened, &nothing, &namespaces)?;
+    Ok(namespaces)
 }
 
 /// Reads the namespace of the parent, where a first run may have ended; nothing for a set that

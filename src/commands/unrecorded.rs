@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::opening::{self, Cluster, OpenedSet};
 use crate::applyset::{PART_OF_LABEL, Record};
-use crate::desired::Desired;
+use crate::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::discovery::Resource;
 use crate::error::Error;
 use crate::identity::GroupKind;
@@ -38,7 +38,10 @@ pub(super) async fn widen_to_everything(
     concurrency: usize,
 ) -> Result<Widened, Error> {
     let missing_permission = cluster.await_everything().await?;
-    let resources: Vec<Arc<Resource>> = cluster.discovery.listable().cloned().map(Arc::new).collect();
+    // What cannot be applied and deleted is in no set, such as the metrics of pods.
+    let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
+    let resources = cluster.discovery.listable().filter(can_be_member);
+    let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", opened.set.id),
         accept: observe::METADATA_LIST,

@@ -1,5 +1,6 @@
 //! `move`: a set is renamed or split, and no object is in no set at any moment.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -577,4 +578,35 @@ fn members_that_were_applied_as_somebody_else_are_left_with_that_name() {
     );
     old.invoke("move", &[&new.reference, by_ci[0]]).expect(0);
     new.assert_holds(&[one]);
+}
+
+#[test]
+fn a_move_looks_once_through_all_kinds_if_the_new_set_has_no_record() {
+    let Scenario { old, new, objects } = scenario();
+    let sent = |set: &Set, to: &Set| {
+        let proxy = Proxy::transparent();
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let run = set.invoke_by(program, "move", &[&to.reference]).expect(0);
+        assert_eq!(run.results("adopted"), identities(&objects));
+        proxy.sent()
+    };
+    let to_new = sent(&old, &new);
+    let paths: BTreeSet<&str> = to_new.iter().map(|sent| sent.path.as_str()).collect();
+    let everywhere = |path: &&&str| path.contains(&new.id) && !path.contains("/namespaces/");
+    let everywhere = paths.iter().filter(everywhere).count();
+    let home = format!("/api/v1/namespaces/{}", new.namespace);
+    assert_eq!(to_new.iter().filter(|sent| sent.path == home).count(), 1);
+    assert!(!paths.iter().any(|path| path.contains("/componentstatuses")));
+    // Discovery, both parents, the members before, after and in between, and their labels.
+    assert!(
+        to_new.len() <= everywhere + 35,
+        "{everywhere} of {}",
+        to_new.len()
+    );
+
+    // A set with a record is looked for nowhere else.
+    let recorded = Set::secret(&new.namespace, "recorded");
+    recorded.apply(&[config_map(&new.namespace, "other", "1")]);
+    let to_recorded = sent(&new, &recorded);
+    assert!(to_recorded.len() <= 40, "{}", to_recorded.len());
 }
