@@ -47,6 +47,34 @@ fn a_kind_whose_definition_is_gone_is_dropped_with_a_warning() {
     assert_eq!(set.apply(&[kept]).warnings(), Vec::<String>::new());
 }
 
+#[test]
+fn a_kind_whose_definition_the_run_before_pruned_is_dropped_without_a_warning() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let definition = definition(&group, "Namespaced");
+    let custom = custom_resource(&group, Some(&home), "one");
+    let kept = config_map(&home, "kept", "1");
+    let set = Set::secret(&home, "web");
+    set.apply(&[definition.clone(), custom.clone(), kept.clone()]);
+    // What holds the object holds its definition, too.
+    let finalizers = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    cluster().patch(&custom, &finalizers);
+    let run = set.apply(std::slice::from_ref(&kept));
+    assert_eq!(run.results("pruned"), identities([&definition, &custom]));
+    cluster().patch(&custom, &json!({"metadata": {"finalizers": null}}));
+    eventually("the kind is not served any more", || {
+        let groups = cluster().get("/apis").expect("groups").to_string();
+        (cluster().live(&definition).is_none() && !groups.contains(&group)).then_some(())
+    });
+    let recorded = set.annotation(GROUP_KINDS).expect("kinds");
+    assert!(recorded.contains(&group), "{recorded}");
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.warnings(), Vec::<String>::new());
+    set.assert_holds(&[kept]);
+}
+
 /// A control plane with an aggregated API that nobody answers for.
 struct Crippled {
     control_plane: ControlPlane,
