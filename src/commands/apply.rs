@@ -114,6 +114,7 @@ async fn carry_out(
             deadline: Deadline::of(patience),
             interrupt: &interrupt,
             concurrency: options.writing.concurrency,
+            done_before: "everything was written",
         };
         let targets = waiting::targets(execution.desired, execution.plan, &done);
         let outcome = waiting.run(targets, &mut |event| reporter.event(event)).await;

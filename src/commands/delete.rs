@@ -118,12 +118,13 @@ async fn delete_and_wait(
     if deleted.ending != Ending::Done {
         return deleted.ending;
     }
-    let waiting = Waiting {
+    let mut waiting = Waiting {
         server: deletion.server,
         id: &deletion.set.id,
         deadline: Deadline::of(patience),
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,
+        done_before: "the members were deleted or are being deleted, and the set's parent is still there",
     };
     let members = deletion.going().filter(|live| done.is_going(live));
     let members = members.map(|live| waiting::gone(live, Path::Label)).collect();
@@ -143,6 +144,7 @@ async fn delete_and_wait(
     let parent = prepared.found.parent.iter();
     let parent = parent.map(|parent| waiting::gone(&parent.live, Path::Name));
     let homes = deletion.homes().map(|live| waiting::gone(live, Path::Label));
+    waiting.done_before = "everything was deleted or is being deleted";
     let last = parent.chain(homes).filter(|target| done.has_deleted(target));
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))

@@ -81,6 +81,8 @@ pub struct Waiting<'a> {
     pub interrupt: &'a Interrupt,
     /// Requests under way at once when objects are looked into.
     pub concurrency: usize,
+    /// What the run has done before, which is reported if the user stops the waiting.
+    pub done_before: &'a str,
 }
 
 /// When waiting is given up.
@@ -140,7 +142,8 @@ impl Waiting<'_> {
         match stop {
             Stop::Interrupted => {
                 sink(Event::Warning(format!(
-                    "stopped waiting for {of_all}; everything was written"
+                    "stopped waiting for {of_all}; {}",
+                    self.done_before
                 )));
                 return Outcome::Interrupted;
             }
