@@ -7,15 +7,18 @@
 //! discovery of the version, which everybody may read. An apply that comes too early all the
 //! same is answered 404, and sent again (`kinds`).
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::Interrupt;
+use super::{Cause, Interrupt, Sink};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::discovery::Resource;
+use crate::event::Event;
 
 /// How long all definitions of a run may take to be established and served. Seconds are
 /// usual; kubectl's waits default to thirty.
@@ -26,25 +29,50 @@ pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// Why a kind is not served.
 #[derive(Debug)]
 pub(super) enum NotServed {
-    /// The user wanted the run to stop before.
+    /// The run was to stop before.
     Interrupted,
     /// What the server says of it.
     Because(String),
 }
 
-/// Waits until objects of this resource can be written in `namespace`.
+/// The kinds that are waited for, each by its definition with why it is not served yet.
+#[derive(Debug, Default)]
+pub(super) struct Unserved(RefCell<BTreeMap<String, String>>);
+
+impl Unserved {
+    /// What is waited for, a line for each kind.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let unserved = self.0.borrow();
+        let line = |(definition, reason): (&String, &String)| format!("{definition}: {reason}");
+        unserved.iter().map(line).collect()
+    }
+
+    /// Reports what was waited for when the time of the run was over.
+    pub(super) fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
+        if interrupt.is_requested() && interrupt.cause() == Cause::Time {
+            for line in self.lines() {
+                sink(Event::failure(format!("{line}; --timeout ran out")));
+            }
+        }
+    }
+}
+
+/// Waits until objects of this resource can be written in `namespace`. As long as they cannot, the
+/// kind is among `unserved`.
 pub(super) async fn await_served(
     server: &ApiServer,
     interrupt: &Interrupt,
     resource: &Resource,
     namespace: Option<&str>,
     deadline: Instant,
+    unserved: &Unserved,
 ) -> Result<(), NotServed> {
     let mut looking = Looking {
         server,
         resource,
         namespace,
         definition: Definition::Unseen,
+        unserved,
     };
     tokio::select! {
         biased;
@@ -77,6 +105,7 @@ struct Looking<'a> {
     resource: &'a Resource,
     namespace: Option<&'a str>,
     definition: Definition,
+    unserved: &'a Unserved,
 }
 
 /// What is known of the definition.
@@ -95,13 +124,24 @@ enum Look {
 
 impl Looking<'_> {
     async fn until(&mut self, deadline: Instant) -> Result<(), String> {
+        let definition = definition_of(self.resource);
+        let served = self.look_until(&definition, deadline).await;
+        self.unserved.0.borrow_mut().remove(&definition);
+        served
+    }
+
+    async fn look_until(&mut self, definition: &str, deadline: Instant) -> Result<(), String> {
         loop {
             match self.look().await {
                 Ok(Look::Served) => return Ok(()),
                 Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
                     return Err(format!("its kind is not served in time: {reason}"));
                 }
-                Ok(Look::NotYet(_)) => sleep(PAUSE).await,
+                Ok(Look::NotYet(reason)) => {
+                    let reason = format!("its kind is not served yet: {reason}");
+                    self.unserved.0.borrow_mut().insert(definition.to_owned(), reason);
+                    sleep(PAUSE).await;
+                }
                 Err(error) => {
                     return Err(format!("cannot tell whether its kind is served: {}", error.kind));
                 }

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::establish::{NotServed, PATIENCE, await_served, pause};
+use super::establish::{NotServed, PATIENCE, Unserved, await_served, pause};
 use super::redefined::Redefined;
 use super::wave::showing;
 use super::{Execution, Progress, Sink};
@@ -95,13 +95,24 @@ impl Execution<'_> {
             }
         }
         let deadline = *kinds.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
+        let unserved = Unserved::default();
         let waits = new.into_iter().map(async |(id, object)| {
             let (resource, namespace) = (&object.resource, object.key.namespace.as_deref());
-            let served = await_served(self.server, self.interrupt, resource, namespace, deadline).await;
-            (id, served)
+            let served = await_served(
+                self.server,
+                self.interrupt,
+                resource,
+                namespace,
+                deadline,
+                &unserved,
+            );
+            (id, served.await)
         });
         let waits = join_all(waits);
-        for (id, served) in Box::pin(showing(&promised[0].key, waits, sink)).await {
+        let waits = showing(&promised[0].key, waits, || unserved.lines(), sink);
+        let waited = Box::pin(waits).await;
+        unserved.report_timeout(self.interrupt, sink);
+        for (id, served) in waited {
             let reason = match served {
                 Ok(()) => None,
                 // Nothing of the wave is begun then.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::carry::{Carrying, carrying};
-use super::establish::{NotServed, PATIENCE, await_served};
+use super::establish::{NotServed, PATIENCE, Unserved, await_served};
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
 use super::wave::showing;
 use super::{Conflicts, Interrupt, Sink, Writing};
@@ -248,8 +248,18 @@ impl ParentWriting<'_> {
             let namespace = manifest.key.namespace.as_deref();
             let deadline = Instant::now() + PATIENCE;
             let resource = &manifest.resource;
-            let served = await_served(self.server, self.interrupt, resource, namespace, deadline);
-            match Box::pin(showing(&manifest.key, served, sink)).await {
+            let unserved = Unserved::default();
+            let served = await_served(
+                self.server,
+                self.interrupt,
+                resource,
+                namespace,
+                deadline,
+                &unserved,
+            );
+            let served = Box::pin(showing(&manifest.key, served, || unserved.lines(), sink)).await;
+            unserved.report_timeout(self.interrupt, sink);
+            match served {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
                 Err(NotServed::Interrupted) => {

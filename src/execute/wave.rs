@@ -92,8 +92,14 @@ pub(super) async fn each<'k, T, A>(
     }
 }
 
-/// Waits for what the object `key` needs, and reports the object once that takes long.
-pub(super) async fn showing<T>(key: &ObjectKey, wait: impl Future<Output = T>, sink: &mut Sink<'_>) -> T {
+/// Waits for what the object `key` needs. Once that takes long, it reports the object, and once
+/// each line of `reasons`, which says what is waited for.
+pub(super) async fn showing<T>(
+    key: &ObjectKey,
+    wait: impl Future<Output = T>,
+    reasons: impl Fn() -> Vec<String>,
+    sink: &mut Sink<'_>,
+) -> T {
     let begun = Instant::now();
     let mut clock = tokio::time::interval(Duration::from_secs(1));
     let mut was_slow = false;
@@ -104,6 +110,10 @@ pub(super) async fn showing<T>(key: &ObjectKey, wait: impl Future<Output = T>, s
             waited = &mut wait => break waited,
             _ = clock.tick() => {
                 if begun.elapsed() >= SLOW {
+                    if !was_slow {
+                        let notes = reasons().into_iter();
+                        notes.for_each(|reason| sink(Event::Note(format!("waiting for {reason}"))));
+                    }
                     was_slow = true;
                     sink(Event::Slowest(Some((key.clone(), begun.elapsed()))));
                 }
