@@ -11,7 +11,7 @@ use crate::applyset::PART_OF_LABEL;
 use crate::event::{Ending, Event};
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector};
-use crate::plan::{self, ParentFate, Remains, Set, SkipReason};
+use crate::plan::{self, ParentFate, Remains, Set};
 use crate::wording::listed;
 
 /// Pauses between the first looks: what the server's own controllers hold back goes within
@@ -189,14 +189,7 @@ pub(super) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
             match plan::copied(live, set.parent_uid.as_deref(), appliers) {
-                Some(SkipReason::CopiedLabel { writers }) if writers.is_empty() => format!(
-                    "{} (no field manager owns its part-of label; remove the label to keep the object)",
-                    live.key
-                ),
-                Some(reason) => format!(
-                    "{} ({reason}; if it was applied under that name, use --field-manager NAME, else remove the label)",
-                    live.key
-                ),
+                Some(reason) => format!("{} ({reason})", live.key),
                 None => live.key.to_string(),
             }
         });

@@ -39,7 +39,7 @@ pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
 pub use owners::{Dependant, Dependants, Detachment};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
-pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy};
+pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};
 pub use refusal::Refusal;
 pub use remains::Remains;
 pub use waves::Wave;

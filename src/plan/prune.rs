@@ -82,17 +82,33 @@ impl fmt::Display for SkipReason {
             Self::Owned(owner) | Self::OwnedCopy(owner) => {
                 write!(f, "owned by {} {}", owner.kind, owner.name)
             }
-            Self::CopiedLabel { writers } if writers.is_empty() => {
-                f.write_str("nobody is known to have written its part-of label")
-            }
             Self::CopiedLabel { writers } => {
-                write!(
-                    f,
-                    "its part-of label was written by {}, not by an applier",
-                    writers.join(" and ")
-                )
+                let cause = label_written_by(writers);
+                match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
+                    Some(writer) => write!(
+                        f,
+                        "{cause}; if {writer} applies members of this set, use --field-manager {writer}, \
+                         else delete the object by hand, or remove the label to take it out of the set"
+                    ),
+                    None => write!(
+                        f,
+                        "{cause}; delete the object by hand, or remove the label to take it out of the set"
+                    ),
+                }
             }
         }
+    }
+}
+
+/// Names the field managers that own the part-of label of an object which no applier labelled.
+pub fn label_written_by(writers: &[String]) -> String {
+    if writers.is_empty() {
+        "no field manager owns its part-of label".to_owned()
+    } else {
+        format!(
+            "its part-of label was written by {}, not by an applier",
+            writers.join(" and ")
+        )
     }
 }
 
@@ -175,6 +191,22 @@ pub fn is_home_of(set: &Set, live: &Live) -> bool {
 mod tests {
     use super::super::fixtures::{live, policy, set};
     use super::*;
+
+    #[test]
+    fn a_label_that_no_applier_wrote_is_reported_with_a_way_out() {
+        for (writers, flag) in [
+            (&[][..], None),
+            (&["kubectl-label"], None),
+            (&["zzz"], Some("use --field-manager zzz,")),
+            (&["kubectl-label", "zzz"], Some("use --field-manager zzz,")),
+        ] {
+            let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
+            let text = SkipReason::CopiedLabel { writers }.to_string();
+            assert!(text.contains("delete the object by hand"), "{text}");
+            assert_eq!(text.contains("--field-manager"), flag.is_some(), "{text}");
+            assert!(flag.is_none_or(|flag| text.contains(flag)), "{text}");
+        }
+    }
 
     fn judged(change: impl FnOnce(&mut Live)) -> Judgement {
         let mut candidate = live("ConfigMap", Some("shop"), "a");

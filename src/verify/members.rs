@@ -9,7 +9,7 @@ use super::{Examined, is_within, kubectl_name};
 use crate::discovery::Discovery;
 use crate::inspect::FoundSet;
 use crate::observe::Live;
-use crate::plan::copied;
+use crate::plan::{SkipReason, copied, label_written_by};
 use crate::wording::listed;
 
 /// Judges the members of one set.
@@ -93,7 +93,10 @@ fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 }
 
 fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
-    let reason = copied(live, parent_uid, appliers)?;
+    let reason = match copied(live, parent_uid, appliers)? {
+        SkipReason::CopiedLabel { writers } => label_written_by(&writers),
+        reason => reason.to_string(),
+    };
     let message = format!("it carries the part-of label of a set, and is no member: {reason}");
     Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("it is never pruned; nothing has to be done"))
 }

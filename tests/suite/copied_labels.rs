@@ -101,7 +101,9 @@ fn an_object_whose_label_nobody_applied_is_skipped() {
     let results = document["results"].as_array().expect("results");
     let skipped = results.iter().find(|result| result["action"] == "skipped");
     let reason = skipped.expect("a skipped object")["reason"].to_string();
-    assert!(reason.contains("kubectl-label"), "{reason}");
+    for text in ["kubectl-label", "delete the object by hand", "remove the label"] {
+        assert!(reason.contains(text), "{reason}");
+    }
     set.assert_holds(&[kept.clone(), theirs.clone()]);
 
     // It is found again and skipped again, run after run.
@@ -124,5 +126,26 @@ fn an_object_that_another_applier_of_ours_made_is_pruned() {
         .expect(0);
 
     assert_eq!(run.results("pruned"), identities([&dropped]));
+    set.assert_holds(&[kept]);
+}
+
+#[test]
+fn an_object_that_an_unknown_applier_labelled_is_kept_with_a_way_out() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(std::slice::from_ref(&kept));
+    let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
+    let theirs = with(config_map(&home, "theirs", "1"), &label);
+    cluster().apply_as("zzz", &theirs);
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.results("skipped"), identities([&theirs]));
+    let reason = run.reason("theirs");
+    assert!(reason.contains("--field-manager zzz"), "{reason}");
+    let flag = ["--field-manager=zzz"];
+    let run = set.apply_with(std::slice::from_ref(&kept), &flag).expect(0);
+    assert_eq!(run.results("pruned"), identities([&theirs]));
     set.assert_holds(&[kept]);
 }

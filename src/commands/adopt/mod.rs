@@ -233,9 +233,10 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
     let told = candidates.iter().filter(is_settled).filter_map(|candidate| {
         let live = &candidate.live;
         match plan::copied(live, set.parent_uid.as_deref(), appliers)? {
-            reason @ SkipReason::CopiedLabel { .. } => Some(format!(
-                "{} is in the set, and no run prunes it: {reason}; `kubectl label` takes {PART_OF_LABEL} off, and then it can be adopted",
-                live.key
+            SkipReason::CopiedLabel { writers } => Some(format!(
+                "{} is in the set, and no run prunes it: {}; `kubectl label` takes {PART_OF_LABEL} off, and then it can be adopted",
+                live.key,
+                plan::label_written_by(&writers)
             )),
             _ => None,
         }

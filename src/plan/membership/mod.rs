@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{OtherParents, Refusal, Set, Stealing};
+use super::{OtherParents, Refusal, Set, Stealing, label_written_by};
 use crate::applyset::Record;
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
@@ -73,12 +73,12 @@ impl fmt::Display for LeaveReason {
                 managers.join(" or ")
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
-                f.write_str("nobody is known to have written its part-of label")
+                write!(f, "{}; remove the label by hand", label_written_by(writers))
             }
             Self::CopiedLabel { writers } => write!(
                 f,
-                "its part-of label was written by {}, not by an applier; if it was applied under that name, give it to --field-manager",
-                writers.join(" and ")
+                "{}; if it was applied under that name, give it to --field-manager",
+                label_written_by(writers)
             ),
             Self::NotSelected => f.write_str("its labels do not match the selector"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
