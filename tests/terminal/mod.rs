@@ -135,7 +135,13 @@ fn colour_is_for_terminals_that_want_it() {
 
 #[test]
 fn only_yes_at_the_terminal_lets_data_go() {
-    for (answer, code, is_kept) in [("no\n", 3, true), ("\n", 3, true), ("yes\n", 0, false)] {
+    for (answer, code, is_kept) in [
+        ("no\n", 3, true),
+        ("n\n", 3, true),
+        ("\n", 3, true),
+        ("yes\n", 0, false),
+        ("y\n", 0, false),
+    ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let claim = with(
