@@ -183,6 +183,7 @@ fn a_selector_takes_what_the_old_prune_would_have_deleted() {
 
     let run = set.invoke("adopt", &["-l", &selector]).expect(0);
     assert_eq!(run.results("adopted"), identities(&default_kinds[..1]));
+    assert!(run.stderr.contains("other kinds with --kinds"), "{}", run.stderr);
     set.assert_holds(&default_kinds[..1]);
 
     let run = set.invoke("adopt", &["-l", &selector, "-A"]).expect(0);
@@ -201,6 +202,7 @@ fn a_selector_takes_what_the_old_prune_would_have_deleted() {
             Some(1),
             "{kinds}"
         );
+        assert!(!run.stderr.contains("--kinds"), "{}", run.stderr);
     }
     set.assert_holds(&[&default_kinds[..], &[account]].concat());
 }

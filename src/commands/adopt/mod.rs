@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::desired::{self, VERBS_OF_MEMBERS};
 use crate::discovery::{KindLookup, Origin, Resource};
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Operation};
+use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
 use crate::identity::{GroupKind, ObjectKey};
 use crate::inventory::{self, Tool};
@@ -50,6 +50,10 @@ const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
     ("", "Namespace"),
     ("", "PersistentVolume"),
 ];
+
+/// Says what a look by labels leaves out.
+const DEFAULT_KINDS: &str = "only kinds that `kubectl apply --prune` deletes by default were looked at, which leaves \
+     out ServiceAccounts, RBAC and custom resources, for example; name other kinds with --kinds";
 
 /// Runs `adopt`.
 pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Error> {
@@ -191,6 +195,9 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     }
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
+    }
+    if matches!(&options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
+        run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
     }
     run.warn(&never_pruned(&found.candidates, set, &membership.appliers));
     let mut rights = rights::to_relabel(&plan.changes);
