@@ -46,7 +46,8 @@ struct Reading<'t> {
     group: &'t str,
 }
 
-/// `a.b.c` may be resource, version and group, or resource and a group with a dot in it.
+/// `a.b.c` may be resource, version and group, or resource and a group with a dot in it. kubectl
+/// reads `a.v1` as a group alone and wants `a.v1.`; here it may be a version, too.
 fn readings(text: &str) -> Vec<Reading<'_>> {
     let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
     let mut readings = Vec::new();
@@ -62,7 +63,26 @@ fn readings(text: &str) -> Vec<Reading<'_>> {
         version: None,
         group: rest,
     });
+    if is_version(rest) {
+        readings.push(Reading {
+            resource,
+            version: Some(rest),
+            group: "",
+        });
+    }
     readings
+}
+
+/// Whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
+fn is_version(text: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(rest) = text.strip_prefix('v') else {
+        return false;
+    };
+    match rest.split_once("alpha").or_else(|| rest.split_once("beta")) {
+        Some((major, minor)) => is_number(major) && is_number(minor),
+        None => is_number(rest),
+    }
 }
 
 impl Reading<'_> {

@@ -33,6 +33,22 @@ fn sets_of_the_same_name_and_different_kinds_are_different_sets() {
     }
 }
 
+#[test]
+fn a_parent_is_named_with_a_version_as_kubectl_has_it_and_without_the_dot() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&object));
+    for resource in ["secret", "secrets.v1", "secrets.v1.", "Secret.v1"] {
+        let named = Set {
+            reference: format!("{resource}/web"),
+            ..Set::secret(&home, "web")
+        };
+        let run = named.apply(std::slice::from_ref(&object));
+        assert_eq!(run.results("unchanged"), identities([&object]), "{resource}");
+    }
+}
+
 /// Applies the parent's own manifest along with members, again without change, then
 /// with other data, and then leaves it out.
 fn apply_with_parent(set: &Set, parent: &Value, changed: &Value, field: &str) {
