@@ -8,6 +8,7 @@ mod difference;
 mod document;
 mod external;
 mod findings;
+mod hints;
 mod human;
 mod members;
 mod output;
@@ -52,7 +53,7 @@ pub enum Completeness {
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for message in error.messages() {
+    for message in hints::shared_hints_last(error.messages()) {
         print_message(human::Label::Error, &message, colors);
     }
     for hint in error.hints() {

@@ -1,6 +1,7 @@
 //! What is told of a run that writes: each event as it comes, and all of it at the end.
 
 use super::document::Account;
+use super::hints::Hints;
 use super::output::{print, print_message};
 use super::pending::Pending;
 use super::progress::Bars;
@@ -18,6 +19,8 @@ pub struct Reporter {
     pub(super) account: Account,
     /// Objects that were planned and not reported yet.
     pending: Pending,
+    /// Hints to the errors so far. Many objects may fail for one reason.
+    hints: Hints,
 }
 
 /// Whether something was said of the set's parent, which no summary counts.
@@ -44,6 +47,7 @@ impl Reporter {
                 failures: Vec::new(),
             },
             pending: Pending::default(),
+            hints: Hints::default(),
         }
     }
 
@@ -67,8 +71,9 @@ impl Reporter {
             Event::Slowest(slowest) => self.bars.dwell(slowest),
             Event::Warning(text) => self.warn(text),
             Event::Failure(text) => {
+                let shown = self.hints.keep(&text);
                 self.bars
-                    .suspend(|| print_message(human::Label::Error, &text, self.style.colors));
+                    .suspend(|| print_message(human::Label::Error, &shown, self.style.colors));
                 self.account.failures.push(text);
             }
             Event::Note(text) => {
@@ -125,8 +130,9 @@ impl Reporter {
                 } else {
                     human::Label::Note
                 };
+                let shown = self.hints.keep(&detail);
                 self.bars
-                    .suspend(|| print_message(label, &detail, self.style.colors));
+                    .suspend(|| print_message(label, &shown, self.style.colors));
             }
         }
         self.keep(outcome);
@@ -196,6 +202,7 @@ impl Reporter {
     /// `set` is what is known of the set.
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
         self.bars.clear();
+        self.hints.print(self.style.colors);
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             let dry_run = self.account.dry_run;
             let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);

@@ -95,6 +95,29 @@ fn a_field_of_another_manager_is_not_taken() {
 }
 
 #[test]
+fn errors_with_one_hint_have_it_once_and_below_them() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects: Vec<_> = (0..5)
+        .map(|number| config_map(&home, &format!("map-{number}"), "1"))
+        .collect();
+    for object in &objects {
+        let theirs = with(object.clone(), &json!({"data": {"key": "theirs"}}));
+        cluster().apply_as("autoscaler", &theirs);
+    }
+
+    let run = set.apply_with(&objects, &[]).expect(1);
+
+    assert_eq!(run.errors().len(), 5, "{}", run.stderr);
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    let hints = lines.iter().filter(|line| line.starts_with("hint: "));
+    assert_eq!(hints.count(), 1, "{}", run.stderr);
+    let last_error = lines.iter().rposition(|line| line.contains("belongs to"));
+    let hint = lines.iter().position(|line| line.starts_with("hint: "));
+    assert!(last_error < hint, "{}", run.stderr);
+}
+
+#[test]
 fn a_field_of_another_manager_is_taken_by_force() {
     let home = namespace("home");
     let (set, _) = conflict(&home);

@@ -69,6 +69,17 @@ fn a_kind_that_the_server_does_not_have() {
 }
 
 #[test]
+fn faults_with_one_hint_have_it_once() {
+    let home = namespace("home");
+    let unknown = |name: &str| format!("apiVersion: apps/v1\nkind: Deploymint\nmetadata:\n  name: {name}\n");
+    let files = Files::new().with("bad.yaml", &["a", "b", "c"].map(unknown).join("---\n"));
+    let set = Set::secret(&home, "web");
+    let run = set.command(Program::new(), &files).run().expect(2);
+    assert_eq!(run.errors().len(), 3, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("hint: ").count(), 1, "{}", run.stderr);
+}
+
+#[test]
 fn a_version_that_the_server_does_not_have() {
     let home = namespace("home");
     let manifest = "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata:\n  name: one\n";
