@@ -130,8 +130,8 @@ pub enum Error {
     #[error("{}", in_lines(.0))]
     Altered(Vec<Alteration>),
     /// A plan is not saved, because it could not be carried out.
-    #[error("the plan is not saved, because it could not be carried out: {0}")]
-    NotSaved(String),
+    #[error("the plan is not saved, because it could not be carried out")]
+    NotSaved,
     /// The parent could not be written.
     #[error(transparent)]
     ParentWrite(#[from] ParentWriteError),
@@ -220,7 +220,7 @@ impl Error {
             Self::Refused(_)
             | Self::Overtaken(_)
             | Self::Altered(_)
-            | Self::NotSaved(_)
+            | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
             Self::ParentWrite(_) => Exit::Failed,
@@ -281,7 +281,7 @@ impl Error {
             Self::Overtaken(_) | Self::Altered(_) => vec![
                 "nothing was written; make the plan anew with `kubectl applyset diff SET -f … --out FILE`".to_owned(),
             ],
-            Self::NotSaved(_) => vec!["see above what stands against it, and which flag lifts that".to_owned()],
+            Self::NotSaved => vec!["see above what stands against it, and which flag lifts that".to_owned()],
             Self::Connection(error) => vec![error.hint()],
             Self::Discovery(error) => vec![request_hint(error.request())],
             Self::KindUnknowable(_) => vec![

@@ -23,7 +23,7 @@ use crate::execute::Foreseen;
 use crate::identity::ObjectKey;
 use crate::observe::{self, NamespaceState};
 use crate::options::ApplyOptions;
-use crate::report::Differences;
+use crate::report::{Comparison, Differences};
 use crate::saved_plan::{
     self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
     SavedPlan, SavedSet, Seen,
@@ -126,17 +126,9 @@ fn resource_argument(resource: &Resource) -> String {
 
 /// Writes a plan that can be carried out as it was shown.
 pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
-    let failing = found
-        .objects
-        .iter()
-        .filter(|object| object.outcome.action == Action::Failed)
-        .map(|object| format!("{} would fail", object.outcome.subject.key()));
-    let refusals = found.refusals.iter().map(ToString::to_string);
-    let mut obstacles = refusals
-        .chain(found.failures.iter().map(ToString::to_string))
-        .chain(failing);
-    if let Some(obstacle) = obstacles.next() {
-        return Err(Error::NotSaved(obstacle));
+    let is_failing = |object: &Comparison| object.outcome.action == Action::Failed;
+    if !found.refusals.is_empty() || !found.failures.is_empty() || found.objects.iter().any(is_failing) {
+        return Err(Error::NotSaved);
     }
     saved_plan::write(file, plan).map_err(|error| unwritable(file, &error))
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
+use super::hints::Hints;
 use super::reporter::ParentNews;
 use super::{
     API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
@@ -211,7 +212,7 @@ impl Reporter {
         cost: Cost,
     ) {
         self.bars.clear();
-        tell(found, self.style);
+        tell(found, error, self.style);
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             let parent = match found.parent_alone() {
                 None => ParentNews::None,
@@ -275,8 +276,10 @@ impl Reporter {
     }
 }
 
-/// Tells people what the text of the differences leaves out.
-fn tell(found: &Differences, style: Style) {
+/// Tells people what the text of the differences leaves out: also quietly, if it is what `error`
+/// is about.
+fn tell(found: &Differences, error: Option<&Error>, style: Style) {
+    let mut hints = Hints::default();
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
     for Comparison { outcome, .. } in &found.objects {
         let loudness = match outcome.action {
@@ -293,27 +296,23 @@ fn tell(found: &Differences, style: Style) {
         if style.loudness >= loudness
             && let Some(detail) = human::detail(outcome)
         {
-            print_message(label, &detail, style.colors);
+            print_message(label, &hints.keep(&detail), style.colors);
         }
     }
     for failure in &found.failures {
-        print_message(human::Label::Error, failure, style.colors);
+        print_message(human::Label::Error, &hints.keep(failure), style.colors);
     }
-    if style.loudness == Loudness::Quiet {
-        return;
+    if style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
+        for refusal in &found.refusals {
+            print_message(
+                human::Label::Warning,
+                &format!("apply would refuse this: {refusal}").into(),
+                style.colors,
+            );
+            hints.add(refusal.hint());
+        }
     }
-    let mut hints = BTreeSet::new();
-    for refusal in &found.refusals {
-        print_message(
-            human::Label::Warning,
-            &format!("apply would refuse this: {refusal}").into(),
-            style.colors,
-        );
-        hints.insert(refusal.hint());
-    }
-    for hint in hints {
-        print_message(human::Label::Hint, &hint.into(), style.colors);
-    }
+    hints.print(style.colors);
 }
 
 /// The colours of `diff --color`.

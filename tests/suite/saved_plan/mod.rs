@@ -159,6 +159,11 @@ fn a_plan_that_could_not_be_carried_out_is_not_saved() {
     let run = refused.save(Program::new(), &[]).expect(3);
     assert_eq!(run.document()["refusals"].as_array().map(Vec::len), Some(1));
     assert!(!refused.exists());
+    for flags in [&[][..], &["-q"]] {
+        let run = refused.save(Program::new(), flags).expect(3);
+        let told = run.stderr.matches("belongs to the set of").count();
+        assert_eq!(told, 1, "{}", run.stderr);
+    }
     let stolen = Plan::saved(&set, &[config_map(&home, "theirs", "1")], &["--steal"]);
     stolen.apply().expect(0);
     let failing = Plan::of(
