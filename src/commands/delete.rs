@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::confirmed::Losses;
+use super::membership;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
@@ -290,7 +291,8 @@ async fn read(
     let parent = parent.filter(|object| !is_bare(object));
     let standing = match &parent {
         None => Standing::New,
-        Some(parent) => plan::judge_for_deletion(&opened.set, &parent.object, parent_policy)?,
+        Some(parent) => plan::judge_for_deletion(&opened.set, &parent.object, parent_policy)
+            .map_err(|refusals| membership::refused(refusals, Operation::Delete))?,
     };
     if let Standing::Recorded(bookkeeping) = &standing {
         // A delete leaves whose the set is as it was.

@@ -152,7 +152,7 @@ pub(super) async fn read_target(
 }
 
 /// Other commands than `apply` do not take sets over, and have another way out to tell.
-fn refused(refusals: Vec<Refusal>, operation: Operation) -> Error {
+pub(super) fn refused(refusals: Vec<Refusal>, operation: Operation) -> Error {
     let refusals = refusals.into_iter().map(|refusal| match refusal {
         Refusal::OtherTooling { parent, found, ours } => Refusal::ManagedElsewhere {
             parent,

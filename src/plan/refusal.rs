@@ -24,7 +24,7 @@ pub enum Refusal {
         fault: ParentFault,
     },
     /// Another program manages the set.
-    #[error("the set of {parent} is managed by {found}, and this is {ours}")]
+    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
     OtherTooling {
         /// The parent.
         parent: ObjectKey,
@@ -167,7 +167,7 @@ pub enum Refusal {
         parent: OtherParent,
     },
     /// Another program manages a set whose members are to change.
-    #[error("the set of {parent} is managed by {found}, and this is {ours}")]
+    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
     ManagedElsewhere {
         /// The parent.
         parent: ObjectKey,
@@ -195,6 +195,10 @@ impl Refusal {
             Self::FaultyParent { parent, .. } => format!(
                 "`kubectl applyset verify {}` tells whether its --fix can mend that; else compare the parent with a backup",
                 parent.argument()
+            ),
+            Self::OtherTooling { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
+                "leave --tooling out, or hand the set over to {} with --take-over --yes",
+                ours.name
             ),
             Self::OtherTooling { found, .. } => format!(
                 "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
@@ -242,8 +246,12 @@ impl Refusal {
                 "take them with --steal".to_owned()
             }
             Self::ManagedElsewhere { found, operation: Operation::Disband | Operation::Delete, .. } => {
-                format!("end the set with {}, or do it all the same with --take-over --yes", found.name)
+                format!("check that {} no longer applies the set, then add --take-over --yes", found.name)
             }
+            Self::ManagedElsewhere { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
+                "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over --yes`",
+                ours.name
+            ),
             Self::ManagedElsewhere { found, .. } => format!(
                 "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
                 found.name,
@@ -346,13 +354,29 @@ impl Refusal {
 
     /// Whether `--take-over` lifts it, once a person has read whose set it is.
     pub fn is_take_over(&self) -> bool {
-        matches!(self, Self::OtherTooling { .. } | Self::NotAParent { .. })
+        matches!(
+            self,
+            Self::OtherTooling { .. }
+                | Self::NotAParent { .. }
+                | Self::ManagedElsewhere {
+                    operation: Operation::Delete,
+                    ..
+                }
+        )
     }
 }
 
 fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
     let all: HashSet<&T> = all.iter().collect();
     some.iter().all(|one| all.contains(one))
+}
+
+fn this_is(tooling: &Tooling) -> String {
+    if tooling.is_same_program(&Tooling::ours()) {
+        format!("this is {tooling}")
+    } else {
+        format!("--tooling names {tooling}")
+    }
 }
 
 fn other_set(parent: &OtherParent, id: &str) -> String {

@@ -316,3 +316,29 @@ fn a_parent_that_kubectl_labelled_into_its_own_set_is_no_other_run() {
         assert_eq!(left["metadata"]["labels"].get(PART_OF), None, "{way:?}");
     }
 }
+
+#[test]
+fn a_tooling_for_our_own_set_is_refused_with_a_way_out_that_fits() {
+    let home = namespace("home");
+    let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
+    let one = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&one));
+    other.apply(&[config_map(&home, "two", "1")]);
+    let tooling = "--tooling=kubectl/v1.36.3";
+
+    let run = set.apply_with(std::slice::from_ref(&one), &[tooling]).expect(3);
+    assert!(
+        run.errors()[0].contains("--tooling names kubectl/v1.36.3"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("leave --tooling out"), "{}", run.stderr);
+
+    let run = set.invoke("move", &[&other.reference, tooling]).expect(3);
+    assert!(run.stderr.contains("leave --tooling out"), "{}", run.stderr);
+
+    // It does what it says.
+    set.apply_with(std::slice::from_ref(&one), &[tooling, "--take-over", "--yes"])
+        .expect(0);
+    assert_eq!(set.annotation(TOOLING).as_deref(), Some("kubectl/v1.36.3"));
+}

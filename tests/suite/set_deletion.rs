@@ -351,7 +351,8 @@ fn a_set_of_kubectl_is_deleted_only_when_asked_for_twice() {
     kubectl_apply(&objects, &theirs).expect(0);
     let before = cluster().state(&[&home]);
     for flags in [&["--yes"][..], &["--take-over"]] {
-        set.deletion(Program::new()).args(flags).run().expect(3);
+        let run = set.deletion(Program::new()).args(flags).run().expect(3);
+        assert!(!run.stderr.contains("`apply`"), "{}", run.stderr);
         assert_eq!(cluster().state(&[&home]), before);
     }
     set.delete(&["--take-over"]).expect(0);
