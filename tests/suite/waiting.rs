@@ -315,3 +315,41 @@ fn a_deletion_that_is_not_over_in_time_goes_on_with_the_next_run() {
     set.delete(&["--take-over", "--wait"]).expect(0);
     assert_eq!(set.live_parent(), None);
 }
+
+#[test]
+fn what_is_said_of_an_interrupted_wait_is_true() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let one = held(config_map(&home, "one", "1"));
+    set.apply(std::slice::from_ref(&one));
+    let mut running = set
+        .deletion(Program::new())
+        .args(["--yes", "--wait", "-v"])
+        .start();
+    running.wait_for_message("waiting for");
+    running.interrupt();
+    let run = running.finish().expect(130);
+    assert!(!run.stderr.contains("everything was written"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the set's parent is still there"),
+        "{}",
+        run.stderr
+    );
+    assert!(set.live_parent().is_some());
+    let_go(&one);
+
+    // The parent goes last, and may be held as well.
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    let mut running = set
+        .deletion(Program::new())
+        .args(["--yes", "--wait", "-v"])
+        .start();
+    running.wait_for_message("waiting for 1 object");
+    running.interrupt();
+    let run = running.finish().expect(130);
+    assert!(run.stderr.contains("everything was deleted"), "{}", run.stderr);
+    let_go(&set.parent);
+}
