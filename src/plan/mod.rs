@@ -9,6 +9,7 @@ mod contents;
 mod fate;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod hint;
 mod inside;
 mod judge;
 mod membership;

@@ -1,0 +1,80 @@
+//! What people can do about a refusal: the safe way first, then the flag that lifts it.
+
+use super::{OtherParent, Refusal};
+use crate::applyset::Tooling;
+use crate::event::Operation;
+use crate::wording::shell_word;
+
+impl Refusal {
+    /// What to type next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::FaultyParent { parent, .. } => format!(
+                "`kubectl applyset verify {}` tells whether its --fix can mend that; else compare the parent with a backup",
+                parent.argument()
+            ),
+            Self::OtherTooling { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
+                "leave --tooling out, or hand the set over to {} with --take-over --yes",
+                ours.name
+            ),
+            Self::OtherTooling { found, .. } => format!(
+                "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
+                found.name,
+                shell_word(&found.to_string())
+            ),
+            Self::NotAParent { .. } => {
+                "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
+            }
+            Self::ParentTerminating { .. } | Self::HomeTerminating { .. } => "wait until it is gone, and run again".to_owned(),
+            Self::EmptyManifests => "check what is given to -f; --allow-empty prunes everything".to_owned(),
+            Self::Overlap { parent: OtherParent::Unseen, .. }
+            | Self::OfAnotherSet { parent: OtherParent::Unseen, .. } => {
+                "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --steal is for sets that are gone for good".to_owned()
+            }
+            Self::Overlap { .. } => {
+                "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
+            }
+            Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
+                "keep them with the annotation helm.sh/resource-policy: keep, or among the manifests of an apply, or lose them with --allow-data-loss".to_owned()
+            }
+            Self::HoldsWanted { .. } => {
+                "put it back into the manifests, or take these objects out of them, too".to_owned()
+            }
+            Self::OwnsDependants { operation: Operation::Delete, .. } => {
+                "remove the owner references by hand, or let the run do it with --allow-data-loss".to_owned()
+            }
+            Self::OwnsDependants { .. } => {
+                "put it back into the manifests, or remove the owner references with --allow-data-loss".to_owned()
+            }
+            Self::OwnsBound { .. } => {
+                "put it back into the manifests, or take the owner reference or these objects out of them".to_owned()
+            }
+            Self::TooManyPrunes { objects, .. } => {
+                format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
+            }
+            Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
+            Self::MendsParent { .. } => "--yes mends it without a question".to_owned(),
+            Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
+            Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
+                "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",
+                parent.argument()
+            ),
+            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
+                "take them with --steal".to_owned()
+            }
+            Self::ManagedElsewhere { found, operation: Operation::Disband | Operation::Delete, .. } => {
+                format!("check that {} no longer applies the set, then add --take-over --yes", found.name)
+            }
+            Self::ManagedElsewhere { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
+                "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over --yes`",
+                ours.name
+            ),
+            Self::ManagedElsewhere { found, .. } => format!(
+                "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
+                found.name,
+                shell_word(&found.to_string())
+            ),
+            Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
+        }
+    }
+}
