@@ -4,6 +4,7 @@
 //! All writes of the program are made here. What is written was decided in `plan`;
 //! what happens is told as events.
 
+mod account;
 mod again;
 mod carry;
 mod conflict;
@@ -24,6 +25,7 @@ mod migrate;
 mod pace;
 mod parent;
 mod prune;
+mod pruning;
 mod record;
 mod redefined;
 mod refused;
@@ -34,11 +36,10 @@ mod remaining;
 mod wave;
 mod writing;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
-use detach::Detaching;
 pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
@@ -48,7 +49,6 @@ pub use mend::Mended;
 use pace::Pace;
 use parent::Known;
 pub use parent::{ParentWriteError, ParentWriting};
-use prune::Deleting;
 pub use prune::LeftInPlace;
 pub use remaining::Lingering;
 pub use wave::News;
@@ -58,11 +58,10 @@ pub use writing::{Conflicts, DryRun, Validation, Writing};
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
-use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume, Subject};
+use crate::event::{Action, Ending, Event, NotDone, Phase, Resume};
 use crate::identity::ObjectKey;
-use crate::manifest::Position;
-use crate::observe::{Contents, Live, NamespaceState, ParentObject, Places};
-use crate::plan::{Apply, Dependant, Detachment, Judge, ParentPolicy, Plan, Policy, Set, Skip, SkipReason};
+use crate::observe::{Contents, NamespaceState, ParentObject, Places};
+use crate::plan::{Apply, Dependant, ParentPolicy, Plan, Policy, Set};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
 
@@ -134,14 +133,6 @@ impl Progress {
     }
 }
 
-/// What became of the objects that were to be pruned.
-#[derive(Debug, Default)]
-struct Pruned {
-    failed: usize,
-    /// Objects that changed since the plan was made, and are kept: the record stays wide.
-    kept: usize,
-}
-
 impl Execution<'_> {
     /// Carries the plan out.
     ///
@@ -178,31 +169,6 @@ impl Execution<'_> {
             sink(interrupt::left(left, resume));
         }
         Ok(ending)
-    }
-
-    /// What becomes of each object of the plan if the run ends before it.
-    fn planned(&self) -> Vec<ObjectOutcome> {
-        let applies = self
-            .plan
-            .prerequisites
-            .iter()
-            .chain(self.plan.waves.iter().flatten());
-        let applied = applies.map(|apply| {
-            let object = &self.desired.members[apply.index];
-            ObjectOutcome {
-                source: Some(object.position.clone()),
-                ..ObjectOutcome::new(
-                    Subject::new(&object.key, &object.resource, member::uid(&apply.standing)),
-                    Action::Skipped,
-                )
-            }
-        });
-        let pruned = self.plan.prunes.iter().flatten().map(prune::untouched);
-        self.unchanged()
-            .chain(applied)
-            .chain(self.skipped())
-            .chain(pruned)
-            .collect()
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
@@ -400,171 +366,6 @@ impl Execution<'_> {
             if let Some(kind) = defined.get(&key) {
                 progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
             }
-        }
-    }
-
-    async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
-        let mut pruned = Pruned::default();
-        if self.plan.deletions() == 0 {
-            return pruned;
-        }
-        sink(Event::Phase {
-            phase: Phase::Pruning,
-            total: self.plan.deletions(),
-        });
-        let Progress { applied, pace, .. } = progress;
-        let desired_uids = applied.uids.clone();
-        let mut judge = Judge::of_plan(
-            self.set,
-            self.policy,
-            self.desired,
-            self.contents,
-            self.plan,
-            desired_uids,
-        );
-        let detachments = self.detachments(&applied.dependants);
-        for detachment in &detachments {
-            judge.attach(detachment);
-        }
-        let detached = self
-            .detaching()
-            .detach_all(&detachments, &mut judge, pace, sink)
-            .await;
-        self.tell_attached(&detached, sink);
-        let deleting = Deleting {
-            server: self.server,
-            judge: &judge,
-            policy: self.policy,
-            writing: self.writing,
-            done: Action::Pruned,
-            approval: self.approval,
-        };
-        let mut left = LeftInPlace::default();
-        for wave in &self.plan.prunes {
-            // Two groups can serve one object: what was just applied under one name is not
-            // deleted under the other.
-            let (wanted, unwanted): (Vec<&Live>, Vec<&Live>) =
-                wave.iter().partition(|live| judge.is_desired(live));
-            for live in wanted {
-                sink(Event::Object(ObjectOutcome {
-                    reason: "applied under another API group".to_owned(),
-                    ..prune::untouched(live)
-                }));
-            }
-            let mut told = |news: News<ObjectOutcome>| {
-                sink(news.counted(|outcome| {
-                    pruned.failed += usize::from(outcome.action == Action::Failed);
-                    pruned.kept += usize::from(outcome.action == Action::Skipped);
-                }));
-            };
-            deleting
-                .delete_wave(unwanted.into_iter(), &mut left, self.interrupt, pace, &mut told)
-                .await;
-        }
-        pruned
-    }
-
-    fn detaching(&self) -> Detaching<'_> {
-        Detaching {
-            server: self.server,
-            writing: self.writing,
-            interrupt: self.interrupt,
-        }
-    }
-
-    /// What has to be detached: what was planned, with what was applied as it is now. An object
-    /// that was not a member yet shows its owners only when it is applied.
-    fn detachments(&self, applied: &[Dependant]) -> Vec<Detachment> {
-        let planned = &self.plan.dependants;
-        let fresh: BTreeSet<&String> = applied.iter().map(|dependant| &dependant.uid).collect();
-        let rest = planned.detachments.iter();
-        let rest = rest.filter(|planned| !fresh.contains(&planned.dependant.uid));
-        let applied = applied.iter().cloned();
-        let applied = applied.filter_map(|dependant| planned.detachment(dependant));
-        applied.chain(rest.cloned()).collect()
-    }
-
-    /// Tells what its own manifest made of the parent, which had this resourceVersion before.
-    fn tell_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
-        let action = match self.parent {
-            _ if self.desired.parent.is_none() => return,
-            None => Action::Created,
-            Some(_) if known.resource_version != version => Action::Configured,
-            Some(_) => return,
-        };
-        sink(Event::Parent(self.set.parent.clone(), action));
-    }
-
-    fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
-        let attached = self.attached();
-        for outcome in self.unchanged() {
-            applied.uids.extend(outcome.subject.uid.clone());
-            if !attached.contains(&outcome.subject.key()) {
-                sink(Event::Object(outcome));
-            }
-        }
-    }
-
-    /// Tells what becomes of the objects that are not sent and have owners that go, of which
-    /// these were `detached`.
-    fn tell_attached(&self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
-        let attached = self.attached();
-        for mut outcome in self.unchanged() {
-            let key = outcome.subject.key();
-            if !attached.contains(&key) {
-                continue;
-            }
-            if detached.contains(&key) {
-                outcome.action = Action::Configured;
-                detach::OWNERS_REMOVED.clone_into(&mut outcome.reason);
-            }
-            sink(Event::Object(outcome));
-        }
-    }
-
-    fn attached(&self) -> BTreeSet<&ObjectKey> {
-        let planned = self.plan.dependants.detachments.iter();
-        planned.map(|detachment| &detachment.dependant.key).collect()
-    }
-
-    /// The outcomes of the objects that are not sent.
-    fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
-        let members = self.desired.members.iter();
-        let positions: HashMap<&ObjectKey, &Position> =
-            members.map(|object| (&object.key, &object.position)).collect();
-        self.plan.unchanged.iter().map(move |live| ObjectOutcome {
-            source: positions.get(&live.key).copied().cloned(),
-            ..ObjectOutcome::new(
-                Subject::new(&live.key, &live.resource, Some(&live.uid)),
-                Action::Unchanged,
-            )
-        })
-    }
-
-    /// The outcomes of the objects that left the manifests and are kept, each for its own reason.
-    fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
-        let has_reason = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
-        self.plan
-            .skips
-            .iter()
-            .filter(has_reason)
-            .map(|skip| ObjectOutcome {
-                reason: skip.reason.to_string(),
-                ..prune::untouched(&skip.live)
-            })
-    }
-
-    fn tell_skips(&self, sink: &mut Sink<'_>) {
-        for outcome in self.skipped() {
-            sink(Event::Object(outcome));
-        }
-        let is_unpruned = |skip: &&Skip| skip.reason == SkipReason::PruningDisabled;
-        let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
-        if unpruned > 0 {
-            sink(Event::Warning(format!(
-                "{} that left the manifests stay, because of --prune=false",
-                counted(unpruned, "object")
-            )));
         }
     }
 }

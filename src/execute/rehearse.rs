@@ -6,7 +6,8 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::member::{MemberReply, failed, told, written};
-use super::{DryRun, Execution, Progress, Pruned, Sink};
+use super::pruning::Pruned;
+use super::{DryRun, Execution, Progress, Sink};
 use crate::desired::DesiredObject;
 use crate::discovery::Resource;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
