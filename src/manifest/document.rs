@@ -4,6 +4,8 @@
 //! begins with `{` is a stream of JSON values, and falls back to YAML where it is none;
 //! YAML is cut at each line that begins with `---`, before it is parsed.
 
+use std::ops::ControlFlow;
+
 use serde_json::Deserializer;
 use serde_json::error::Category;
 
@@ -45,23 +47,27 @@ pub(super) fn divide(text: &str) -> Vec<Part<'_>> {
 
 impl Part<'_> {
     /// Reads every document and hands each one, or what is wrong with it, to `found`.
-    /// Documents that are empty, hold only comments or are null are passed over.
-    pub(super) fn read(&self, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
-        let mut keep = |document: Result<Node, Vec<Fault>>| match document {
-            Ok(node) if node.is_null() => {}
+    /// Documents that are empty, hold only comments or are null are passed over. Ends at the
+    /// first one where `found` breaks off.
+    pub(super) fn read(&self, found: &mut impl FnMut(Document) -> ControlFlow<()>) -> ControlFlow<()> {
+        let mut keep = |document: Document| match document {
+            Ok(node) if node.is_null() => ControlFlow::Continue(()),
             document => found(document),
         };
         match self {
             Self::Json(text) => read_json(text, &mut keep),
-            Self::Yaml(documents) => documents.iter().for_each(|document| document.read(&mut keep)),
+            Self::Yaml(documents) => documents.iter().try_for_each(|document| document.read(&mut keep)),
         }
     }
 }
 
+/// One document, or what is wrong with it.
+pub(super) type Document = Result<Node, Vec<Fault>>;
+
 /// What the actions of Go's templates begin with, as Helm has them, and those of Jinja.
 const TEMPLATE: &str = "{{";
 
-fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
+fn read_json(text: &str, found: &mut impl FnMut(Document) -> ControlFlow<()>) -> ControlFlow<()> {
     if let Some(line) = line_with_too_many_values(text) {
         return found(Err(vec![(line, Problem::TooManyValues)]));
     }
@@ -70,9 +76,9 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let error = loop {
         let start = stream.byte_offset();
         match stream.next() {
-            None => return,
+            None => return ControlFlow::Continue(()),
             Some(Ok(node)) => {
-                found(Ok(node.at_line(line_of_content(text, start))));
+                found(Ok(node.at_line(line_of_content(text, start))))?;
                 count += 1;
             }
             Some(Err(error)) => break error,
@@ -85,8 +91,7 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let is_json =
         count > 1 || error.classify() == Category::Data || matches!(fault.1, Problem::NumberTooLarge);
     if is_json {
-        found(Err(vec![fault]));
-        return;
+        return found(Err(vec![fault]));
     }
     // The line break behind a JSON value belongs to it.
     let blank = rest.len() - rest.trim_start().len();
@@ -94,15 +99,15 @@ fn read_json(text: &str, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
     let rest = &rest[skipped..];
     let first_line = line_at(text, text.len() - rest.len());
     let mut json_fault = (looks_like_json(rest) && !rest.trim_start().starts_with(TEMPLATE)).then_some(fault);
-    for document in yaml_documents(rest, first_line) {
+    yaml_documents(rest, first_line).iter().try_for_each(|document| {
         document.read(&mut |document| {
             let fault = json_fault.take();
             match (document, fault) {
                 (Err(_), Some(fault)) => found(Err(vec![fault])),
                 (document, _) => found(document),
             }
-        });
-    }
+        })
+    })
 }
 
 /// The line at which one of these JSON values has come to hold too many others. Commas and opening
@@ -204,10 +209,9 @@ pub(super) struct YamlDocument<'text> {
 }
 
 impl YamlDocument<'_> {
-    fn read(&self, found: &mut impl FnMut(Result<Node, Vec<Fault>>)) {
+    fn read(&self, found: &mut impl FnMut(Document) -> ControlFlow<()>) -> ControlFlow<()> {
         if let Some((line, text)) = self.separator {
-            found(Err(vec![(line, Problem::Separator(text.to_owned()))]));
-            return;
+            return found(Err(vec![(line, Problem::Separator(text.to_owned()))]));
         }
         // kubectl ends the last line, which matters to a block scalar in it.
         let document = if self.text.ends_with('\n') {
@@ -216,7 +220,7 @@ impl YamlDocument<'_> {
             yaml::read(&format!("{}\n", self.text), self.first_line)
         };
         match document {
-            Ok(None) => {}
+            Ok(None) => ControlFlow::Continue(()),
             Ok(Some(node)) => found(Ok(node)),
             Err(faults) => found(Err(faults.into_iter().map(|fault| self.named(fault)).collect())),
         }
@@ -256,7 +260,7 @@ mod tests {
     fn documents(text: &str) -> Vec<String> {
         let mut seen = Vec::new();
         for part in divide(text) {
-            part.read(&mut |document| {
+            let read = part.read(&mut |document| {
                 seen.push(match document {
                     Ok(node) => {
                         let value = serde_json::to_value(&node).expect("a value");
@@ -264,7 +268,9 @@ mod tests {
                     }
                     Err(faults) => format!("{}! {}", faults[0].0, faults[0].1),
                 });
+                ControlFlow::Continue(())
             });
+            assert_eq!(read, ControlFlow::Continue(()));
         }
         seen
     }

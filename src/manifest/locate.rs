@@ -4,6 +4,7 @@
 //! then the file is read once more. What came from elsewhere cannot be read again.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -28,16 +29,16 @@ pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
 
 fn line_in(text: &str, line: usize, path: &str) -> Option<usize> {
     let mut object = None;
-    for part in document::divide(text) {
+    let _ = document::divide(text).iter().try_for_each(|part| {
         part.read(&mut |document| {
-            if object.is_none()
-                && let Ok(document) = document
-            {
-                let mut objects = check::objects(document).into_iter().flatten();
-                object = objects.find(|object| object.line == line);
+            let objects = document.map(check::objects).unwrap_or_default();
+            object = objects.into_iter().flatten().find(|object| object.line == line);
+            match object {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
             }
-        });
-    }
+        })
+    });
     let object = object?;
     let path = path.strip_prefix('.').unwrap_or(path);
     // The `stringData` of a Secret is sent as `data`, and wins where both have a key.

@@ -17,10 +17,12 @@ mod parallel;
 mod remote;
 mod scalar;
 mod source;
+mod stream;
 mod yaml;
 
 use std::fmt;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -30,6 +32,7 @@ pub use self::kustomize::KustomizeError;
 pub use self::locate::line_of_field;
 pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
+pub use self::stream::{StreamError, stream};
 use crate::identity::GroupVersionKind;
 use crate::object::Object;
 
@@ -169,20 +172,16 @@ impl Reading {
 
     fn of_part(source: &Arc<Source>, part: &document::Part<'_>) -> Self {
         let mut reading = Self::default();
-        part.read(&mut |document| match document {
-            Err(faults) => reading.faults(source, faults),
-            Ok(document) => {
-                for object in check::objects(document) {
-                    let manifest = object
-                        .map_err(|fault| vec![fault])
-                        .and_then(|object| check::manifest(source, &object));
-                    match manifest {
-                        Ok(manifest) => reading.manifests.push(manifest),
-                        Err(faults) => reading.faults(source, faults),
-                    }
+        let read: ControlFlow<()> = part.read(&mut |document| {
+            for manifest in manifests(source, document) {
+                match manifest {
+                    Ok(manifest) => reading.manifests.push(manifest),
+                    Err(faults) => reading.faults(source, faults),
                 }
             }
+            ControlFlow::Continue(())
         });
+        debug_assert!(read.is_continue());
         reading
     }
 
@@ -198,4 +197,20 @@ impl Reading {
             ManifestError { place, problem }
         }));
     }
+}
+
+/// The manifests of one document, or what is wrong with it or with one of them.
+fn manifests(
+    source: &Arc<Source>,
+    document: document::Document,
+) -> impl Iterator<Item = Result<Manifest, Vec<yaml::Fault>>> {
+    let (objects, faults) = match document {
+        Ok(document) => (check::objects(document), None),
+        Err(faults) => (Vec::new(), Some(Err(faults))),
+    };
+    let objects = objects.into_iter().map(|object| {
+        let object = object.map_err(|fault| vec![fault])?;
+        check::manifest(source, &object)
+    });
+    faults.into_iter().chain(objects)
 }

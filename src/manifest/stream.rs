@@ -1,0 +1,107 @@
+//! A text of manifests that is not trusted, read one document after another, so that no more than
+//! one of them is in memory.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::document::{self, Document};
+use super::{Manifest, Problem, Source, manifests};
+
+/// How many bytes all documents of a text may take in memory, one after another. The limit for one
+/// document would allow a short text to take hours, in many documents.
+const MOST_WEIGHT: usize = 512 << 20;
+
+/// Why a text of manifests cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// A document that is not one of manifests.
+    #[error("line {line}: {problem}")]
+    Unreadable {
+        /// The line of the text, counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// Values, anchors and aliases that multiply.
+    #[error("its documents take more than {} MiB in memory", MOST_WEIGHT >> 20)]
+    TooHeavy,
+}
+
+/// Reads the manifests of this text in order and hands each one to `found`, which keeps what it
+/// needs of it.
+///
+/// # Errors
+///
+/// The first fault; nothing behind it is read.
+pub fn stream(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
+    stream_within(text, MOST_WEIGHT, found)
+}
+
+fn stream_within(text: &str, most_weight: usize, mut found: impl FnMut(Manifest)) -> Result<(), StreamError> {
+    let source = Arc::new(Source::StandardInput);
+    let mut weight = 0;
+    let mut failed = None;
+    let mut read = |document: Document| {
+        let own = document.as_ref().map_or(0, super::node::Node::weight);
+        weight += own;
+        if weight > most_weight {
+            failed = Some(StreamError::TooHeavy);
+            return ControlFlow::Break(());
+        }
+        for manifest in manifests(&source, document) {
+            match manifest {
+                Ok(manifest) => found(manifest),
+                Err(faults) => {
+                    let first = faults.into_iter().next();
+                    failed = first.map(|(line, problem)| StreamError::Unreadable { line, problem });
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let _ = document::divide(text)
+        .iter()
+        .try_for_each(|part| part.read(&mut read));
+    failed.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Result<Vec<String>, StreamError> {
+        let mut names = Vec::new();
+        stream(text, |manifest| names.push(manifest.name))?;
+        Ok(names)
+    }
+
+    #[test]
+    fn manifests_are_read_in_order_up_to_the_first_fault() {
+        let one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\n";
+        let two = one.replace("one", "two");
+        let text = format!("{one}# nothing\n---\n{two}");
+        assert_eq!(names(&text).expect("manifests"), ["one", "two"]);
+        let text = format!("{one}kind: [}}\n---\n{two}");
+        let mut seen = Vec::new();
+        let error = stream(&text, |manifest| seen.push(manifest.name)).expect_err("a fault");
+        assert!(error.to_string().starts_with("line 5: "), "{error}");
+        assert_eq!(seen, ["one"]);
+    }
+
+    #[test]
+    fn documents_together_are_limited() {
+        let items = vec!["*b"; 1_000].join(", ");
+        let document = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\na: &b [x, x, x, x]\nc: [{items}]\n---\n"
+        );
+        let most = 1 << 20;
+        let mut read = 0;
+        stream_within(&document, most, |_| read += 1).expect("a manifest");
+        assert_eq!(read, 1);
+        read = 0;
+        let error = stream_within(&document.repeat(20), most, |_| read += 1).expect_err("too heavy");
+        assert!(matches!(error, StreamError::TooHeavy), "{error}");
+        assert!((1..20).contains(&read), "{read}");
+    }
+}
