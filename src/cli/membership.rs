@@ -55,6 +55,10 @@ pub struct Adopt {
     /// flux/KUSTOMIZATION or argocd/APP
     #[arg(long, value_name = "TOOL/[NAMESPACE/]NAME")]
     pub from: Option<String>,
+    /// Believe a Helm release for objects without Helm's annotations, which Helm before 3.2 did not
+    /// write: anyone who may create Secrets in its namespace can have named them
+    #[arg(long, requires = "from")]
+    pub from_unmarked: bool,
     /// Whether anything is written.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
@@ -64,7 +68,8 @@ pub struct Adopt {
     /// Make an object the set's parent that is no parent yet
     #[arg(long)]
     pub take_over: bool,
-    /// Go on without asking whether to take over
+    /// Go on without asking: whether to take over, and whether to adopt cluster-scoped objects and
+    /// objects of other namespaces that --from names
     #[arg(short, long)]
     pub yes: bool,
     /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]

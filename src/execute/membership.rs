@@ -593,7 +593,7 @@ async fn counting(
 }
 
 /// Tells of the objects that stay as they are.
-fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+pub fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
     let outcomes = plan.settled.iter().map(settled);
     for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
         sink(Event::Object(outcome));

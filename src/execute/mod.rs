@@ -44,7 +44,7 @@ pub use foresee::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
 use member::MemberReply;
-pub use membership::{Adopting, Disbanding, Farewell, Moving, Obstacles};
+pub use membership::{Adopting, Disbanding, Farewell, Moving, Obstacles, tell_others};
 pub use mend::Mended;
 use pace::Pace;
 use parent::Known;

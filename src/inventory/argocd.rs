@@ -1,13 +1,15 @@
-//! Argo CD's applications: `status.resources`, and the annotation by which it knows its own
-//! objects (Argo CD, `util/argo/resource_tracking.go`).
+//! Argo CD's applications: `status.resources`, and the annotation or label by which it knows its
+//! own objects (Argo CD, `util/argo/resource_tracking.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Unusable;
+use super::{Found, Mark, Unusable};
 use crate::identity::{GroupKind, ObjectKey};
 
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+/// The label of the tracking method that was the default before Argo CD 3.0.
+const INSTANCE: &str = "app.kubernetes.io/instance";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,24 +58,38 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 }
 
 /// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`, the application of another
-/// namespace than Argo CD's own being `NAMESPACE_NAME`. A copied annotation names another object.
-pub(super) fn tracked_elsewhere(
-    namespace: &str,
-    application: &str,
-    key: &ObjectKey,
-    metadata: &Value,
-) -> Option<String> {
-    let id = metadata["annotations"][TRACKING_ID].as_str()?;
+/// namespace than Argo CD's own being `NAMESPACE_NAME`. A copied annotation names another object;
+/// for an object without a namespace, it has that of the application's destination. The label
+/// holds the application alone, and counts only without an annotation.
+pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
+    let qualified = format!("{}_{}", found.namespace, found.name);
+    let is_application = |text: &str| text == found.name || text == qualified;
+    let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
+        return match metadata["labels"][INSTANCE].as_str() {
+            Some(instance) if is_application(instance) => Mark::Own,
+            Some(instance) => Mark::Other(format!(
+                "it is not of this application: its {INSTANCE} is {instance}"
+            )),
+            None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {INSTANCE}")),
+        };
+    };
     let mut parts = id.splitn(3, ':');
-    let found = parts.next().unwrap_or_default();
-    let qualified = format!("{namespace}_{application}");
-    if found != application && found != qualified {
-        return Some(format!("it is part of Argo CD's application {found}"));
+    let application = parts.next().unwrap_or_default();
+    if !is_application(application) {
+        return Mark::Other(format!("it is part of Argo CD's application {application}"));
     }
     let kind = format!("{}/{}", key.group_kind.group, key.group_kind.kind);
-    let is_name = |text: &str| text.rsplit('/').next() == Some(key.name.as_str());
-    let is_itself = parts.next() == Some(kind.as_str()) && parts.next().is_some_and(is_name);
-    (!is_itself).then(|| format!("Argo CD tracks it as {id}, which is another object"))
+    let is_place = |text: &str| key.namespace.as_deref().is_none_or(|own| own == text);
+    let is_itself = parts.next() == Some(kind.as_str())
+        && parts
+            .next()
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(namespace, name)| name == key.name && is_place(namespace));
+    if is_itself {
+        Mark::Own
+    } else {
+        Mark::Other(format!("Argo CD tracks it as {id}, which is another object"))
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +140,18 @@ mod tests {
         }
     }
 
+    /// What an object says that has these values, if any.
+    fn mark_of(key: &ObjectKey, id: Option<&str>, instance: Option<&str>) -> Mark {
+        let found = Found {
+            name: "shop-web".to_owned(),
+            namespace: "argocd".to_owned(),
+            kind: GroupKind::new("argoproj.io", "Application"),
+            objects: Vec::new(),
+        };
+        let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
+        mark(&found, key, &metadata)
+    }
+
     #[test]
     fn objects_are_tracked_by_their_annotation() {
         let key = ObjectKey {
@@ -131,21 +159,52 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: "web".to_owned(),
         };
-        let elsewhere = |id: &str| {
-            let metadata = json!({"annotations": {TRACKING_ID: id}});
-            tracked_elsewhere("argocd", "shop-web", &key, &metadata).is_some()
-        };
-        for (id, is_elsewhere) in [
-            ("shop-web:apps/Deployment:shop/web", false),
-            ("argocd_shop-web:apps/Deployment:shop/web", false),
-            ("other:apps/Deployment:shop/web", true),
-            ("team_shop-web:apps/Deployment:shop/web", true),
-            ("shop-web:apps/Deployment:shop/other", true),
-            ("shop-web:/Service:shop/web", true),
-            ("shop-web", true),
+        for (id, is_own) in [
+            ("shop-web:apps/Deployment:shop/web", true),
+            ("argocd_shop-web:apps/Deployment:shop/web", true),
+            ("other:apps/Deployment:shop/web", false),
+            ("team_shop-web:apps/Deployment:shop/web", false),
+            ("shop-web:apps/Deployment:shop/other", false),
+            ("shop-web:apps/Deployment:other/web", false),
+            ("shop-web:/Service:shop/web", false),
+            ("shop-web", false),
+            ("", false),
         ] {
-            assert_eq!(elsewhere(id), is_elsewhere, "{id}");
+            for instance in [None, Some("shop-web"), Some("other")] {
+                let mark = mark_of(&key, Some(id), instance);
+                assert_eq!(mark == Mark::Own, is_own, "{id} {instance:?}");
+                assert!(!matches!(mark, Mark::Missing(_)), "{id}");
+            }
         }
-        assert_eq!(tracked_elsewhere("argocd", "shop-web", &key, &json!({})), None);
+        let everywhere = ObjectKey {
+            group_kind: GroupKind::new("", "Namespace"),
+            namespace: None,
+            name: "web".to_owned(),
+        };
+        for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
+            assert_eq!(mark_of(&everywhere, Some(id), None), Mark::Own, "{id}");
+        }
+    }
+
+    #[test]
+    fn objects_are_tracked_by_their_label_if_there_is_no_annotation() {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "Service"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        for (instance, is_own) in [
+            ("shop-web", true),
+            ("argocd_shop-web", true),
+            ("team_shop-web", false),
+            ("web", false),
+        ] {
+            assert_eq!(
+                mark_of(&key, None, Some(instance)) == Mark::Own,
+                is_own,
+                "{instance}"
+            );
+        }
+        assert!(matches!(mark_of(&key, None, None), Mark::Missing(_)));
     }
 }

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Unusable;
+use super::{Found, Mark, Unusable};
 use crate::identity::{GroupKind, ObjectKey};
 
 /// Label by which cli-utils knows an inventory.
@@ -26,16 +26,16 @@ struct Resource {
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
 pub(super) fn read_inventory(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    if id(object).is_none() {
+        return Err(Unusable::new(format!(
+            "it has no label {INVENTORY_LABEL}, so it is not an inventory"
+        )));
+    }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
         let resources = Option::<Vec<Resource>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources.unwrap_or_default().into_iter().map(key).collect());
-    }
-    if object["metadata"]["labels"].get(INVENTORY_LABEL).is_none() {
-        return Err(Unusable::new(format!(
-            "it has no label {INVENTORY_LABEL}, so it is no inventory"
-        )));
     }
     let data = object["data"].as_object();
     data.into_iter()
@@ -45,13 +45,18 @@ pub(super) fn read_inventory(object: &Value) -> Result<Vec<ObjectKey>, Unusable>
 }
 
 /// kpt deletes only what has the id of the inventory that it works on.
-pub(super) fn tracked_elsewhere(inventory: &Value, metadata: &Value) -> Option<String> {
-    let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str()?;
+pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
-        Some(owner) if owner == id => None,
-        Some(owner) => Some(format!("it belongs to another inventory: its {OWNER} is {owner}")),
-        None => Some(format!("it belongs to no inventory: it has no {OWNER}")),
+        Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
+        Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
+        None => Mark::Missing(format!("it belongs to no inventory: it has no {OWNER}")),
     }
+}
+
+/// An empty id would be that of every object without one.
+fn id(inventory: &Value) -> Option<&str> {
+    let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str();
+    id.filter(|id| !id.is_empty())
 }
 
 fn key(resource: Resource) -> ObjectKey {
@@ -131,8 +136,17 @@ mod tests {
             names(read_inventory(&object)),
             ["deployment.apps/web in namespace shop", "namespace/shop"]
         );
-        assert_eq!(names(read_inventory(&json!({"spec": {}}))), Vec::<String>::new());
-        assert!(read_inventory(&json!({"spec": {"resources": [{"kind": 1}]}})).is_err());
+        let of = |spec: Value| {
+            let labels = json!({INVENTORY_LABEL: "x"});
+            read_inventory(&json!({"metadata": {"labels": labels}, "spec": spec}))
+        };
+        assert_eq!(names(of(json!({}))), Vec::<String>::new());
+        assert!(of(json!({"resources": [{"kind": 1}]})).is_err());
+        for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
+            let mut object = object.clone();
+            object["metadata"]["labels"] = labels;
+            assert!(read_inventory(&object).is_err(), "{object}");
+        }
     }
 
     #[test]
@@ -150,12 +164,23 @@ mod tests {
 
     #[test]
     fn objects_belong_to_the_inventory_whose_id_they_have() {
-        let inventory = json!({"metadata": {"labels": {INVENTORY_LABEL: "x"}}});
+        let inventory = |labels: Value| Found {
+            name: "inventory".to_owned(),
+            namespace: "shop".to_owned(),
+            kind: GroupKind::new("kpt.dev", "ResourceGroup"),
+            objects: vec![json!({"metadata": {"labels": labels}})],
+        };
+        let own = inventory(json!({INVENTORY_LABEL: "x"}));
         let object = |owner: &str| json!({"annotations": {OWNER: owner}});
-        assert_eq!(tracked_elsewhere(&inventory, &object("x")), None);
-        assert!(tracked_elsewhere(&inventory, &object("y")).is_some());
-        assert!(tracked_elsewhere(&inventory, &json!({})).is_some());
-        // Without an id nothing can be told.
-        assert_eq!(tracked_elsewhere(&json!({}), &object("y")), None);
+        assert_eq!(mark(&own, &object("x")), Mark::Own);
+        assert!(matches!(mark(&own, &object("y")), Mark::Other(_)));
+        assert!(matches!(mark(&own, &json!({})), Mark::Missing(_)));
+        // An inventory without an id has no objects.
+        for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
+            let nobody = inventory(labels);
+            for owner in ["x", ""] {
+                assert!(matches!(mark(&nobody, &object(owner)), Mark::Other(_)));
+            }
+        }
     }
 }

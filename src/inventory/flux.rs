@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Found, Unusable, cli_utils};
+use super::{Found, Mark, Unusable, cli_utils};
 use crate::identity::ObjectKey;
 
 /// Reads `status.inventory.entries`, which name objects as cli-utils does.
@@ -22,9 +22,8 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .collect()
 }
 
-/// A Kustomization deletes only what has its labels. A `HelmRelease` is deleted by Helm, which
-/// knows nothing of them, so that only the labels of another one tell.
-pub(super) fn tracked_elsewhere(found: &Found, metadata: &Value) -> Option<String> {
+/// Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
+pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     let Found {
         name,
         namespace,
@@ -33,13 +32,12 @@ pub(super) fn tracked_elsewhere(found: &Found, metadata: &Value) -> Option<Strin
     } = found;
     let label = |key: &str| metadata["labels"][format!("{}/{key}", kind.group)].as_str();
     match (label("name"), label("namespace")) {
-        (Some(owner), Some(place)) if owner == name && place == namespace => None,
-        (None, None) if kind.kind != "Kustomization" => None,
-        (None, None) => Some(format!(
+        (Some(owner), Some(place)) if owner == name && place == namespace => Mark::Own,
+        (None, None) => Mark::Missing(format!(
             "Flux does not know it for its own: it has no label {}/name",
             kind.group
         )),
-        (owner, place) => Some(format!(
+        (owner, place) => Mark::Other(format!(
             "it belongs to another {} of Flux: {}/{}",
             kind.kind,
             place.unwrap_or_default(),
@@ -83,31 +81,43 @@ mod tests {
     #[test]
     fn objects_are_known_by_their_labels() {
         let table = [
-            (Some("apps"), Some("flux-system"), [true, true]),
-            (Some("other"), Some("flux-system"), [false, false]),
-            (Some("apps"), Some("team"), [false, false]),
-            (Some("apps"), None, [false, false]),
-            (None, None, [false, true]),
+            (Some("apps"), Some("flux-system"), "own"),
+            (Some("other"), Some("flux-system"), "other"),
+            (Some("apps"), Some("team"), "other"),
+            (Some("apps"), None, "other"),
+            (None, Some("flux-system"), "other"),
+            (None, None, "missing"),
         ];
-        for (name, namespace, expected) in table {
-            let kinds = [
-                GroupKind::new("kustomize.toolkit.fluxcd.io", "Kustomization"),
-                GroupKind::new("helm.toolkit.fluxcd.io", "HelmRelease"),
-            ];
-            let found = kinds.map(|kind| {
+        let kinds = [
+            GroupKind::new("kustomize.toolkit.fluxcd.io", "Kustomization"),
+            GroupKind::new("helm.toolkit.fluxcd.io", "HelmRelease"),
+        ];
+        for kind in kinds {
+            let found = Found {
+                name: "apps".to_owned(),
+                namespace: "flux-system".to_owned(),
+                kind,
+                objects: Vec::new(),
+            };
+            let group = &found.kind.group;
+            for (name, namespace, expected) in table {
                 let labels = json!({
-                    (format!("{}/name", kind.group)): name,
-                    (format!("{}/namespace", kind.group)): namespace,
+                    (format!("{group}/name")): name,
+                    (format!("{group}/namespace")): namespace,
                 });
-                let found = Found {
-                    name: "apps".to_owned(),
-                    namespace: "flux-system".to_owned(),
-                    kind,
-                    objects: Vec::new(),
+                let mark = match mark(&found, &json!({"labels": labels})) {
+                    Mark::Own => "own",
+                    Mark::Missing(_) => "missing",
+                    Mark::Other(_) => "other",
                 };
-                tracked_elsewhere(&found, &json!({"labels": labels})).is_none()
-            });
-            assert_eq!(found, expected, "{name:?} {namespace:?}");
+                assert_eq!(mark, expected, "{group} {name:?} {namespace:?}");
+            }
+            // The labels of the other controller say nothing.
+            let others = json!({"labels": {
+                "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "other",
+                "helm.toolkit.fluxcd.io/name": "apps", "helm.toolkit.fluxcd.io/namespace": "other",
+            }});
+            assert!(matches!(super::mark(&found, &others), Mark::Other(_)));
         }
     }
 }

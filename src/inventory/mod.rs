@@ -10,11 +10,13 @@ mod flux;
 mod helm;
 mod kapp;
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::identity::{GroupKind, ObjectKey};
 
-/// A tool that keeps an inventory in the cluster.
+/// A tool that keeps an inventory in the cluster. Displays as the command line names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// Helm 3 and 4.
@@ -61,6 +63,26 @@ pub enum Inventory {
     },
 }
 
+/// What a live object says about the inventory that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// It points back at this inventory.
+    Own,
+    /// It points at no inventory, for this reason: whoever writes the inventory can name it.
+    Missing(String),
+    /// It points elsewhere, for this reason.
+    Other(String),
+}
+
+/// Whether objects are taken that point at no inventory of their tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmarked {
+    /// They are left.
+    Left,
+    /// They are taken.
+    Taken,
+}
+
 /// What a tool has noted down outside of its inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
@@ -91,6 +113,9 @@ impl Found {
     }
 }
 
+/// How many characters a reason may have.
+const LONGEST_REASON: usize = 300;
+
 /// Why an inventory cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
@@ -103,8 +128,13 @@ pub enum Unusable {
 }
 
 impl Unusable {
+    /// Long reasons are cut: they may quote what is in the inventory.
     fn new(reason: impl Into<String>) -> Self {
-        Self::Unreadable(reason.into())
+        let reason = reason.into();
+        match reason.char_indices().nth(LONGEST_REASON) {
+            Some((end, _)) => Self::Unreadable(format!("{}…", &reason[..end])),
+            None => Self::Unreadable(reason),
+        }
     }
 
     /// What to type next.
@@ -148,11 +178,20 @@ impl Tool {
         }
     }
 
+    /// The objects that have to be read as a whole, of those of [`Place::Labelled`] whose metadata
+    /// were listed.
+    pub fn needed(self, listed: &[Value]) -> Vec<&Value> {
+        match self {
+            Self::Helm => helm::needed(listed),
+            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.iter().collect(),
+        }
+    }
+
     /// Reads the inventory.
     pub fn read(self, found: &Found) -> Result<Inventory, Unusable> {
         let object = found.object()?;
         match self {
-            Self::Helm => helm::read(&found.objects).map(Inventory::Objects),
+            Self::Helm => helm::read(found).map(Inventory::Objects),
             Self::Kapp => kapp::read(object),
             Self::Kpt => cli_utils::read_inventory(object).map(Inventory::Objects),
             Self::Flux => flux::read(object).map(Inventory::Objects),
@@ -163,20 +202,33 @@ impl Tool {
     /// What the tool has noted down besides, and is not in the inventory that was read.
     pub fn left_out(self, found: &Found) -> Vec<LeftOut> {
         match self {
-            Self::Helm => helm::newer(&found.objects),
+            Self::Helm => helm::newer(found),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
         }
     }
 
-    /// Why the tool does not take the live object `key` with this metadata for its own,
-    /// although its inventory has it; `None` for one of its own.
-    pub fn tracked_elsewhere(self, found: &Found, key: &ObjectKey, metadata: &Value) -> Option<String> {
+    /// What the live object `key` with this metadata says about the inventory that names it. Only
+    /// Helm has left objects without a mark, in old versions.
+    pub fn mark(self, found: &Found, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
         match self {
-            Self::ArgoCd => argocd::tracked_elsewhere(&found.namespace, &found.name, key, metadata),
-            Self::Helm => helm::tracked_elsewhere(&found.namespace, &found.name, metadata),
-            Self::Kapp => kapp::tracked_elsewhere(key, metadata),
-            Self::Kpt => cli_utils::tracked_elsewhere(found.object().ok()?, metadata),
-            Self::Flux => flux::tracked_elsewhere(found, metadata),
+            Self::ArgoCd => argocd::mark(found, key, metadata),
+            Self::Helm => helm::mark(found, metadata, unmarked),
+            Self::Kapp => kapp::mark(found, key, metadata),
+            Self::Kpt => cli_utils::mark(found, metadata),
+            Self::Flux => flux::mark(found, metadata),
+        }
+    }
+
+    /// The one namespace whose objects are taken without a question, from an inventory in this
+    /// namespace into a set whose parent is in that one; `None` for no namespace.
+    ///
+    /// Where the tool keeps inventories next to objects, those who write the inventory may write
+    /// there. Flux and Argo CD keep theirs with themselves, and what an Application calls its
+    /// destination is only another claim.
+    pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
+        match self {
+            Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
+            Self::Flux | Self::ArgoCd => set,
         }
     }
 
@@ -209,6 +261,18 @@ impl Tool {
     }
 }
 
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Helm => "helm",
+            Self::Kapp => "kapp",
+            Self::Kpt => "kpt",
+            Self::Flux => "flux",
+            Self::ArgoCd => "argocd",
+        })
+    }
+}
+
 /// The kind as kubectl's command line takes it without doubt.
 fn resource(kind: &GroupKind) -> String {
     kind.to_string().to_lowercase()
@@ -237,6 +301,7 @@ mod tests {
             ("argocd", Tool::ArgoCd),
         ] {
             assert_eq!(Tool::named(name), Some(tool));
+            assert_eq!(tool.to_string(), name);
             let places = tool.places("web");
             let nothing = found(places[0].group_kind(), Vec::new());
             let advice = tool.advice(&nothing);
@@ -244,6 +309,27 @@ mod tests {
             assert!(tool.read(&nothing).is_err());
         }
         assert_eq!(Tool::named("tar"), None);
+    }
+
+    #[test]
+    fn what_is_asked_about_is_not_chosen_by_who_writes_the_inventory() {
+        for (tool, home) in [
+            (Tool::Helm, "theirs"),
+            (Tool::Kapp, "theirs"),
+            (Tool::Kpt, "theirs"),
+            (Tool::Flux, "ours"),
+            (Tool::ArgoCd, "ours"),
+        ] {
+            assert_eq!(tool.home("theirs", Some("ours")), Some(home), "{tool}");
+        }
+        assert_eq!(Tool::ArgoCd.home("theirs", None), None);
+    }
+
+    #[test]
+    fn reasons_are_short_whatever_they_quote() {
+        let reason = Unusable::new("ä".repeat(100_000)).to_string();
+        assert_eq!(reason.chars().count(), LONGEST_REASON + 1);
+        assert_eq!(Unusable::new("short").to_string(), "short");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the flags of the commands mean that change who is in a set: `disband`, `adopt`, `move`.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::sources::{recursion, sources};
 use super::{
@@ -11,7 +12,7 @@ use crate::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::cli::{Adopt, Disband, DryRunFlag, ManifestFlags, Move, Shared};
 use crate::error::Error;
 use crate::execute::Writing;
-use crate::inventory::Tool;
+use crate::inventory::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::ownership::member_field_manager;
 use crate::plan::{Confirmation, Stealing};
@@ -51,6 +52,8 @@ pub struct AdoptOptions {
     pub choice: Choice,
     /// Whether members of other sets are taken.
     pub stealing: Stealing,
+    /// Whether it was said that an inventory may reach beyond one namespace.
+    pub confirmation: Confirmation,
 }
 
 /// Which live objects are to be adopted.
@@ -68,7 +71,7 @@ pub enum Choice {
         reach: Namespaces,
     },
     /// What another tool has in its own inventory.
-    Inventory(InventoryReference),
+    Inventory(InventoryReference, Unmarked),
 }
 
 /// Where a label selector is looked for.
@@ -182,7 +185,11 @@ impl AdoptOptions {
                     Namespaces::Own
                 },
             },
-            (None, Some(from)) => Choice::Inventory(InventoryReference::parse(from)?),
+            (None, Some(from)) => {
+                let reference = InventoryReference::parse(from)?;
+                let unmarked = unmarked(&reference, adopt.from_unmarked)?;
+                Choice::Inventory(reference, unmarked)
+            }
             (None, None) => {
                 let (sources, recursion) =
                     manifests(&adopt.filename, adopt.recursive, adopt.kustomize.as_deref())?;
@@ -197,6 +204,7 @@ impl AdoptOptions {
             } else {
                 Stealing::Refused
             },
+            confirmation: confirmation(adopt.yes),
         })
     }
 }
@@ -257,6 +265,29 @@ impl InventoryReference {
     }
 }
 
+/// As the command line names it, with its namespace where that was given.
+impl fmt::Display for InventoryReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/", self.tool)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Only Helm has left objects without marks: the other tools find theirs by these.
+fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmarked, Error> {
+    match (from_unmarked, reference.tool) {
+        (false, _) => Ok(Unmarked::Left),
+        (true, Tool::Helm) => Ok(Unmarked::Taken),
+        (true, tool) => Err(Error::Usage {
+            message: format!("--from-unmarked is for helm/RELEASE: every object of {tool} has a mark"),
+            hint: "drop the flag, and give the manifests of other objects to -f".to_owned(),
+        }),
+    }
+}
+
 /// An empty selector matches everything, which nobody means.
 fn label_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
@@ -302,6 +333,10 @@ mod tests {
                 name: name.to_owned(),
             };
             assert_eq!(read, expected);
+            assert_eq!(read.to_string(), text);
+            let is_helm = tool == Tool::Helm;
+            assert_eq!(unmarked(&read, true).is_ok(), is_helm, "{text}");
+            assert_eq!(unmarked(&read, false).expect("no flag"), Unmarked::Left);
         }
         for text in ["", "helm", "helm/", "/web", "tar/web", "helm/a/b/c", "helm/A/web"] {
             assert!(InventoryReference::parse(text).is_err(), "{text:?}");

@@ -33,8 +33,8 @@ pub use fate::{ParentFate, ParentStays, parent_fate};
 pub use inside::Kept;
 pub use judge::Judge;
 pub use membership::{
-    Candidate, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption, judge_move,
-    judge_release, plan_adoption, plan_move, plan_release,
+    Bounds, Candidate, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption,
+    judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
 pub use owners::{Dependant, Dependants, Detachment};

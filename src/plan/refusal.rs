@@ -186,12 +186,42 @@ pub enum Refusal {
         /// How many objects would be released.
         members: usize,
     },
+    /// An inventory holds objects outside of the namespace that it is believed for.
+    #[error("inventory {inventory}: names {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
+    ReachesOutside {
+        /// The inventory as the command line names it.
+        inventory: String,
+        /// The namespace; `None` if it is believed for none.
+        home: Option<String>,
+        /// The objects that would be adopted, those without a namespace first.
+        objects: Vec<ObjectKey>,
+    },
+    /// An inventory holds objects, and all of them are skipped.
+    #[error("inventory {inventory}: nothing to adopt: all of its objects are skipped")]
+    NothingToAdopt {
+        /// The inventory as the command line names it.
+        inventory: String,
+        /// Whether some of them have no mark of the tool.
+        is_unmarked: bool,
+    },
 }
 
 impl Refusal {
     /// What a person is shown who is asked whether to go on: of many objects, how many of
     /// each kind there are in which namespace.
     pub fn question(&self) -> Message {
+        if let Self::ReachesOutside {
+            inventory,
+            home,
+            objects,
+        } = self
+        {
+            return Message::new(format!(
+                "inventory {inventory}: names {}:",
+                outside(home.as_deref(), objects)
+            ))
+            .with_details(objects.iter().map(ToString::to_string));
+        }
         let Self::DeletesSet { parent, objects } = self else {
             return self.to_string().into();
         };
@@ -235,6 +265,8 @@ impl Refusal {
             | Self::MendsParent { .. }
             | Self::ForgetsSet { .. }
             | Self::ManagedElsewhere { .. }
+            | Self::ReachesOutside { .. }
+            | Self::NothingToAdopt { .. }
             | Self::AnnotationsTooLarge { .. } => None,
         }
     }
@@ -315,6 +347,14 @@ fn other_set(parent: &OtherParent, id: &str) -> String {
     }
 }
 
+fn outside(home: Option<&str>, objects: &[ObjectKey]) -> String {
+    let count = counted(objects.len(), "object");
+    match home {
+        Some(home) => format!("{count} outside of namespace {home}"),
+        None => count,
+    }
+}
+
 fn with_objects(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
@@ -365,6 +405,11 @@ mod tests {
                 parent: objects[0].clone(),
                 objects: objects.clone(),
             },
+            Refusal::ReachesOutside {
+                inventory: "helm/web".to_owned(),
+                home: Some("shop".to_owned()),
+                objects: objects.clone(),
+            },
             Refusal::HoldsOthers {
                 container: objects[0].clone(),
                 lost: objects,
@@ -376,6 +421,27 @@ mod tests {
             assert!(told.contains("configmap/9 and 990 more"), "{told}");
             assert!(told.contains("1000 objects") && told.len() < 400, "{told}");
         }
+    }
+
+    #[test]
+    fn a_question_about_an_inventory_shows_every_object() {
+        let objects = (0..12).map(|number| ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("away".to_owned()),
+            name: number.to_string(),
+        });
+        let refusal = Refusal::ReachesOutside {
+            inventory: "helm/web".to_owned(),
+            home: Some("shop".to_owned()),
+            objects: objects.collect(),
+        };
+        let question = refusal.question();
+        assert_eq!(
+            question.text,
+            "inventory helm/web: names 12 objects outside of namespace shop:"
+        );
+        assert_eq!(question.details.len(), 12);
+        assert_eq!(question.details[11], "configmap/11 in namespace away");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Program, Proxy, Set, Verdict, cluster, cluster_role, config_map, fresh, identities, named,
-    namespace, namespace_object, objects_file, secret, service, with,
+    Fault, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map, fresh, identities,
+    named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 /// Defines a kind whose objects may hold anything, as the tool's own definition does.
@@ -52,7 +52,7 @@ fn assert_adopted(set: &Set, from: &str, record: &Value, objects: &[Value], advi
     assert_eq!(dry.results("adopted"), identities(objects));
     assert_eq!(set.live_parent(), None);
 
-    let run = set.invoke("adopt", &["--from", from]).expect(0);
+    let run = confirmed(set, from, objects);
 
     assert_eq!(run.results("adopted"), identities(objects));
     assert_eq!(contents(objects), before);
@@ -68,22 +68,58 @@ fn assert_adopted(set: &Set, from: &str, record: &Value, objects: &[Value], advi
     assert_eq!(cluster().live(record).as_ref(), Some(record));
 }
 
+/// Adopts from the inventory, and asserts that this takes `--yes` exactly if one of the objects is
+/// outside of the set's namespace.
+#[track_caller]
+fn confirmed(set: &Set, from: &str, objects: &[Value]) -> Run {
+    let outside: Vec<&Value> = objects
+        .iter()
+        .filter(|object| object["metadata"]["namespace"] != set.namespace.as_str())
+        .collect();
+    if outside.is_empty() {
+        return set.invoke("adopt", &["--from", from]).expect(0);
+    }
+    let run = set.invoke("adopt", &["--from", from]).expect(3);
+    for object in &outside {
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        assert!(run.stderr.contains(name), "{}", run.stderr);
+    }
+    assert!(run.stderr.contains("--yes"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
+    for object in objects {
+        let live = cluster().live(object).expect("the object");
+        assert_eq!(live["metadata"]["labels"][PART_OF], Value::Null, "{live}");
+    }
+    set.invoke("adopt", &["--from", from, "--yes"]).expect(0)
+}
+
 fn created(objects: &[Value]) {
     for object in objects {
         cluster().create(object);
     }
 }
 
+/// The object with the annotations that Helm writes on what it installs.
+fn by_helm(object: Value, namespace: &str, release: &str) -> Value {
+    let owner = json!({"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace});
+    with(object, &json!({"metadata": {"annotations": owner}}))
+}
+
 /// A release as Helm stores it.
 fn release(namespace: &str, name: &str, version: u32, status: &str, objects: &[Value]) -> Value {
-    let release = json!({
+    let payload = json!({
         "name": name, "namespace": namespace, "version": version,
         "info": {"status": status}, "manifest": objects_file(objects),
         "hooks": [{"name": "hook", "kind": "Job"}],
     });
+    release_of(namespace, name, version, status, &payload)
+}
+
+/// A release whose Secret says one thing and whose payload may say another.
+fn release_of(namespace: &str, name: &str, version: u32, status: &str, payload: &Value) -> Value {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder
-        .write_all(release.to_string().as_bytes())
+        .write_all(payload.to_string().as_bytes())
         .expect("written");
     let packed = STANDARD.encode(encoder.finish().expect("packed"));
     with(
@@ -107,16 +143,12 @@ fn release(namespace: &str, name: &str, version: u32, status: &str, objects: &[V
 fn a_release_of_helm() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
-    let by_helm = |object: Value, release: &str| {
-        let owner = json!({"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": home});
-        with(object, &json!({"metadata": {"annotations": owner}}))
-    };
     let objects = [
-        by_helm(config_map(&home, "one", "1"), "web"),
-        by_helm(service(&away, "web", 80), "web"),
-        by_helm(cluster_role(&fresh("role")), "web"),
+        by_helm(config_map(&home, "one", "1"), &home, "web"),
+        by_helm(service(&away, "web", 80), &home, "web"),
+        by_helm(cluster_role(&fresh("role")), &home, "web"),
     ];
-    let gone_elsewhere = by_helm(config_map(&home, "theirs", "1"), "other");
+    let gone_elsewhere = by_helm(config_map(&home, "theirs", "1"), &home, "other");
     created(&objects);
     cluster().create(&gone_elsewhere);
     let old = release(&home, "web", 1, "superseded", &[secret(&home, "old")]);
@@ -146,16 +178,176 @@ fn a_release_of_helm() {
     );
     cluster().create(&mine);
     let third = Set::secret(&home, "third");
-    let run = third.invoke("adopt", &["--from", "helm/mine"]).expect(0);
+    let run = third.invoke("adopt", &["--from", "helm/mine"]).expect(3);
     assert_eq!(run.results("skipped"), identities([&gone_elsewhere]));
+    assert!(!run.stderr.contains("--from-unmarked"), "{}", run.stderr);
     assert_eq!(third.live_parent(), None);
+}
+
+#[test]
+fn a_forged_release_of_helm_takes_nothing_that_is_not_its_own() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let own = by_helm(config_map(&home, "own", "1"), &home, "web");
+    let others = [
+        cluster_role(&fresh("admin")),
+        secret(&away, "victim"),
+        config_map(&home, "bystander", "1"),
+        by_helm(config_map(&away, "theirs", "1"), &away, "web"),
+        // Of half an owner, which Helm never writes.
+        with(
+            config_map(&home, "half", "1"),
+            &json!({"metadata": {"annotations": {"meta.helm.sh/release-name": "web"}}}),
+        ),
+    ];
+    cluster().create(&own);
+    created(&others);
+    let mut named = vec![own.clone()];
+    named.extend(others.clone());
+    cluster().create(&release(&home, "web", 1, "deployed", &named));
+
+    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(0);
+
+    assert_eq!(run.results("adopted"), identities([&own]));
+    assert_eq!(run.results("skipped"), identities(&others));
+    set.assert_holds(std::slice::from_ref(&own));
+    // Nor does the next apply prune any of them.
+    let run = set
+        .apply_with(&[config_map(&home, "new", "1")], &["--force-conflicts"])
+        .expect(0);
+    assert_eq!(run.results("pruned"), identities([&own]));
+    for object in &others {
+        assert!(cluster().live(object).is_some());
+    }
+}
+
+#[test]
+fn a_release_of_helm_that_disagrees_with_its_secret() {
+    let home = namespace("home");
+    let object = by_helm(config_map(&home, "one", "1"), &home, "web");
+    cluster().create(&object);
+    let payload = |changes: Value| {
+        let manifest = objects_file(std::slice::from_ref(&object));
+        with(
+            json!({"name": "web", "namespace": home, "version": 1, "manifest": manifest}),
+            &changes,
+        )
+    };
+    let secret = |changes: Value| release_of(&home, "web", 1, "deployed", &payload(changes));
+    let nothing = || json!({});
+    let table = [
+        ("name", secret(json!({"name": "other"}))),
+        ("namespace", secret(json!({"namespace": "kube-system"}))),
+        ("version", secret(json!({"version": 2}))),
+        ("type", with(secret(nothing()), &json!({"type": "Opaque"}))),
+        (
+            "named",
+            with(
+                secret(nothing()),
+                &json!({"metadata": {"name": "release-of-web"}}),
+            ),
+        ),
+        (
+            "version",
+            with(
+                secret(nothing()),
+                &json!({"metadata": {"labels": {"version": "01"}}}),
+            ),
+        ),
+    ];
+    for (what, secret) in table {
+        cluster().create(&secret);
+        let set = Set::secret(&home, "web");
+        let run = set.invoke("adopt", &["--from", "helm/web"]).expect(2);
+        let name = secret["metadata"]["name"].as_str().expect("a name");
+        assert!(
+            run.stderr.contains(what) && run.stderr.contains(name),
+            "{what}: {}",
+            run.stderr
+        );
+        assert_eq!(set.live_parent(), None);
+        cluster().delete(&secret);
+    }
+}
+
+#[test]
+fn a_release_of_helm_that_is_larger_than_any_release() {
+    let home = namespace("home");
+    let object = by_helm(config_map(&home, "one", "1"), &home, "web");
+    cluster().create(&object);
+    let manifest = objects_file(std::slice::from_ref(&object));
+    let payload = json!({
+        "name": "web", "namespace": home, "version": 1, "manifest": manifest,
+        "chart": vec![0_u8; 9 << 20],
+    });
+    cluster().create(&release_of(&home, "web", 1, "deployed", &payload));
+    let set = Set::secret(&home, "web");
+    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(2);
+    assert!(
+        run.stderr.contains("16 MiB") && run.stderr.contains("sh.helm.release.v1.web.v1"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn a_release_of_helm_from_before_it_marked_objects() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    let theirs = by_helm(config_map(&home, "theirs", "1"), &home, "other");
+    created(&objects);
+    cluster().create(&theirs);
+    let mut named = objects.to_vec();
+    named.push(theirs.clone());
+    cluster().create(&release(&home, "web", 1, "deployed", &named));
+
+    let run = set.invoke("adopt", &["--from", "helm/web"]).expect(3);
+    assert_eq!(run.results("skipped"), identities(&named));
+    assert!(run.stderr.contains("--from-unmarked"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
+
+    let unmarked = ["--from", "helm/web", "--from-unmarked"];
+    let run = set.invoke("adopt", &unmarked).expect(3);
+    assert!(run.stderr.contains("configmap/two"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
+    let run = set
+        .invoke("adopt", &[&unmarked[..], &["--yes"]].concat())
+        .expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects));
+    assert_eq!(run.results("skipped"), identities([&theirs]));
+    set.assert_holds(&objects);
+    set.invoke("adopt", &["--from", "kapp/web", "--from-unmarked"])
+        .expect(2);
+}
+
+#[test]
+fn an_app_of_kapp_that_claims_objects_by_another_label() {
+    let home = namespace("home");
+    let victim = with(
+        config_map(&home, "victim", "1"),
+        &json!({"metadata": {"labels": {"app": "shop"}}}),
+    );
+    cluster().create(&victim);
+    for (key, value) in [("app", "shop"), ("kapp.k14s.io/app", "1,app=shop")] {
+        let spec = json!({"labelKey": key, "labelValue": value});
+        let record = cluster().create(&with(
+            named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
+            &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
+        ));
+        let set = Set::secret(&home, "web");
+        set.invoke("adopt", &["--from", "kapp/web"]).expect(2);
+        assert_eq!(set.live_parent(), None);
+        cluster().delete(&record);
+    }
 }
 
 #[test]
 fn a_release_of_helm_whose_last_upgrade_failed() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let objects = [config_map(&home, "one", "1"), config_map(&home, "new", "1")];
+    let objects = ["one", "new"].map(|name| by_helm(config_map(&home, name, "1"), &home, "web"));
     created(&objects);
     let deployed = release(&home, "web", 1, "deployed", &objects[..1]);
     cluster().create(&deployed);
@@ -180,7 +372,7 @@ fn a_release_of_helm_whose_last_upgrade_failed() {
 fn nobody_is_told_to_forget_a_release_before_all_of_it_is_in_the_set() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    let objects = ["one", "two"].map(|name| by_helm(config_map(&home, name, "1"), &home, "web"));
     created(&objects);
     cluster().create(&release(&home, "web", 1, "deployed", &objects));
     // The parent is made, and the label of one object cannot be written.
@@ -410,25 +602,35 @@ fn an_application_of_argo_cd() {
             config_map(&home, "one", "1"),
             &format!("shop:/ConfigMap:{home}/one"),
         ),
-        service(&home, "web", 80),
+        // As Argo CD tracks by default until 3.0.
+        with(
+            service(&home, "web", 80),
+            &json!({"metadata": {"labels": {"app.kubernetes.io/instance": "shop"}}}),
+        ),
     ];
-    let theirs = tracked(
-        config_map(&home, "theirs", "1"),
-        &format!("other:/ConfigMap:{home}/theirs"),
-    );
+    let theirs = [
+        tracked(
+            config_map(&home, "theirs", "1"),
+            &format!("other:/ConfigMap:{home}/theirs"),
+        ),
+        config_map(&home, "unmarked", "1"),
+    ];
     created(&objects);
-    cluster().create(&theirs);
+    created(&theirs);
     let resource = |kind: &str, name: &str| json!({"version": "v1", "kind": kind, "namespace": home, "name": name, "status": "Synced"});
     let record = cluster().create(&with(
         named("argoproj.io/v1alpha1", "Application", Some(&argocd), "shop"),
         &json!({"spec": {"destination": {"server": "https://kubernetes.default.svc"}}, "status": {"resources": [
             resource("ConfigMap", "one"), resource("Service", "web"), resource("ConfigMap", "theirs"),
+            resource("ConfigMap", "unmarked"),
             with(resource("ConfigMap", "hook"), &json!({"hook": true})),
         ]}}),
     ));
     let from = format!("argocd/{argocd}/shop");
     assert_adopted(&set, &from, &record, &objects, "--cascade=false");
-    assert!(cluster().live(&theirs).is_some());
+    for object in &theirs {
+        assert!(cluster().live(object).is_some());
+    }
     for destination in [
         json!({"server": "https://10.1.2.3:6443"}),
         json!({"server": null, "name": "prod"}),

@@ -8,8 +8,8 @@ use std::process::Child;
 use std::sync::mpsc::Sender;
 
 use crate::support::{
-    Files, GROUP_KINDS, Program, Proxy, Set, Terminal, cluster, config_map, eventually, fresh, named,
-    namespace, namespace_object, objects_file, with,
+    Files, GROUP_KINDS, PART_OF, Program, Proxy, Set, Terminal, cluster, config_map, eventually, fresh,
+    named, namespace, namespace_object, objects_file, with,
 };
 use serde_json::{Value, json};
 
@@ -203,6 +203,53 @@ fn a_yes_to_a_loss_is_none_to_what_came_while_the_question_stood() {
         assert_eq!(status.code(), Some(3), "{command}: {}", terminal.screen());
         let live = cluster().live(&holder).expect("the namespace");
         assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{command}");
+    }
+}
+
+#[test]
+fn only_yes_at_the_terminal_adopts_what_an_inventory_names_elsewhere() {
+    for (answer, code) in [("no\n", 3), ("yes\n", 0)] {
+        let [home, away] = [namespace("home"), namespace("away")];
+        let set = Set::secret(&home, "web");
+        let owned = |object: Value| {
+            with(
+                object,
+                &json!({"metadata": {"annotations": {"config.k8s.io/owning-inventory": "x"}}}),
+            )
+        };
+        let objects = [
+            owned(config_map(&home, "one", "1")),
+            owned(config_map(&away, "two", "1")),
+        ];
+        for object in &objects {
+            cluster().create(object);
+        }
+        cluster().create(&with(
+            named("v1", "ConfigMap", Some(&home), "inventory"),
+            &json!({
+                "metadata": {"labels": {"cli-utils.sigs.k8s.io/inventory-id": "x"}},
+                "data": {format!("{home}_one__ConfigMap"): "", format!("{away}_two__ConfigMap"): ""},
+            }),
+        ));
+        let mut terminal = Terminal::new(120);
+        let adopt = set.invocation(Program::new(), "adopt", &["--from", "kpt/inventory"]);
+        let mut child = adopt.start_at(&terminal);
+        eventually("the question", || {
+            terminal.screen().contains("yes or no").then_some(())
+        });
+        let shown = terminal.screen();
+        assert!(
+            shown.contains("configmap/two") && !shown.contains("configmap/one"),
+            "{shown}"
+        );
+        terminal.type_text(answer);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
+        for object in &objects {
+            let live = cluster().live(object).expect("the object");
+            let is_member = live["metadata"]["labels"][PART_OF] == set.id.as_str();
+            assert_eq!(is_member, code == 0, "{live}");
+        }
     }
 }
 

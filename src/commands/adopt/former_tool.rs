@@ -1,5 +1,5 @@
-//! `adopt --from`: finds the objects that another tool has in its inventory, and what people
-//! have to do with that tool.
+//! `adopt --from`: finds the objects that another tool has in its inventory, asks about those that
+//! the inventory may not be believed for, and knows what people have to do with that tool.
 //!
 //! What inventories look like is known to `inventory`.
 
@@ -8,26 +8,38 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Found, Search, find_labelled, find_named, missing_verb, served};
+use super::{Found, Search, Tracked, find_labelled, find_named, missing_verb, served};
 use crate::commands::opening::Cluster;
+use crate::commands::run::Run;
 use crate::discovery::{Resource, Scope};
 use crate::error::Error;
-use crate::identity::ObjectKey;
-use crate::inventory::{self, Inventory, LeftOut, Unusable};
+use crate::event::Event;
+use crate::execute::{self, DryRun};
+use crate::identity::{GroupKind, ObjectKey};
+use crate::inventory::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
 use crate::observe::{self, Places, Selector};
-use crate::options::InventoryReference;
+use crate::options::{AdoptOptions, Choice, InventoryReference};
+use crate::plan::{self, Bounds, MembershipPlan, Refusal, Set};
 use crate::wording::listed;
 
 /// Finds what is in the inventory.
 pub(super) async fn find(
     cluster: &Cluster,
     reference: &InventoryReference,
+    unmarked: Unmarked,
     concurrency: usize,
 ) -> Result<Found, Error> {
     let tool = reference.tool;
     let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
     let (source, inventory) = read_inventory(cluster, reference, namespace).await?;
-    let search = |selector| Search::Tracked(tool, Box::new(source.clone()), selector);
+    let search = |selector| {
+        Search::Tracked(Box::new(Tracked {
+            tool,
+            inventory: source.clone(),
+            unmarked,
+            selector,
+        }))
+    };
     let mut found = match inventory {
         Inventory::Objects(keys) => {
             let mut wanted = Vec::new();
@@ -72,6 +84,60 @@ pub(super) async fn find(
     Ok(found)
 }
 
+/// Refuses what the plan refuses, a plan that takes nothing of the inventory, and, unless a person
+/// confirms them, objects outside of the namespace that the inventory is believed for.
+///
+/// Writes are bound to the objects as they were read before the question, and are judged again
+/// where these have changed.
+pub(super) async fn check_bounds(
+    run: &mut Run,
+    options: &AdoptOptions,
+    search: &Search,
+    set: &Set,
+    plan: &mut MembershipPlan,
+) -> Result<(), Error> {
+    let asked = bounds(options, search, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
+    if matches!(asked, Some(Refusal::NothingToAdopt { .. })) {
+        let reporter = &mut run.reporter;
+        execute::tell_others(plan, &mut |event| reporter.event(event));
+    }
+    let is_dry = options.membership.writing.dry_run != DryRun::None;
+    match asked {
+        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() && is_dry => {
+            run.reporter.event(Event::Warning(format!(
+                "without --yes, adopt asks or refuses: {asked}"
+            )));
+            Ok(())
+        }
+        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() => {
+            run.confirm(vec![asked]).await
+        }
+        asked => {
+            plan.refusals.extend(asked);
+            if plan.refusals.is_empty() {
+                Ok(())
+            } else {
+                Err(Error::Refused(std::mem::take(&mut plan.refusals)))
+            }
+        }
+    }
+}
+
+/// How far an inventory is believed; `None` if nothing is adopted from one.
+fn bounds(options: &AdoptOptions, search: &Search, set: &Set) -> Option<Bounds> {
+    let (Choice::Inventory(reference, _), Search::Tracked(tracked)) = (&options.choice, search) else {
+        return None;
+    };
+    let home = tracked
+        .tool
+        .home(&tracked.inventory.namespace, set.parent.namespace.as_deref());
+    Some(Bounds {
+        inventory: reference.to_string(),
+        home: home.map(str::to_owned),
+        confirmation: options.confirmation,
+    })
+}
+
 fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     if objects.is_empty() {
         return format!("{place}; if it made any objects, they are left out");
@@ -113,7 +179,7 @@ async fn read_inventory(
             name: name.clone(),
             namespace: namespace.to_owned(),
             kind,
-            objects: look(cluster, &place, &resource, namespace).await?,
+            objects: look(cluster, *tool, &place, &resource, namespace).await?,
         };
         if !found.objects.is_empty() {
             let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
@@ -129,36 +195,77 @@ async fn read_inventory(
 
 async fn look(
     cluster: &Cluster,
+    tool: Tool,
     place: &inventory::Place,
     resource: &Arc<Resource>,
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
     match place {
         inventory::Place::Object(group_kind, name) => {
-            let key = ObjectKey {
-                group_kind: group_kind.clone(),
-                namespace: Some(namespace.to_owned()),
-                name: name.clone(),
-            };
-            let read = observe::object(&cluster.server, resource, &key).await;
-            let read = read.map_err(|error| Error::Read {
-                what: key.to_string(),
-                error,
-            })?;
+            let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
             Ok(read.into_iter().collect())
         }
         inventory::Place::Labelled(_, labels) => {
-            let places = Places {
-                resources: vec![Arc::clone(resource)],
-                namespaces: BTreeSet::from([namespace.to_owned()]),
-            };
-            let selector = Selector {
-                labels: labels.clone(),
-                accept: observe::WHOLE_OBJECTS,
-            };
-            let whole = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-            let listed = observe::members(&cluster.server, &places, &selector, 1, whole).await;
-            listed.map_err(|(place, error)| Error::List { place, error })
+            look_for_labels(cluster, tool, labels, resource, namespace).await
         }
     }
+}
+
+/// Lists metadata alone, since anybody may have put any number of large objects there, and reads
+/// what the tool needs of them.
+async fn look_for_labels(
+    cluster: &Cluster,
+    tool: Tool,
+    labels: &str,
+    resource: &Arc<Resource>,
+    namespace: &str,
+) -> Result<Vec<Value>, Error> {
+    let places = Places {
+        resources: vec![Arc::clone(resource)],
+        namespaces: BTreeSet::from([namespace.to_owned()]),
+    };
+    let selector = Selector {
+        labels: labels.to_owned(),
+        accept: observe::METADATA_LIST,
+    };
+    let metadata = |object: &Value, _: &Arc<Resource>| Some(object.clone());
+    let listed = observe::members(&cluster.server, &places, &selector, 1, metadata).await;
+    let mut listed = listed.map_err(|(place, error)| Error::List { place, error })?;
+    let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
+    let needed: Vec<Option<String>> = tool.needed(&listed).into_iter().map(name_of).collect();
+    for name in needed.into_iter().flatten() {
+        let group_kind = resource.group_kind();
+        let whole = read_whole(cluster, resource, &group_kind, &name, namespace).await?;
+        let position = listed
+            .iter()
+            .position(|object| name_of(object).as_deref() == Some(&name));
+        match (position, whole) {
+            (Some(position), Some(whole)) => listed[position] = whole,
+            // It was deleted since, as the oldest revision is by an upgrade.
+            (Some(position), None) => {
+                listed.remove(position);
+            }
+            (None, _) => {}
+        }
+    }
+    Ok(listed)
+}
+
+async fn read_whole(
+    cluster: &Cluster,
+    resource: &Resource,
+    group_kind: &GroupKind,
+    name: &str,
+    namespace: &str,
+) -> Result<Option<Value>, Error> {
+    let key = ObjectKey {
+        group_kind: group_kind.clone(),
+        namespace: Some(namespace.to_owned()),
+        name: name.to_owned(),
+    };
+    let read = observe::object(&cluster.server, resource, &key).await;
+    read.map_err(|error| Error::Read {
+        what: key.to_string(),
+        error,
+    })
 }

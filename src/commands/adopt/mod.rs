@@ -21,7 +21,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
 use crate::identity::{GroupKind, ObjectKey};
-use crate::inventory::{self, Tool};
+use crate::inventory::{self, Tool, Unmarked};
 use crate::manifest::Manifest;
 use crate::observe::{self, Live, Places, Selector, Tracking};
 use crate::options::{self, AdoptOptions, Choice, Namespaces};
@@ -60,7 +60,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Erro
     let options = AdoptOptions::new(arguments, shared)?;
     let sources = match &options.choice {
         Choice::Manifests(sources, _) => sources.as_slice(),
-        Choice::Labels { .. } | Choice::Inventory(_) => &[],
+        Choice::Labels { .. } | Choice::Inventory(..) => &[],
     };
     let mut run = Run::begin(
         Operation::Adopt,
@@ -94,7 +94,15 @@ enum Search {
     /// By labels that match this selector, with the field managers of appliers.
     Selected(String, BTreeSet<String>),
     /// In the inventory of a tool, and by a selector where that is how the tool finds them.
-    Tracked(Tool, Box<inventory::Found>, Option<String>),
+    Tracked(Box<Tracked>),
+}
+
+/// The inventory of a tool, and how it is read.
+struct Tracked {
+    tool: Tool,
+    inventory: inventory::Found,
+    unmarked: Unmarked,
+    selector: Option<String>,
 }
 
 impl Search {
@@ -103,7 +111,12 @@ impl Search {
         match self {
             Self::Named => Way::Named,
             Self::Selected(_, appliers) => Way::Selected(ownership::maker(metadata, appliers)),
-            Self::Tracked(tool, source, _) => Way::Tracked(tool.tracked_elsewhere(source, key, metadata)),
+            Self::Tracked(tracked) => Way::Tracked(tracked.tool.mark(
+                &tracked.inventory,
+                key,
+                metadata,
+                tracked.unmarked,
+            )),
         }
     }
 
@@ -111,7 +124,7 @@ impl Search {
         match self {
             Self::Named => None,
             Self::Selected(selector, _) => Some(selector),
-            Self::Tracked(_, _, selector) => selector.as_deref(),
+            Self::Tracked(tracked) => tracked.selector.as_deref(),
         }
     }
 }
@@ -190,9 +203,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         set,
         annotations.unwrap_or(&nothing),
     ));
-    if !plan.refusals.is_empty() {
-        return Err(Error::Refused(std::mem::take(&mut plan.refusals)));
-    }
+    former_tool::check_bounds(run, options, &found.search, set, &mut plan).await?;
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }
@@ -260,7 +271,7 @@ async fn discover(
         Choice::Manifests(sources, recursion) => {
             opening::discover_with(connection, sources.clone(), *recursion, waits).await
         }
-        Choice::Labels { .. } | Choice::Inventory(_) => {
+        Choice::Labels { .. } | Choice::Inventory(..) => {
             Ok((opening::discover(connection, waits).await?, Vec::new()))
         }
     }
@@ -293,7 +304,9 @@ async fn find(
             let search = Search::Selected(selector.clone(), options.membership.appliers.clone());
             find_labelled(cluster, resources, namespace, selector, search, concurrency).await
         }
-        Choice::Inventory(reference) => former_tool::find(cluster, reference, concurrency).await,
+        Choice::Inventory(reference, unmarked) => {
+            former_tool::find(cluster, reference, *unmarked, concurrency).await
+        }
     }
 }
 
@@ -437,7 +450,7 @@ fn nothing_found(choice: &Choice) -> Error {
                 Namespaces::All => "--kinds looks for other kinds",
             },
         ),
-        Choice::Inventory(reference) => (
+        Choice::Inventory(reference, _) => (
             format!("the inventory {} holds no object", reference.name),
             "there is nothing to adopt",
         ),

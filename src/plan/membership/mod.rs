@@ -3,14 +3,18 @@
 //!
 //! What is left is told; what belongs to another set stops the run.
 
+mod inventory;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+pub use self::inventory::{Bounds, judge_inventory};
 use super::{OtherParents, Refusal, Set, Stealing, label_written_by};
 use crate::applyset::Record;
 use crate::discovery::Resource;
 use crate::identity::ObjectKey;
+use crate::inventory::Mark;
 use crate::observe::{Live, OwnerReference, Presence, Tracking};
 use crate::ownership::Maker;
 
@@ -55,6 +59,8 @@ pub enum LeaveReason {
     NotAMember,
     /// The tool that it is taken from does not take it for its own, for this reason.
     TrackedElsewhere(String),
+    /// It is in an inventory and does not point back at it, for this reason.
+    Unmarked(String),
 }
 
 impl fmt::Display for LeaveReason {
@@ -82,7 +88,7 @@ impl fmt::Display for LeaveReason {
             ),
             Self::NotSelected => f.write_str("its labels do not match the selector"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
-            Self::TrackedElsewhere(reason) => f.write_str(reason),
+            Self::TrackedElsewhere(reason) | Self::Unmarked(reason) => f.write_str(reason),
         }
     }
 }
@@ -94,9 +100,8 @@ pub enum Way {
     Named,
     /// A label selector matches it.
     Selected(Maker),
-    /// It is in the inventory of a former tool; why that does not take it for its own all the
-    /// same, `None` where it does.
-    Tracked(Option<String>),
+    /// It is in the inventory of a former tool, and says this about that.
+    Tracked(Mark),
 }
 
 /// One object that is to be adopted.
@@ -208,10 +213,13 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
             let managers = managers.clone();
             return MembershipChange::Leave(LeaveReason::MadeByOthers { managers });
         }
-        Way::Tracked(Some(other)) => {
-            return MembershipChange::Leave(LeaveReason::TrackedElsewhere(other.clone()));
+        Way::Tracked(Mark::Other(reason)) => {
+            return MembershipChange::Leave(LeaveReason::TrackedElsewhere(reason.clone()));
         }
-        Way::Named | Way::Selected(Maker::Person) | Way::Tracked(None) => {}
+        Way::Tracked(Mark::Missing(reason)) => {
+            return MembershipChange::Leave(LeaveReason::Unmarked(reason.clone()));
+        }
+        Way::Named | Way::Selected(Maker::Person) | Way::Tracked(Mark::Own) => {}
     }
     match &live.part_of {
         Some(other) if other != set.id.as_str() && stealing == Stealing::Refused => {

@@ -28,7 +28,7 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use LeaveReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere};
+    use LeaveReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
     use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
     assert_eq!(named(|_| {}), Write);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
@@ -60,10 +60,14 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
                 managers: vec!["operator".to_owned()],
             }),
         ),
-        (Way::Tracked(None), Write),
+        (Way::Tracked(Mark::Own), Write),
         (
-            Way::Tracked(Some("other".to_owned())),
+            Way::Tracked(Mark::Other("other".to_owned())),
             Leave(TrackedElsewhere("other".to_owned())),
+        ),
+        (
+            Way::Tracked(Mark::Missing("none".to_owned())),
+            Leave(Unmarked("none".to_owned())),
         ),
     ];
     for (way, change) in table {

@@ -1,0 +1,148 @@
+//! The value of a release's Secret: base64 of Helm around JSON, compressed or not (Helm,
+//! `pkg/storage/driver/util.go`).
+//!
+//! Whoever may create Secrets can write one, so only the fields that are needed are kept, and
+//! reading ends at a limit.
+
+use std::io::{BufReader, Read};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+
+/// How many bytes of JSON a release may have. A Secret holds at most 1 MiB of it compressed.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// What a compressed release begins with; very old ones are not compressed.
+const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
+
+/// What a release says about itself. Charts, values and hooks are passed over as they are read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Payload {
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) namespace: String,
+    #[serde(default)]
+    pub(super) version: u64,
+    #[serde(default)]
+    pub(super) manifest: String,
+}
+
+/// Why the value of a Secret is not a release.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PayloadError {
+    #[error("its release is not base64 in base64")]
+    Encoding,
+    #[error("its release is larger than {} MiB when decompressed", MOST_BYTES >> 20)]
+    TooLarge,
+    #[error("its release cannot be read: {0}")]
+    Json(serde_json::Error),
+}
+
+impl Payload {
+    /// Reads the value of a Secret as the API server returns it, which is base64 once more.
+    pub(super) fn decode(value: &str) -> Result<Self, PayloadError> {
+        let base64 = |text: &[u8]| STANDARD.decode(text).map_err(|_| PayloadError::Encoding);
+        let packed = base64(&base64(value.as_bytes())?)?;
+        if packed.starts_with(&GZIP) {
+            Self::read(GzDecoder::new(packed.as_slice()), MOST_BYTES)
+        } else {
+            Self::read(packed.as_slice(), MOST_BYTES)
+        }
+    }
+
+    /// Reads JSON as it comes, and no more than one byte beyond the limit.
+    fn read(json: impl Read, most: u64) -> Result<Self, PayloadError> {
+        let mut limited = json.take(most + 1);
+        let read = serde_json::from_reader(BufReader::new(limited.by_ref()));
+        if limited.limit() == 0 {
+            return Err(PayloadError::TooLarge);
+        }
+        read.map_err(PayloadError::Json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::{self, Write as _};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// A text that never ends, and counts what is read of it.
+    struct Endless<'a, I> {
+        bytes: I,
+        read: &'a Cell<u64>,
+    }
+
+    impl<I: Iterator<Item = u8>> Read for Endless<'_, I> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            for (slot, byte) in buffer.iter_mut().zip(&mut self.bytes) {
+                *slot = byte;
+            }
+            self.read.set(self.read.get() + buffer.len() as u64);
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_the_limit() {
+        for (begin, rest) in [
+            // A value that is passed over, one that is kept, and values without number.
+            ("{\"chart\": \"", "a"),
+            ("{\"manifest\": \"", "a"),
+            ("{\"chart\": [", "[],"),
+            ("{\"chart\": ", "["),
+            ("{\"", "a"),
+            ("{}", " "),
+        ] {
+            let read = Cell::new(0);
+            let endless = Endless {
+                bytes: begin.bytes().chain(rest.bytes().cycle()),
+                read: &read,
+            };
+            let most = 100_000;
+            let error = Payload::read(endless, most).expect_err("too large");
+            assert!(matches!(error, PayloadError::TooLarge), "{begin}{rest}: {error}");
+            assert_eq!(read.get(), most + 1, "{begin}{rest}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_told_from_what_is_not_a_release() {
+        let packed = |text: &[u8]| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            encoder.write_all(text).expect("written");
+            STANDARD.encode(STANDARD.encode(encoder.finish().expect("packed")))
+        };
+        let padded = |bytes: usize| {
+            let mut text = b"{\"name\": \"web\", \"manifest\": \"a: 1\"}".to_vec();
+            text.resize(bytes, b' ');
+            packed(&text)
+        };
+        let most = usize::try_from(MOST_BYTES).expect("a size");
+        let release = Payload::decode(&padded(most)).expect("a release");
+        assert_eq!(
+            (release.name.as_str(), release.manifest.as_str()),
+            ("web", "a: 1")
+        );
+        let error = |value: &str| Payload::decode(value).expect_err("no release").to_string();
+        assert_eq!(
+            error(&padded(most + 1)),
+            "its release is larger than 16 MiB when decompressed"
+        );
+        assert_eq!(error("?"), "its release is not base64 in base64");
+        assert_eq!(
+            error(&STANDARD.encode("?")),
+            "its release is not base64 in base64"
+        );
+        assert!(error(&packed(b"no json")).starts_with("its release cannot be read: "));
+        let twice = packed(b"{\"manifest\": \"\", \"manifest\": \"\"}");
+        assert!(error(&twice).contains("duplicate field"), "{}", error(&twice));
+    }
+}

@@ -1,0 +1,148 @@
+//! How far the inventory of another tool is believed: whoever may write one can name any object, so
+//! what it holds beyond one namespace takes a confirmation.
+
+use super::{LeaveReason, MembershipPlan};
+use crate::identity::ObjectKey;
+use crate::plan::{Confirmation, Refusal};
+
+/// An inventory, and the place whose objects it may hold without a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// The inventory as the command line names it.
+    pub inventory: String,
+    /// The namespace; `None` if there is none.
+    pub home: Option<String>,
+    /// Whether what is outside of it is confirmed.
+    pub confirmation: Confirmation,
+}
+
+/// Judges what would be adopted from an inventory: something has to be, and what is outside of its
+/// bounds has to be confirmed. What is in the set already is not asked about again.
+pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal> {
+    let inventory = bounds.inventory.clone();
+    if !plan.takes_any() {
+        let is_unmarked = plan
+            .left
+            .iter()
+            .any(|left| matches!(left.reason, LeaveReason::Unmarked(_)));
+        return (plan.refusals.is_empty() && !plan.left.is_empty()).then_some(Refusal::NothingToAdopt {
+            inventory,
+            is_unmarked,
+        });
+    }
+    if bounds.confirmation == Confirmation::Given {
+        return None;
+    }
+    let mut objects: Vec<ObjectKey> = plan
+        .changes
+        .iter()
+        .map(|live| live.key.clone())
+        .filter(|key| key.namespace.is_none() || key.namespace != bounds.home)
+        .collect();
+    // What is nobody's namespace comes first: a message shows the first ones only.
+    objects.sort_by(|one, other| (&one.namespace, one).cmp(&(&other.namespace, other)));
+    (!objects.is_empty()).then(|| Refusal::ReachesOutside {
+        inventory,
+        home: bounds.home.clone(),
+        objects,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fixtures::{live, set};
+    use super::super::{Candidate, Stealing, Way, plan_adoption};
+    use super::*;
+    use crate::inventory::Mark;
+    use crate::plan::OtherParents;
+
+    fn bounds(home: Option<&str>, confirmation: Confirmation) -> Bounds {
+        Bounds {
+            inventory: "helm/web".to_owned(),
+            home: home.map(str::to_owned),
+            confirmation,
+        }
+    }
+
+    fn planned(candidates: &[(&str, Option<&str>, Mark)]) -> MembershipPlan {
+        let candidates: Vec<Candidate> = candidates
+            .iter()
+            .map(|(kind, namespace, mark)| {
+                let mut live = live(kind, *namespace, "a");
+                live.uid = format!("{kind} {namespace:?}");
+                live.part_of = None;
+                Candidate {
+                    live,
+                    way: Way::Tracked(mark.clone()),
+                }
+            })
+            .collect();
+        let parents = OtherParents::default();
+        plan_adoption(&set(), &candidates, Vec::new(), &parents, Stealing::Refused)
+    }
+
+    fn outside(plan: &MembershipPlan, home: Option<&str>) -> Vec<String> {
+        match judge_inventory(plan, &bounds(home, Confirmation::Missing)) {
+            None => Vec::new(),
+            Some(Refusal::ReachesOutside { objects, .. }) => {
+                objects.iter().map(ToString::to_string).collect()
+            }
+            Some(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn what_is_outside_is_listed_and_confirmed() {
+        let plan = planned(&[
+            ("ConfigMap", Some("away"), Mark::Own),
+            ("ConfigMap", Some("shop"), Mark::Own),
+            ("Namespace", None, Mark::Own),
+            ("Secret", Some("away"), Mark::Other("theirs".to_owned())),
+        ]);
+        assert_eq!(
+            outside(&plan, Some("shop")),
+            ["namespace/a", "configmap/a in namespace away"]
+        );
+        assert_eq!(
+            outside(&plan, None),
+            [
+                "namespace/a",
+                "configmap/a in namespace away",
+                "configmap/a in namespace shop"
+            ]
+        );
+        let confirmed = bounds(Some("shop"), Confirmation::Given);
+        assert_eq!(judge_inventory(&plan, &confirmed), None);
+        let inside = planned(&[("ConfigMap", Some("shop"), Mark::Own)]);
+        assert_eq!(outside(&inside, Some("shop")), [""; 0]);
+    }
+
+    #[test]
+    fn members_are_not_asked_about_again() {
+        let mut plan = planned(&[("Namespace", None, Mark::Own)]);
+        plan.settled = std::mem::take(&mut plan.changes);
+        assert_eq!(outside(&plan, Some("shop")), [""; 0]);
+    }
+
+    #[test]
+    fn something_has_to_be_adopted() {
+        let table = [
+            (Mark::Other("theirs".to_owned()), false),
+            (Mark::Missing("nobody's".to_owned()), true),
+        ];
+        for (mark, expected) in table {
+            let plan = planned(&[("ConfigMap", Some("shop"), mark)]);
+            for confirmation in [Confirmation::Missing, Confirmation::Given] {
+                match judge_inventory(&plan, &bounds(Some("shop"), confirmation)) {
+                    Some(Refusal::NothingToAdopt { is_unmarked, .. }) => assert_eq!(is_unmarked, expected),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        let nothing = MembershipPlan::default();
+        assert_eq!(
+            judge_inventory(&nothing, &bounds(None, Confirmation::Missing)),
+            None
+        );
+    }
+}
