@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kube::config::KubeconfigError;
 
+use super::conflict::Conflict;
 use super::exec::{ExecError, ExecFault};
 use crate::proxy::InvalidProxy;
 use crate::wording::shell_word;
@@ -46,9 +47,9 @@ pub enum ConnectionError {
     /// A kubeconfig that names no server.
     #[error("the kubeconfig says of no server which one is meant")]
     NoServer,
-    /// Groups, a uid or more are impersonated, and nobody who would have them.
-    #[error("a group, a uid or an extra is impersonated, but no user who has it")]
-    ImpersonatedNobody,
+    /// Settings of which only one can hold.
+    #[error("invalid configuration: {0}")]
+    Conflict(#[from] Conflict),
     /// An address that is none.
     #[error("{0:?} is no address of a server")]
     InvalidServer(String),
@@ -112,7 +113,7 @@ impl ConnectionError {
                 )
             }
             Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
-            Self::ImpersonatedNobody => "add --as USER".to_owned(),
+            Self::Conflict(conflict) => conflict.hint().to_owned(),
             Self::NoConfiguration(_) => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
             Self::Proxy(_) => {

@@ -18,6 +18,8 @@ pub(super) struct Chosen {
     /// The cluster's name, for messages.
     pub(super) cluster_name: String,
     pub(super) user: AuthInfo,
+    /// The user's name, for messages.
+    pub(super) user_name: String,
     pub(super) namespace: Option<String>,
 }
 
@@ -69,6 +71,7 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
     };
     let users = kubeconfig.auth_infos.iter();
     let users = users.map(|named| (&named.name, &named.auth_info));
+    let user_name = names.user.or(context.user.as_deref()).unwrap_or_default();
     let user = match (names.user, &context.user) {
         (Some(name), _) => find("user", name, users)?,
         (None, Some(name)) if !name.is_empty() => match find("user", name, users) {
@@ -81,6 +84,7 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
         cluster,
         cluster_name: cluster_name.to_owned(),
         user,
+        user_name: user_name.to_owned(),
         namespace: context.namespace.filter(|namespace| !namespace.is_empty()),
     })
 }

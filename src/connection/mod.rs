@@ -3,23 +3,26 @@
 //! What is said over the connection is the business of `apiserver`.
 
 mod client;
+mod conflict;
 mod error;
 mod exec;
 mod kubeconfig;
 mod login;
-mod overrides;
+mod resolve;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
 use kube::Config;
-use kube::config::{Cluster, ExecAuthCluster};
+use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
+pub use self::conflict::Conflict;
 pub use self::error::ConnectionError;
 pub use self::exec::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
+use self::resolve::Resolved;
 use crate::apiserver::{ApiServer, Credential};
 use crate::proxy::Proxy;
 
@@ -171,9 +174,9 @@ impl ConnectionOptions {
                         || self.username.is_some()
                         || self.client_certificate.is_some(),
                 };
-                self.config_of(kubeconfig::choose(&kubeconfig, names)?)?
+                self.config_of(&kubeconfig::choose(&kubeconfig, names)?)?
             }
-            None if self.server.is_some() => self.config_of(Chosen::default())?,
+            None if self.server.is_some() => self.config_of(&Chosen::default())?,
             None => self.config_of_pod()?,
         };
         // Requests are repeated by `ApiServer`, which counts them.
@@ -185,13 +188,13 @@ impl ConnectionOptions {
     }
 
     /// The proxy is told apart, since a configuration does not say where it came from.
-    fn config_of(&self, mut chosen: Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
-        overrides::of_cluster(self, &mut chosen.cluster);
-        overrides::of_user(self, &mut chosen.user)?;
-        overrides::check_files(&chosen.user)?;
-        let cluster = chosen.cluster;
-        let server = cluster.server.as_deref().filter(|server| !server.is_empty());
-        let server = parse_server(server.ok_or(ConnectionError::NoServer)?)?;
+    fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
+        let Resolved {
+            server,
+            cluster,
+            mut user,
+        } = resolve::resolve(self, chosen)?;
+        check_files(&user)?;
         let mut config = Config::new(server);
         let proxy = match given(cluster.proxy_url.as_ref()) {
             Some(address) => {
@@ -202,33 +205,50 @@ impl ConnectionOptions {
         };
         config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
         config.root_cert = root_certificates(&cluster)?;
-        if let Some(exec) = &mut chosen.user.exec
+        if let Some(exec) = &mut user.exec
             && exec.provide_cluster_info
         {
             exec.cluster = Some(ExecAuthCluster::try_from(&cluster)?);
         }
-        config.tls_server_name = cluster.tls_server_name.filter(|name| !name.is_empty());
-        config.auth_info = chosen.user;
-        if let Some(namespace) = chosen.namespace {
-            config.default_namespace = namespace;
+        config.tls_server_name = cluster.tls_server_name;
+        config.auth_info = user;
+        if let Some(namespace) = &chosen.namespace {
+            config.default_namespace.clone_from(namespace);
         }
         Ok((config, proxy))
     }
 
-    /// The connection that every Pod is given.
+    /// The connection that every Pod is given. Flags replace the token, the authority and who
+    /// is impersonated; the server's certificate is verified whatever they say, as kubectl does.
     fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), ConnectionError> {
         let mut config =
             Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.looked_at()))?;
-        let mut cluster = Cluster::default();
-        overrides::of_cluster(self, &mut cluster);
-        overrides::of_user(self, &mut config.auth_info)?;
-        overrides::check_files(&config.auth_info)?;
+        let authority = self
+            .certificate_authority
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let chosen = Chosen {
+            cluster: Cluster {
+                server: Some(config.cluster_url.to_string()),
+                certificate_authority: authority,
+                tls_server_name: self.tls_server_name.clone(),
+                ..Cluster::default()
+            },
+            user: std::mem::take(&mut config.auth_info),
+            ..Chosen::default()
+        };
+        let verified = Self {
+            certificates: Certificates::Verified,
+            ..self.clone()
+        };
+        let Resolved { cluster, user, .. } = resolve::resolve(&verified, &chosen)?;
+        check_files(&user)?;
         if let Some(certificates) = root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
         }
-        config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
         config.tls_server_name = cluster.tls_server_name;
+        config.auth_info = user;
         let proxy = Proxy::of_environment(&config.cluster_url)?;
         Ok((config, proxy))
     }
@@ -245,6 +265,24 @@ impl ConnectionOptions {
 /// An empty text says nothing, in kubeconfigs as in flags.
 fn given(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+/// Opens the files that kube will read; its own error names neither file nor flag.
+fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
+    let files = [
+        ("client certificate", &user.client_certificate),
+        ("client key", &user.client_key),
+    ];
+    for (what, path) in files {
+        if let Some(path) = path {
+            std::fs::File::open(path).map_err(|error| ConnectionError::UnreadableFile {
+                what,
+                path: path.into(),
+                error,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The certificates of the authority, DER; `None` where those of the system are meant.

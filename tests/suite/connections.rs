@@ -91,7 +91,10 @@ fn a_certificate_that_is_not_trusted_is_told_as_such() {
 
 #[test]
 fn a_certificate_or_a_key_that_is_not_there_is_named() {
-    let program = Program::new().args(["--client-certificate=/not/there.crt"]);
+    let key = ControlPlane::shared().data_dir().join("admin.key");
+    let program = Program::new()
+        .args(["--client-certificate=/not/there.crt", "--client-key"])
+        .args([key]);
     assert_told(program, 2, &["/not/there.crt", "--client-certificate"]);
     let program = Program::new().args(["--client-key=/not/there.key"]);
     assert_told(program, 2, &["/not/there.key", "--client-key"]);

@@ -136,7 +136,7 @@ fn tokens_stand_in_the_kubeconfig_in_a_file_or_in_a_flag() {
     let of_file = files(&json!({"tokenFile": "token"})).with("token", &format!("{token}\n"));
     assert_eq!(name(&options(&of_file)), user.name);
 
-    let other = files(&json!({"username": "nobody", "password": "x", "tokenFile": "gone"}));
+    let other = files(&json!({"tokenFile": "gone"}));
     let by_flag = ConnectionOptions {
         token: Some(token),
         ..options(&other)

@@ -54,6 +54,7 @@ mod set_deletion;
 mod simultaneous;
 mod sources;
 mod string_data;
+mod tls;
 mod unrecorded;
 mod validation;
 mod vanished;

@@ -17,6 +17,7 @@ mod set;
 mod terminal;
 mod tunnel;
 mod web;
+mod witness;
 
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -42,6 +43,7 @@ pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;
 pub(crate) use tunnel::Tunnel;
 pub(crate) use web::{Answer, Web};
+pub(crate) use witness::{Seen, Witness};
 
 /// How long anything that the cluster does by itself is waited for.
 const PATIENCE: Duration = Duration::from_mins(2);

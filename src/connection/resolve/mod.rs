@@ -1,0 +1,152 @@
+//! Lays the flags over what the kubeconfig says, as client-go does (`tools/clientcmd`:
+//! `DirectClientConfig.getCluster` and `getAuthInfo`), and refuses what contradicts itself.
+//!
+//! Pure: files, the environment and the network are the business of the parent module.
+
+use http::Uri;
+use http::uri::Scheme;
+use kube::config::{AuthInfo, Cluster};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::conflict::{self, Conflict};
+use super::kubeconfig::Chosen;
+use super::{Certificates, ConnectionError, ConnectionOptions, given, parse_server};
+
+/// The settings of one connection.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) server: Uri,
+    pub(super) cluster: Cluster,
+    pub(super) user: AuthInfo,
+}
+
+/// The settings for these flags and this part of the kubeconfig.
+pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Resolved, ConnectionError> {
+    let mut cluster = without_empty_texts(&chosen.cluster);
+    let mut user = without_empty_texts(&chosen.user);
+    override_cluster(options, &mut cluster);
+    override_user(options, &mut user);
+    let server = parse_server(cluster.server.as_ref().ok_or(ConnectionError::NoServer)?)?;
+    conflict::of_cluster(&cluster, &chosen.cluster_name)?;
+    conflict::of_user(&user, &chosen.user_name)?;
+    if is_encrypted(&server) {
+        if cluster.insecure_skip_tls_verify == Some(true) && has_authority(&cluster) {
+            return Err(Conflict::AuthorityUnverified.into());
+        }
+        drop_unused_login(&mut user);
+    } else {
+        // client-go: "only try to read the auth information if we are secure".
+        user = impersonation_of(user);
+    }
+    Ok(Resolved {
+        server,
+        cluster,
+        user,
+    })
+}
+
+/// Puts the flags about the server in the place of the kubeconfig's fields.
+fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
+    let is_unverified = options.certificates == Certificates::Unverified;
+    let authority = options
+        .certificate_authority
+        .as_ref()
+        .filter(|path| !path.as_os_str().is_empty());
+    // Either flag replaces all that the kubeconfig says of verification: an authority
+    // switches verification on again, and its absence takes the kubeconfig's away.
+    if is_unverified || authority.is_some() {
+        cluster.insecure_skip_tls_verify = Some(is_unverified);
+        cluster.certificate_authority = authority.map(|path| path.display().to_string());
+        cluster.certificate_authority_data = None;
+    }
+    let server = given(options.server.as_ref());
+    let name = given(options.tls_server_name.as_ref());
+    // The kubeconfig's name belongs to the kubeconfig's server.
+    if name.is_some() || server.is_some() {
+        cluster.tls_server_name = name.map(str::to_owned);
+    }
+    if let Some(server) = server {
+        cluster.server = Some(server.to_owned());
+    }
+}
+
+/// Puts the flags about the user in the place of the kubeconfig's fields. Unlike client-go's,
+/// a token by flag also replaces the kubeconfig's token file.
+fn override_user(options: &ConnectionOptions, user: &mut AuthInfo) {
+    if let Some(token) = given(options.token.as_ref()) {
+        user.token = Some(token.to_owned().into());
+        user.token_file = None;
+    }
+    if let Some(name) = given(options.username.as_ref()) {
+        user.username = Some(name.to_owned());
+    }
+    if let Some(password) = given(options.password.as_ref()) {
+        user.password = Some(password.to_owned().into());
+    }
+    if let Some(path) = &options.client_certificate {
+        user.client_certificate_data = None;
+        user.client_certificate = Some(path.display().to_string());
+    }
+    if let Some(path) = &options.client_key {
+        user.client_key_data = None;
+        user.client_key = Some(path.display().to_string());
+    }
+    if let Some(name) = given(options.impersonate.as_ref()) {
+        user.impersonate = Some(name.to_owned());
+    }
+    if let Some(uid) = given(options.impersonate_uid.as_ref()) {
+        user.impersonate_uid = Some(uid.to_owned());
+    }
+    if !options.impersonate_groups.is_empty() {
+        user.impersonate_groups = Some(options.impersonate_groups.clone());
+    }
+}
+
+/// Removes the ways to log in that another one makes unnecessary: a plugin does not run
+/// beside a token, a password or a certificate (client-go, `UpdateTransportConfig`).
+fn drop_unused_login(user: &mut AuthInfo) {
+    if user.username.is_none() {
+        user.password = None;
+    } else if user.password.is_none() {
+        user.password = Some(String::new().into());
+    }
+    let has_header = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
+    if has_header || conflict::has_certificate(user) {
+        user.exec = None;
+    }
+    if has_header {
+        user.auth_provider = None;
+    }
+}
+
+fn impersonation_of(user: AuthInfo) -> AuthInfo {
+    AuthInfo {
+        impersonate: user.impersonate,
+        impersonate_uid: user.impersonate_uid,
+        impersonate_groups: user.impersonate_groups,
+        impersonate_user_extra: user.impersonate_user_extra,
+        ..AuthInfo::default()
+    }
+}
+
+fn is_encrypted(server: &Uri) -> bool {
+    server.scheme() == Some(&Scheme::HTTPS)
+}
+
+fn has_authority(cluster: &Cluster) -> bool {
+    cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some()
+}
+
+/// A part of a kubeconfig without the fields that hold an empty text, which says nothing.
+/// Serializing is the only way in which kube shows whether a secret is empty.
+fn without_empty_texts<T: Clone + Serialize + DeserializeOwned>(part: &T) -> T {
+    let mut fields = serde_json::to_value(part).unwrap_or_default();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.retain(|_, field| field != "");
+    }
+    serde_json::from_value(fields).unwrap_or_else(|_| part.clone())
+}
+
+#[cfg(test)]
+mod tests;
