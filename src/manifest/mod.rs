@@ -14,6 +14,7 @@ mod kustomize;
 mod locate;
 mod node;
 mod parallel;
+mod redirect;
 mod remote;
 mod scalar;
 mod source;

@@ -11,17 +11,21 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{StatusCode, Uri, header};
-use ureq::Agent;
+use http::{Response, StatusCode, Uri, header};
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
 
 use super::error::Problem;
+use super::redirect::Target;
 use super::source::stream;
 use crate::proxy::Proxy;
 
 /// How often an address is asked at most, and the pause between (`defaultHttpGetAttempts`).
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The most redirects that are followed.
+const REDIRECTS: u32 = 10;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that says nothing for so long is gone.
@@ -90,11 +94,11 @@ impl RemoteError {
 
 /// Fetches what an address leads to.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
-    let uri: Uri = url.parse().map_err(|_| RemoteError::Address)?;
-    let agent = agent(&uri)?;
+    let target = Target::parse(url)?;
+    let mut agents = Agents::default();
     let mut attempt = 1;
     loop {
-        match get(&agent, &uri) {
+        match follow(&mut agents, &target) {
             Err(Problem::Remote(error)) if attempt < ATTEMPTS && error.may_pass() => {}
             result => return result,
         }
@@ -103,8 +107,26 @@ pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
     }
 }
 
-fn agent(uri: &Uri) -> Result<Agent, RemoteError> {
-    let proxy = Proxy::of_environment(uri)?
+/// Clients, one for each way to the network: a redirect may lead to a host that another
+/// proxy serves, or none.
+#[derive(Default)]
+struct Agents(Vec<(Option<Proxy>, Agent)>);
+
+impl Agents {
+    /// The client for this address.
+    fn of(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
+        let proxy = Proxy::of_environment(uri)?;
+        if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
+            return Ok(agent.clone());
+        }
+        let agent = agent(proxy.as_ref())?;
+        self.0.push((proxy, agent.clone()));
+        Ok(agent)
+    }
+}
+
+fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
+    let proxy = proxy
         .map(|proxy| ureq::Proxy::new(&proxy.uri().to_string()))
         .transpose()
         .map_err(failure)?;
@@ -113,8 +135,9 @@ fn agent(uri: &Uri) -> Result<Agent, RemoteError> {
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build();
     let config = Agent::config_builder()
-        .https_only(uri.scheme_str() == Some("https"))
         .http_status_as_error(false)
+        // `follow` does it, and chooses proxy and credentials for each address.
+        .max_redirects(0)
         .proxy(proxy)
         .tls_config(tls)
         .user_agent(concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION")))
@@ -125,13 +148,45 @@ fn agent(uri: &Uri) -> Result<Agent, RemoteError> {
     Ok(config.into())
 }
 
-fn get(agent: &Agent, uri: &Uri) -> Result<Vec<u8>, Problem> {
-    let mut request = agent.get(uri);
-    if let Some((credentials, _)) = uri.authority().and_then(|it| it.as_str().rsplit_once('@')) {
-        let plain: Vec<u8> = percent_decoded(credentials);
-        request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(plain)));
+/// Asks for an address, and for those that redirects lead to.
+fn follow(agents: &mut Agents, target: &Target) -> Result<Vec<u8>, Problem> {
+    let mut target = target.clone();
+    for _ in 0..=REDIRECTS {
+        let response = get(&agents.of(&target.uri)?, &target)?;
+        match location(&response) {
+            Some(location) => target = target.redirected(&location)?,
+            None => return manifest(response),
+        }
     }
-    let response = request.call().map_err(failure)?;
+    Err(RemoteError::Redirects.into())
+}
+
+fn get(agent: &Agent, target: &Target) -> Result<Response<Body>, RemoteError> {
+    let mut request = agent.get(&target.uri);
+    if let Some(credentials) = &target.credentials {
+        request = request.header(
+            header::AUTHORIZATION,
+            format!("Basic {}", STANDARD.encode(credentials)),
+        );
+    }
+    request.call().map_err(failure)
+}
+
+/// Where an answer leads to, if it is a redirect.
+fn location(response: &Response<Body>) -> Option<String> {
+    let is_redirect = matches!(
+        response.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let location = response.headers().get(header::LOCATION).filter(|_| is_redirect)?;
+    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
+}
+
+fn manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
     if response.status() != StatusCode::OK {
         return Err(RemoteError::Status(response.status()).into());
     }
@@ -141,15 +196,6 @@ fn get(agent: &Agent, uri: &Uri) -> Result<Vec<u8>, Problem> {
         return Err(RemoteError::WebPage.into());
     }
     Ok(bytes)
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    // A form's rules, but for the plus sign, which stands for itself here.
-    let text = format!("={}", text.replace('+', "%2B").replace('&', "%26"));
-    form_urlencoded::parse(text.as_bytes())
-        .map(|(_, value)| value.into_owned().into_bytes())
-        .next()
-        .unwrap_or_default()
 }
 
 /// No manifest begins so, in YAML or JSON.
@@ -167,8 +213,6 @@ fn failure(error: ureq::Error) -> RemoteError {
     match error {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
-        ureq::Error::RequireHttpsOnly(_) => RemoteError::Unencrypted,
-        ureq::Error::TooManyRedirects => RemoteError::Redirects,
         ureq::Error::Timeout(_) => RemoteError::NoAnswer("it takes too long".to_owned()),
         ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("the proxy cannot be used".to_owned()),
         // The resolver's fault has no kind of its own.
@@ -184,13 +228,6 @@ fn failure(error: ureq::Error) -> RemoteError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credentials_of_an_address_are_decoded() {
-        for (text, expected) in [("u:p", "u:p"), ("u:p%40+&=", "u:p@+&="), ("u", "u")] {
-            assert_eq!(percent_decoded(text), expected.as_bytes(), "{text}");
-        }
-    }
 
     #[test]
     fn web_pages_are_told_from_manifests() {

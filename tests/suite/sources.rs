@@ -2,7 +2,7 @@
 
 use controlplane::ControlPlane;
 
-use crate::support::{Answer, Files, Program, Set, Web, config_map, namespace};
+use crate::support::{Answer, Files, Program, Set, Tunnel, Web, config_map, namespace};
 
 fn text(namespace: &str, name: &str) -> String {
     format!(
@@ -131,6 +131,96 @@ fn addresses_are_read_over_tls_and_never_without_it_again() {
     assert_eq!(plain.asked(), []);
     let run = apply("/b.yaml").run().expect(2);
     assert!(run.stderr.contains("certificate"), "{}", run.stderr);
+}
+
+/// The Authorization header of `me:p@ss%`, of which the address holds the escaped form.
+const BASIC: &str = "Basic bWU6cEBzcyU=";
+
+#[test]
+fn credentials_of_an_address_stay_with_its_server() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let manifest = text(&home, "a");
+    let other = Web::plain(move |_, _| Answer::text(&manifest));
+    let (elsewhere, manifest) = (other.url("/a.yaml"), text(&home, "b"));
+    let (send, absolute) = std::sync::mpsc::channel::<String>();
+    let absolute = std::sync::Mutex::new(absolute);
+    let web = Web::plain(move |path, _| match path {
+        "/relative" => Answer::redirect("deeper/../absolute"),
+        "/absolute" => Answer::redirect(
+            &absolute
+                .lock()
+                .expect("one at a time")
+                .recv()
+                .expect("an address"),
+        ),
+        "/b.yaml" => Answer::text(&manifest),
+        _ => Answer::redirect(&elsewhere),
+    });
+    send.send(web.url("/b.yaml")).expect("the server waits");
+    let apply = |path: &str| {
+        let url = web.url_as("m%65:p%40ss%25", path);
+        Program::new()
+            .args(["apply", "web", "-n", &home, "-f", &url])
+            .run()
+    };
+    apply("/relative").expect(0);
+    set.assert_holds(&[config_map(&home, "b", "1")]);
+    let asked = web.asked();
+    let paths: Vec<&str> = asked.iter().map(|asked| asked.path.as_str()).collect();
+    assert_eq!(paths, ["/relative", "/absolute", "/b.yaml"]);
+    for asked in &asked {
+        assert_eq!(asked.authorization.as_deref(), Some(BASIC), "{asked:?}");
+    }
+    apply("/elsewhere").expect(0);
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+    let asked = other.asked().pop().expect("a request");
+    assert_eq!(asked.authorization, None);
+}
+
+#[test]
+fn the_proxy_is_chosen_for_each_address() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let (a, b) = (text(&home, "a"), text(&home, "b"));
+    let here = Web::plain(move |path, _| match path {
+        "/a.yaml" => Answer::text(&a),
+        _ => Answer::redirect("http://manifests.invalid/b.yaml"),
+    });
+    let direct = here.url("/a.yaml");
+    let behind = Web::plain(move |path, _| match path {
+        "/b.yaml" => Answer::text(&b),
+        "/excepted" => Answer::redirect("http://excepted.invalid/b.yaml"),
+        _ => Answer::redirect(&direct),
+    });
+    let apply = |url: &str| {
+        let tunnel = Tunnel::to(&behind.host());
+        let run = Program::new()
+            .env("HTTP_PROXY", tunnel.url(""))
+            .env("NO_PROXY", "excepted.invalid")
+            .args(["apply", "web", "-n", &home, "-f", url])
+            .run();
+        let hosts: Vec<String> = tunnel
+            .heads()
+            .iter()
+            .map(|head| head.split_whitespace().nth(1).unwrap_or_default().to_owned())
+            .collect();
+        (run, hosts)
+    };
+    // This machine needs no proxy, wherever the way to it began.
+    let (run, hosts) = apply("http://manifests.invalid/here");
+    run.expect(0);
+    assert_eq!(hosts, ["manifests.invalid:80"]);
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+
+    let (run, hosts) = apply(&here.url("/away"));
+    run.expect(0);
+    assert_eq!(hosts, ["manifests.invalid:80"]);
+    set.assert_holds(&[config_map(&home, "b", "1")]);
+
+    let (run, hosts) = apply("http://manifests.invalid/excepted");
+    run.expect(2);
+    assert_eq!(hosts, ["manifests.invalid:80"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A proxy that knows the CONNECT of HTTP and SOCKS5, and leads to the API server whatever it
-//! is asked for.
+//! A proxy that knows the CONNECT of HTTP and SOCKS5, and leads to one server, mostly the API
+//! server, whatever it is asked for.
 
 use std::io::{self, Read as _, Write as _, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,12 @@ impl Tunnel {
     /// A proxy to the shared API server.
     pub(crate) fn new() -> Self {
         let server = ControlPlane::shared().server_url();
-        let target = server.strip_prefix("https://").expect("https").to_owned();
+        Self::to(server.strip_prefix("https://").expect("https"))
+    }
+
+    /// A proxy to this host and port.
+    pub(crate) fn to(target: &str) -> Self {
+        let target = target.to_owned();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let tunnel = Self {
             address: listener.local_addr().expect("an address"),
@@ -60,7 +65,7 @@ fn lead(mut client: TcpStream, target: &str, heads: &Mutex<Vec<String>>) {
     let mut kept = heads.lock().expect("no panic in the proxy");
     kept.push(head.to_lowercase());
     drop(kept);
-    let server = TcpStream::connect(target).expect("the API server");
+    let server = TcpStream::connect(target).expect("the server of the tunnel");
     if client.write_all(established).is_ok() {
         let both = [(&client, &server), (&server, &client)];
         for (from, to) in both {

@@ -124,6 +124,11 @@ impl Web {
         format!("{}://{}{path}", self.scheme, self.address)
     }
 
+    /// Host and port.
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
     /// The address of a path, with credentials.
     pub(crate) fn url_as(&self, credentials: &str, path: &str) -> String {
         format!("{}://{credentials}@{}{path}", self.scheme, self.address)
