@@ -26,6 +26,7 @@ pub mod observe;
 pub mod options;
 pub mod ownership;
 pub mod plan;
+pub mod programs;
 pub mod protection;
 pub mod proxy;
 pub mod readiness;

@@ -140,6 +140,7 @@ fn exec_hint(error: &ExecError) -> String {
     match (&error.fault, &error.install_hint) {
         (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),
         (ExecFault::NotInstalled, None) => "install it, or put it on the search path".to_owned(),
+        (ExecFault::CurrentDirectory(_), _) => "remove empty and relative entries from PATH".to_owned(),
         (ExecFault::ApiVersion(_) | ExecFault::OtherVersion { .. }, _) => {
             "update the plugin, and let it write the kubeconfig anew".to_owned()
         }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, IsTerminal as _, Read as _, stdin};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::SystemTime;
 
 use k8s_openapi::jiff::Timestamp;
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Login;
+use crate::programs::{self, ProgramError};
 
 const API_VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",
@@ -59,6 +60,9 @@ pub enum ExecFault {
     /// No such program.
     #[error("is not installed")]
     NotInstalled,
+    /// It is in the current directory, by way of `PATH`.
+    #[error("cannot be started: {0}")]
+    CurrentDirectory(ProgramError),
     /// It cannot be started.
     #[error("cannot be started: {0}")]
     NotStarted(std::io::Error),
@@ -79,12 +83,25 @@ pub enum ExecFault {
     Nothing,
 }
 
+impl From<ProgramError> for ExecFault {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::NotFound => Self::NotInstalled,
+            ProgramError::CurrentDirectory(_) => Self::CurrentDirectory(error),
+        }
+    }
+}
+
 impl ExecFault {
     /// Whether no program was run, because the kubeconfig or the machine is not right.
     pub(super) fn is_configuration(&self) -> bool {
         matches!(
             self,
-            Self::NoCommand | Self::ApiVersion(_) | Self::NotInstalled | Self::NotStarted(_)
+            Self::NoCommand
+                | Self::ApiVersion(_)
+                | Self::NotInstalled
+                | Self::CurrentDirectory(_)
+                | Self::NotStarted(_)
         )
     }
 }
@@ -132,7 +149,7 @@ fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecF
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
             Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
         };
-    let mut child = Command::new(command)
+    let mut child = programs::command(command)?
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(variable))
         .env(

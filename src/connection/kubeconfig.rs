@@ -152,7 +152,9 @@ fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
 /// tokens and keys, and often the faulty value; so nothing but the place is taken from it.
 fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     let path = path.to_owned();
-    let mut kubeconfig = Kubeconfig::read_from(&path).map_err(|error| match error {
+    // Paths in it, that of a credentials plugin among them, are relative to its directory.
+    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let mut kubeconfig = Kubeconfig::read_from(absolute).map_err(|error| match error {
         KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },
         KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
             path,

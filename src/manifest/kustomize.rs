@@ -3,11 +3,12 @@
 //! kubectl is there wherever its plugins run; where the program runs by itself, `kustomize`
 //! serves as well. The directory may be whatever these take, a remote one included.
 
-use std::io::{self, ErrorKind, Read as _, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::source::{STREAM_LIMIT, credentials};
+use crate::programs::{self, ProgramError};
 
 /// The programs that can do it, with what they want before the directory.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
@@ -18,6 +19,14 @@ pub enum KustomizeError {
     /// Neither program is there.
     #[error("neither kubectl nor kustomize is on the search path")]
     NoProgram,
+    /// The program is in the current directory, by way of `PATH`.
+    #[error("`{program}` cannot be started: {error}")]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// Which file was found.
+        error: ProgramError,
+    },
     /// The program cannot be started.
     #[error("`{command}` cannot be started: {error}")]
     NotStarted {
@@ -43,6 +52,7 @@ impl KustomizeError {
             Self::NoProgram => {
                 "install one of them, or render the manifests elsewhere and give them with -f -".to_owned()
             }
+            Self::Refused { .. } => "remove empty and relative entries from PATH".to_owned(),
             Self::NotStarted { command, .. } | Self::Failed { command, .. } => {
                 format!("`{command} DIR` by itself shows the same")
             }
@@ -53,7 +63,11 @@ impl KustomizeError {
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
-        let mut command = Command::new(program);
+        let mut command = match programs::command(program) {
+            Ok(command) => command,
+            Err(ProgramError::NotFound) => continue,
+            Err(error) => return Err(KustomizeError::Refused { program, error }.into()),
+        };
         command.args([subcommand, "--", directory]);
         match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
@@ -67,7 +81,6 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::Failed { command, said }.into());
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::NotStarted { command, error }.into());

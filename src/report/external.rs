@@ -4,12 +4,12 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::{Builder, TempDir};
 
 use crate::diff::{Difference, text};
 use crate::options::ExternalDiff;
+use crate::programs;
 
 /// What the program found, by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,8 @@ pub enum ExternalVerdict {
 /// A sentence: the program cannot be run, or ends with an exit code above 1.
 pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
     let name = &program.program;
-    let shown = || -> io::Result<_> {
+    let mut command = programs::command(name).map_err(|error| format!("failed to run {name:?}: {error}"))?;
+    let mut shown = || -> io::Result<_> {
         let live = directory("LIVE-")?;
         let merged = directory("MERGED-")?;
         for difference in differences {
@@ -39,7 +40,6 @@ pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<Exter
                 &text(difference.predicted.as_ref()),
             )?;
         }
-        let mut command = Command::new(name);
         command
             .args([live.path(), merged.path()])
             .args(&program.arguments);

@@ -42,6 +42,7 @@ mod overlap;
 mod overtaken_deletion;
 mod parents;
 mod places;
+mod programs;
 mod protection;
 mod pruning;
 mod record;

@@ -128,6 +128,12 @@ impl Program {
         self
     }
 
+    /// The directory that it runs in.
+    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
     /// Starts it at a terminal.
     pub(crate) fn start_at(mut self, terminal: &Terminal) -> Child {
         self.command
