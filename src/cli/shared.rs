@@ -59,6 +59,9 @@ pub struct ConnectionFlags {
     /// Path of the kubeconfig file
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: Option<PathBuf>,
+    /// Path of the kuberc file; only its policy for credential plugins is read
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kuberc: Option<PathBuf>,
     /// Context of the kubeconfig to use
     #[arg(long, global = true, value_name = "NAME")]
     pub context: Option<String>,

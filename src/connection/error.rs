@@ -6,6 +6,7 @@ use kube::config::KubeconfigError;
 
 use super::conflict::Conflict;
 use super::exec::{ExecError, ExecFault};
+use super::kuberc::KubercError;
 use crate::proxy::InvalidProxy;
 use crate::wording::shell_word;
 
@@ -31,6 +32,9 @@ pub enum ConnectionError {
         /// Why.
         error: std::io::Error,
     },
+    /// Preferences that do not say which plugins may run.
+    #[error(transparent)]
+    Kuberc(#[from] KubercError),
     /// Neither a kubeconfig nor the environment of a Pod.
     #[error("there is no kubeconfig{}, and this is not a Pod of a cluster", at(.0))]
     NoConfiguration(Vec<PathBuf>),
@@ -113,6 +117,7 @@ impl ConnectionError {
                 )
             }
             Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
+            Self::Kuberc(error) => error.hint().to_owned(),
             Self::Conflict(conflict) => conflict.hint().to_owned(),
             Self::NoConfiguration(_) => "name a file with --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
@@ -140,6 +145,9 @@ fn exec_hint(error: &ExecError) -> String {
     match (&error.fault, &error.install_hint) {
         (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),
         (ExecFault::NotInstalled, None) => "install it, or put it on the search path".to_owned(),
+        (ExecFault::Denied(_), _) => {
+            "allow it by credentialPluginPolicy in the kuberc, or log in another way".to_owned()
+        }
         (ExecFault::CurrentDirectory(_), _) => "remove empty and relative entries from PATH".to_owned(),
         (ExecFault::ApiVersion(_) | ExecFault::OtherVersion { .. }, _) => {
             "update the plugin, and let it write the kubeconfig anew".to_owned()

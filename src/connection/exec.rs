@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Login;
+use super::kuberc::{Denial, Policy};
 use crate::programs::{self, ProgramError};
 
 const API_VERSIONS: [&str; 2] = [
@@ -57,6 +58,9 @@ pub enum ExecFault {
     /// `interactiveMode: Always`, and nobody to ask.
     #[error("has to ask questions, and standard input is no terminal")]
     NoTerminal,
+    /// kubectl's preferences forbid it.
+    #[error(transparent)]
+    Denied(#[from] Denial),
     /// No such program.
     #[error("is not installed")]
     NotInstalled,
@@ -99,6 +103,7 @@ impl ExecFault {
             self,
             Self::NoCommand
                 | Self::ApiVersion(_)
+                | Self::Denied(_)
                 | Self::NotInstalled
                 | Self::CurrentDirectory(_)
                 | Self::NotStarted(_)
@@ -125,16 +130,16 @@ struct ExecStatus {
 
 /// Runs the program and waits for it. `config.cluster` holds what it is told of the
 /// cluster, where it wants that.
-pub(super) fn run(config: &ExecConfig, login: Login) -> Result<Answer, ExecError> {
+pub(super) fn run(config: &ExecConfig, login: Login, policy: &Policy) -> Result<Answer, ExecError> {
     let named = config.command.as_deref().unwrap_or_default();
-    ask(config, named, login).map_err(|fault| ExecError {
+    ask(config, named, login, policy).map_err(|fault| ExecError {
         command: named.to_owned(),
         fault,
         install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
     })
 }
 
-fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecFault> {
+fn ask(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Result<Answer, ExecFault> {
     let version = config.api_version.as_deref().unwrap_or_default();
     if command.is_empty() {
         return Err(ExecFault::NoCommand);
@@ -142,6 +147,7 @@ fn ask(config: &ExecConfig, command: &str, login: Login) -> Result<Answer, ExecF
     if !API_VERSIONS.contains(&version) {
         return Err(ExecFault::ApiVersion(version.to_owned()));
     }
+    policy.check(command)?;
     let is_interactive = login == Login::Attended
         && match config.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
@@ -290,7 +296,9 @@ mod tests {
             install_hint: Some("brew install it".to_owned()),
             ..ExecConfig::default()
         };
-        let error = run(&config, Login::Silent).err().expect("no such program");
+        let error = run(&config, Login::Silent, &Policy::AllowAll)
+            .err()
+            .expect("no such program");
         assert_eq!(
             error.to_string(),
             "the credentials plugin \"no-such-credentials-plugin\" is not installed"
@@ -305,7 +313,12 @@ mod tests {
             command: Some(command.to_owned()),
             ..ExecConfig::default()
         };
-        let error = |config: ExecConfig| run(&config, Login::Silent).err().expect("a fault").fault;
+        let error = |config: ExecConfig| {
+            run(&config, Login::Silent, &Policy::AllowAll)
+                .err()
+                .expect("a fault")
+                .fault
+        };
         assert!(matches!(error(config(V1, "")), ExecFault::NoCommand));
         let old = "client.authentication.k8s.io/v1alpha1";
         assert!(matches!(error(config(old, "true")), ExecFault::ApiVersion(_)));

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
 use super::exec::{self, Answer};
+use super::kuberc::Policy;
 use super::{ConnectionError, Login};
 use crate::apiserver::{Credential, Token, TokenSource};
 
@@ -19,7 +20,11 @@ const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 
 /// Takes from the user what changes with time, runs the user's program, and puts a
 /// certificate that it gave in the place of the user's own.
-pub(super) fn log_in(user: &mut AuthInfo, login: Login) -> Result<Option<Credential>, ConnectionError> {
+pub(super) fn log_in(
+    user: &mut AuthInfo,
+    login: Login,
+    policy: Policy,
+) -> Result<Option<Credential>, ConnectionError> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
     {
@@ -31,7 +36,9 @@ pub(super) fn log_in(user: &mut AuthInfo, login: Login) -> Result<Option<Credent
     check_token(user)?;
     // A token or a password beside it needs no program.
     match user.exec.take() {
-        Some(config) if user.token.is_none() && user.username.is_none() => program(config, user, login),
+        Some(config) if user.token.is_none() && user.username.is_none() => {
+            program(config, user, login, policy)
+        }
         _ => Ok(None),
     }
 }
@@ -81,8 +88,9 @@ fn program(
     config: ExecConfig,
     user: &mut AuthInfo,
     login: Login,
+    policy: Policy,
 ) -> Result<Option<Credential>, ConnectionError> {
-    let answer = exec::run(&config, login)?;
+    let answer = exec::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
         user.client_certificate = None;
         user.client_key = None;
@@ -96,7 +104,7 @@ fn program(
         };
     };
     let source: Arc<TokenSource> = Arc::new(move || {
-        let answer = exec::run(&config, login).map_err(|error| error.to_string())?;
+        let answer = exec::run(&config, login, &policy).map_err(|error| error.to_string())?;
         token_of(&answer).ok_or_else(|| ConnectionError::UnusableToken.to_string())
     });
     Ok(Some(Credential::new(first, source)))
@@ -122,19 +130,27 @@ mod tests {
     fn a_token_file_prevails_and_may_be_late() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("token");
-        assert!(log_in(&mut user_with_file(&file, None), Login::Silent).is_err());
+        assert!(log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll).is_err());
         let mut late = user_with_file(&file, Some("inline"));
-        assert!(log_in(&mut late, Login::Silent).expect("a token").is_none());
+        assert!(
+            log_in(&mut late, Login::Silent, Policy::AllowAll)
+                .expect("a token")
+                .is_none()
+        );
         assert!(late.token.is_some());
 
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
-        let error = log_in(&mut user_with_file(&file, None), Login::Silent)
+        let error = log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll)
             .err()
             .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
         let mut both = user_with_file(&file, Some("inline"));
-        assert!(log_in(&mut both, Login::Silent).expect("a token").is_some());
+        assert!(
+            log_in(&mut both, Login::Silent, Policy::AllowAll)
+                .expect("a token")
+                .is_some()
+        );
         assert!(both.token.is_none());
     }
 
@@ -145,7 +161,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, Login::Silent)
+            log_in(&mut user, Login::Silent, Policy::AllowAll)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());

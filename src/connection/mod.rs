@@ -7,6 +7,7 @@ mod conflict;
 mod error;
 mod exec;
 mod kubeconfig;
+mod kuberc;
 mod login;
 mod resolve;
 
@@ -22,6 +23,7 @@ pub use self::conflict::Conflict;
 pub use self::error::ConnectionError;
 pub use self::exec::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
+pub use self::kuberc::{Denial, KubercError};
 use self::resolve::Resolved;
 use crate::apiserver::{ApiServer, Credential};
 use crate::proxy::Proxy;
@@ -31,6 +33,8 @@ use crate::proxy::Proxy;
 pub struct ConnectionOptions {
     /// `--kubeconfig`
     pub kubeconfig: Option<PathBuf>,
+    /// `--kuberc`
+    pub kuberc: Option<PathBuf>,
     /// `--context`
     pub context: Option<String>,
     /// `--cluster`
@@ -182,7 +186,10 @@ impl ConnectionOptions {
         // Requests are repeated by `ApiServer`, which counts them.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let credential = login::log_in(&mut config.auth_info, self.login)?;
+        let plugin = config.auth_info.exec.as_ref();
+        let plugin = plugin.and_then(|plugin| plugin.command.as_deref());
+        let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
+        let credential = login::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         Ok((config, proxy, credential))
     }

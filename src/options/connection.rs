@@ -9,6 +9,7 @@ use crate::error::Error;
 pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     Ok(ConnectionOptions {
         kubeconfig: flags.kubeconfig.clone(),
+        kuberc: flags.kuberc.clone(),
         context: flags.context.clone(),
         cluster: flags.cluster.clone(),
         user: flags.user.clone(),

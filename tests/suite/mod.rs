@@ -23,6 +23,7 @@ mod interoperability;
 mod interruption;
 mod inventories;
 mod judged_again;
+mod kuberc;
 mod large_clusters;
 mod limits;
 mod logins;

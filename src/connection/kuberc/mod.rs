@@ -1,0 +1,134 @@
+//! Which credentials plugins may run: `credentialPluginPolicy` and `credentialPluginAllowlist`
+//! of kubectl's preferences (kuberc).
+//!
+//! The rules are those of kubectl 1.36 (`pkg/kuberc`, and `checkAllowlistLocked` in client-go's
+//! `plugin/pkg/client/auth/exec`), with one exception: a file of the home directory that kubectl
+//! passes over with a warning is an error here if it speaks of plugins. Aliases and defaults of
+//! options are for kubectl's own commands, and are not read.
+
+mod error;
+mod preference;
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+pub use self::error::{Denial, KubercError};
+use self::preference::Preference;
+use crate::programs;
+
+/// Which credentials plugins may run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// All.
+    #[default]
+    AllowAll,
+    /// None.
+    DenyAll,
+    /// Those that one of these names or paths leads to.
+    Allowlist(Vec<String>),
+}
+
+/// Where the preferences are.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// Preferences are switched off, or there is no home directory.
+    Nowhere,
+    /// A file that the flag or the environment names.
+    Named(PathBuf),
+    /// A file that need not be there.
+    OfHome(PathBuf),
+}
+
+/// The policy for a user of the kubeconfig. The file of the home directory is read only where
+/// a plugin is to run.
+pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Policy, KubercError> {
+    let variable = |name: &str| std::env::var_os(name);
+    match place(flag, &variable, std::env::home_dir())? {
+        Place::Nowhere => Ok(Policy::AllowAll),
+        Place::Named(path) => match read(&path)? {
+            Some(preference) => preference.policy(&path),
+            None => Ok(Policy::AllowAll),
+        },
+        Place::OfHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
+        Place::OfHome(path) => match read(&path) {
+            Ok(Some(preference)) => preference.policy(&path),
+            Ok(None) => Ok(Policy::AllowAll),
+            Err(error) if error.says_nothing_of_plugins() => Ok(Policy::AllowAll),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+fn place(
+    flag: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    home: Option<PathBuf>,
+) -> Result<Place, KubercError> {
+    let flag = flag.filter(|path| !path.as_os_str().is_empty());
+    if variable("KUBECTL_KUBERC").is_some_and(|value| value.eq_ignore_ascii_case("false")) {
+        return Ok(Place::Nowhere);
+    }
+    let named = variable("KUBERC").filter(|value| !value.is_empty());
+    match (flag, named) {
+        (Some(_), Some(value)) if value == "off" => Err(KubercError::SwitchedOff),
+        (None, Some(value)) if value == "off" => Ok(Place::Nowhere),
+        (Some(path), _) => Ok(Place::Named(path.to_owned())),
+        (None, Some(value)) => Ok(Place::Named(value.into())),
+        (None, None) => Ok(home.map_or(Place::Nowhere, |home| {
+            Place::OfHome(home.join(".kube").join("kuberc"))
+        })),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
+    let text = std::fs::read(path).map_err(|error| KubercError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
+    preference::find(&String::from_utf8_lossy(&text), path)
+}
+
+impl KubercError {
+    /// Tells whether kubectl does without this file, and it cannot have meant plugins.
+    fn says_nothing_of_plugins(&self) -> bool {
+        match self {
+            Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,
+            Self::NoPreference { mentions_plugins, .. } => !mentions_plugins,
+            _ => false,
+        }
+    }
+}
+
+impl Policy {
+    /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
+    pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
+        let find = |name: &str| programs::find(name).ok();
+        self.check_with(command, &find)
+    }
+
+    fn check_with(&self, command: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> Result<(), Denial> {
+        let allowed = match self {
+            Self::AllowAll => return Ok(()),
+            Self::DenyAll => return Err(Denial::DenyAll),
+            Self::Allowlist(allowed) => allowed,
+        };
+        let cleaned = programs::clean(command);
+        if allowed.iter().any(|entry| Path::new(entry) == cleaned) {
+            return Ok(());
+        }
+        let found = find(&cleaned.to_string_lossy()).ok_or(Denial::NotFound)?;
+        let is_found = |entry: &String| {
+            Path::new(entry) == found
+                || Path::new(entry).file_name() == found.file_name() && find(entry).as_ref() == Some(&found)
+        };
+        if allowed.iter().any(is_found) {
+            Ok(())
+        } else {
+            Err(Denial::NotListed(found))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

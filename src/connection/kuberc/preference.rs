@@ -1,0 +1,144 @@
+//! The part of a `Preference` that is about credentials plugins. Pure.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Policy;
+use super::error::{KubercError, PolicyFault};
+use crate::programs;
+
+const GROUP: &str = "kubectl.config.k8s.io/";
+const POLICY: &str = "credentialPluginPolicy";
+const LIST: &str = "credentialPluginAllowlist";
+
+/// What preferences say of credentials plugins.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Preference {
+    credential_plugin_policy: Option<String>,
+    credential_plugin_allowlist: Option<Vec<Entry>>,
+    /// A field about plugins that this version does not have.
+    #[serde(skip)]
+    unknown: Option<String>,
+    #[serde(skip)]
+    version: String,
+}
+
+/// An entry of the list; `name` is the deprecated spelling of `command`.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Entry {
+    name: Option<String>,
+    command: Option<String>,
+}
+
+/// The first document of a file that is a `Preference` of a known version; `None` for a file
+/// without documents.
+pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, KubercError> {
+    let documents: Vec<String> = documents(text);
+    let found = documents.iter().find_map(|document| preference(document));
+    if found.is_some() || documents.is_empty() {
+        return Ok(found);
+    }
+    Err(KubercError::NoPreference {
+        path: path.to_owned(),
+        mentions_plugins: text.to_lowercase().contains("credentialplugin"),
+    })
+}
+
+/// The documents that are not blank. A document ends at a line of `---` with nothing but a
+/// comment behind it.
+fn documents(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        let behind = line.strip_prefix("---").map(str::trim);
+        if behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('#')) {
+            documents.push(String::new());
+        } else if let Some(document) = documents.last_mut() {
+            document.push_str(line);
+            document.push('\n');
+        }
+    }
+    documents.retain(|document| !document.trim().is_empty());
+    documents
+}
+
+fn preference(document: &str) -> Option<Preference> {
+    let document: Value = serde_saphyr::from_str(document).ok()?;
+    let version = document["apiVersion"].as_str()?.strip_prefix(GROUP)?.to_owned();
+    if document["kind"] != "Preference" {
+        return None;
+    }
+    let known: &[&str] = match version.as_str() {
+        "v1alpha1" => &[],
+        "v1beta1" => &[POLICY, LIST],
+        _ => return None,
+    };
+    let fields = document.as_object()?.keys();
+    let unknown = fields
+        .filter(|field| field.to_lowercase().starts_with("credentialplugin"))
+        .find(|field| !known.contains(&field.as_str()))
+        .cloned();
+    let preference: Preference = serde_json::from_value(document).ok()?;
+    Some(Preference {
+        unknown,
+        version,
+        ..preference
+    })
+}
+
+impl Preference {
+    /// The policy; an error where it could be another one than its author meant.
+    pub(super) fn policy(self, path: &Path) -> Result<Policy, KubercError> {
+        self.checked().map_err(|fault| KubercError::Policy {
+            path: path.to_owned(),
+            fault,
+        })
+    }
+
+    fn checked(self) -> Result<Policy, PolicyFault> {
+        if let Some(field) = self.unknown {
+            let version = format!("{GROUP}{}", self.version);
+            return Err(PolicyFault::UnknownField { field, version });
+        }
+        let policy = self.credential_plugin_policy.unwrap_or_default();
+        match (policy.as_str(), self.credential_plugin_allowlist) {
+            ("" | "AllowAll", None) => Ok(Policy::AllowAll),
+            ("DenyAll", None) => Ok(Policy::DenyAll),
+            ("" | "AllowAll" | "DenyAll", Some(_)) => Err(PolicyFault::ListWithoutUse(policy)),
+            ("Allowlist", None) => Err(PolicyFault::NoList),
+            ("Allowlist", Some(entries)) if entries.is_empty() => Err(PolicyFault::EmptyList),
+            ("Allowlist", Some(entries)) => entries
+                .into_iter()
+                .enumerate()
+                .map(|(index, entry)| entry.command(index + 1))
+                .collect::<Result<_, _>>()
+                .map(Policy::Allowlist),
+            _ => Err(PolicyFault::Unknown(policy)),
+        }
+    }
+}
+
+impl Entry {
+    fn command(self, number: usize) -> Result<String, PolicyFault> {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let command = match (given(self.name), given(self.command)) {
+            (Some(name), Some(command)) if name != command => {
+                return Err(PolicyFault::TwoNames(number));
+            }
+            (_, Some(command)) | (Some(command), None) => command,
+            (None, None) => return Err(PolicyFault::EmptyEntry(number)),
+        };
+        let cleaned = programs::clean(&command);
+        // Compared as texts: paths are equal whose texts differ.
+        if cleaned.as_os_str() != command.as_str() {
+            return Err(PolicyFault::NotNormalized {
+                cleaned: cleaned.display().to_string(),
+                written: command,
+            });
+        }
+        Ok(command)
+    }
+}

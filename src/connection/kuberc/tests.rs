@@ -1,0 +1,195 @@
+use super::error::PolicyFault;
+use super::*;
+
+fn at() -> PathBuf {
+    PathBuf::from("kuberc")
+}
+
+/// The policy of a text, or the message about it.
+fn policy_of(text: &str) -> Result<Policy, String> {
+    let found = preference::find(text, &at()).map_err(|error| error.to_string())?;
+    let policy = found.map_or(Ok(Policy::AllowAll), |preference| preference.policy(&at()));
+    policy.map_err(|error| error.to_string())
+}
+
+/// Preferences of v1beta1 with these lines.
+fn v1beta1(lines: &str) -> String {
+    format!("apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\n{lines}\n")
+}
+
+fn list(entries: &[&str]) -> Policy {
+    Policy::Allowlist(entries.iter().map(|entry| (*entry).to_owned()).collect())
+}
+
+#[test]
+fn policies_are_read_as_kubectl_reads_them() {
+    let alpha = "apiVersion: kubectl.config.k8s.io/v1alpha1\nkind: Preference\n";
+    let other = "apiVersion: kubectl.config.k8s.io/v2\nkind: Preference\ncredentialPluginPolicy: DenyAll\n";
+    let deny = v1beta1("credentialPluginPolicy: DenyAll");
+    let table = [
+        (String::new(), Policy::AllowAll),
+        ("---\n--- # nothing\n\n".to_owned(), Policy::AllowAll),
+        (v1beta1(""), Policy::AllowAll),
+        (v1beta1("aliases: 3\nanything: [else]"), Policy::AllowAll),
+        (alpha.to_owned(), Policy::AllowAll),
+        (v1beta1("credentialPluginPolicy: ''"), Policy::AllowAll),
+        (v1beta1("credentialPluginPolicy: AllowAll"), Policy::AllowAll),
+        (deny.clone(), Policy::DenyAll),
+        (
+            r#"{"apiVersion": "kubectl.config.k8s.io/v1beta1", "kind": "Preference", "credentialPluginPolicy": "DenyAll"}"#
+                .to_owned(),
+            Policy::DenyAll,
+        ),
+        (
+            v1beta1("credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {command: /b/c}, {name: d, command: d}]"),
+            list(&["a", "/b/c", "d"]),
+        ),
+        (format!("{other}--- # older\n{deny}"), Policy::DenyAll),
+        (format!("broken: [\n---\n{deny}"), Policy::DenyAll),
+        (format!("{alpha}---\n{deny}"), Policy::AllowAll),
+        (format!("apiVersion: v1\nkind: Config\n---\n{deny}"), Policy::DenyAll),
+    ];
+    for (text, expected) in table {
+        assert_eq!(policy_of(&text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_policy_that_could_be_another_is_an_error() {
+    let fault = |fault: PolicyFault| fault.to_string();
+    let table = [
+        (
+            "credentialPluginPolicy: denyall",
+            fault(PolicyFault::Unknown("denyall".to_owned())),
+        ),
+        (
+            "credentialPluginpolicy: DenyAll",
+            "unknown field \"credentialPluginpolicy\" in kubectl.config.k8s.io/v1beta1".to_owned(),
+        ),
+        (
+            "credentialPluginAllowlist: [{name: a}]",
+            fault(PolicyFault::ListWithoutUse(String::new())),
+        ),
+        (
+            "credentialPluginPolicy: DenyAll\ncredentialPluginAllowlist: []",
+            fault(PolicyFault::ListWithoutUse("DenyAll".to_owned())),
+        ),
+        ("credentialPluginPolicy: Allowlist", fault(PolicyFault::NoList)),
+        (
+            "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: []",
+            fault(PolicyFault::EmptyList),
+        ),
+        (
+            "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {}]",
+            fault(PolicyFault::EmptyEntry(2)),
+        ),
+        (
+            "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a, command: b}]",
+            fault(PolicyFault::TwoNames(1)),
+        ),
+        (
+            "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: ./a}]",
+            "non-normalized file path: \"./a\" vs \"a\"".to_owned(),
+        ),
+        (
+            "credentialPluginPolicy: [DenyAll]",
+            "no valid preferences found".to_owned(),
+        ),
+        (
+            "credentialPluginPolicy: DenyAll\ncredentialPluginPolicy: AllowAll",
+            "no valid preferences found".to_owned(),
+        ),
+    ];
+    for (lines, expected) in table {
+        assert_eq!(
+            policy_of(&v1beta1(lines)),
+            Err(format!("kuberc kuberc: {expected}")),
+            "{lines}"
+        );
+    }
+    let alpha =
+        "apiVersion: kubectl.config.k8s.io/v1alpha1\nkind: Preference\ncredentialPluginPolicy: DenyAll\n";
+    assert!(policy_of(alpha).is_err());
+}
+
+#[test]
+fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
+    let passed_over = |text: &str| {
+        let error = preference::find(text, &at()).expect_err(text);
+        error.says_nothing_of_plugins()
+    };
+    assert!(passed_over(
+        "apiVersion: kubectl.config.k8s.io/v2\nkind: Preference\n"
+    ));
+    assert!(passed_over("aliases: [\n"));
+    assert!(passed_over("# nothing\n"));
+    assert!(!passed_over("aliases: [\ncredentialPluginPolicy: DenyAll\n"));
+    let unreadable = |kind: ErrorKind| KubercError::Unreadable {
+        path: at(),
+        error: kind.into(),
+    };
+    assert!(unreadable(ErrorKind::NotFound).says_nothing_of_plugins());
+    assert!(!unreadable(ErrorKind::PermissionDenied).says_nothing_of_plugins());
+}
+
+/// The flag, variables, and the place; `None` for an error.
+type Case = (
+    Option<&'static str>,
+    &'static [(&'static str, &'static str)],
+    Option<Place>,
+);
+
+#[test]
+fn preferences_are_where_kubectl_has_them() {
+    let named = |path: &str| Some(Place::Named(path.into()));
+    let of_home = || Some(Place::OfHome("/home/me/.kube/kuberc".into()));
+    let table: [Case; 11] = [
+        (None, &[], of_home()),
+        (None, &[("KUBERC", "")], of_home()),
+        (None, &[("KUBERC", "OFF")], named("OFF")),
+        (Some(""), &[], of_home()),
+        (Some("f"), &[], named("f")),
+        (None, &[("KUBERC", "e")], named("e")),
+        (Some("f"), &[("KUBERC", "e")], named("f")),
+        (None, &[("KUBERC", "off")], Some(Place::Nowhere)),
+        (Some("f"), &[("KUBERC", "off")], None),
+        (Some("f"), &[("KUBECTL_KUBERC", "False")], Some(Place::Nowhere)),
+        (None, &[("KUBECTL_KUBERC", "true")], of_home()),
+    ];
+    for (flag, variables, expected) in table {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        let place = place(flag.map(Path::new), &variable, Some("/home/me".into()));
+        assert_eq!(place.ok(), expected, "{flag:?} {variables:?}");
+    }
+}
+
+#[test]
+fn programs_are_compared_by_what_they_are_looked_up_to() {
+    let find = |name: &str| match name {
+        "aws" | "/bin/aws" => Some(PathBuf::from("/bin/aws")),
+        "/tmp/aws" | "/tmp/other" => Some(PathBuf::from(name)),
+        _ => None,
+    };
+    let table = [
+        ("aws", &["aws"][..], true),
+        ("aws", &["/bin/aws"], true),
+        ("/bin/aws", &["aws"], true),
+        ("/bin/./aws", &["/bin/aws"], true),
+        ("/tmp/aws", &["aws"], false),
+        ("aws", &["/tmp/aws"], false),
+        ("/tmp/other", &["aws", "/tmp/aws"], false),
+        ("/tmp/other", &["aws", "/tmp/other"], true),
+        ("absent", &["aws"], false),
+        ("absent", &["absent"], true),
+        ("aws", &["absent"], false),
+    ];
+    for (command, allowed, expected) in table {
+        let checked = list(allowed).check_with(command, &find);
+        assert_eq!(checked.is_ok(), expected, "{command} {allowed:?}");
+    }
+    assert_eq!(Policy::DenyAll.check_with("aws", &find), Err(Denial::DenyAll));
+    assert_eq!(Policy::AllowAll.check_with("absent", &find), Ok(()));
+}
