@@ -115,6 +115,8 @@ fn a_record_of_300_kinds_is_read_and_put_right() {
     // served would take longer to define than all other tests.
     let mut kinds = built_in_kinds();
     assert!(kinds.len() > 40, "{kinds:?}");
+    // A set that records definitions may have pruned its own, and then warns of nothing.
+    kinds.retain(|kind| !kind.starts_with("CustomResourceDefinition."));
     for number in kinds.len()..300 {
         kinds.push(format!("Gone{number}.vanished.example.org"));
     }
