@@ -19,7 +19,7 @@ use crate::observe::{ContentsError, ListError, Place, UnsettledError};
 use crate::plan::{Refusal, SurveyError};
 use crate::rights::Right;
 use crate::saved_plan::{Alteration, Moved};
-use crate::wording::counted;
+use crate::wording::{counted, members_missed};
 
 /// How a run ended, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,11 +113,11 @@ pub enum Error {
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
     /// There is no parent, and whether members are left without one could not be seen.
-    #[error("{parent} is not the parent of a set, and whether objects of its set are left somewhere could not be seen, because these could not be listed everywhere: {}", .hidden.join(", "))]
+    #[error("{parent} is not the parent of a set, and {}", members_missed(.hidden))]
     NobodyKnows {
         /// The parent that the set would have.
         parent: ObjectKey,
-        /// Resources that could not be listed in all namespaces, by their plural.
+        /// What could not be listed in all namespaces.
         hidden: Vec<String>,
     },
     /// What a run would do to some objects could not be found out.

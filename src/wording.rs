@@ -20,6 +20,15 @@ pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     }
 }
 
+/// Says that members may be among these resources.
+pub fn members_missed(hidden: &[String]) -> String {
+    format!(
+        "{} could not be listed in all namespaces, so members may be missed: {}",
+        counted(hidden.len(), "resource"),
+        listed(hidden)
+    )
+}
+
 /// How many names a message holds.
 const SHOWN_NAMES: usize = 10;
 

@@ -321,8 +321,7 @@ async fn read(
     let hidden = widened.map_or_else(Vec::new, |widened| widened.hidden);
     let mut warnings = survey.warnings();
     if !hidden.is_empty() {
-        let hidden = hidden.join(", ");
-        warnings.push(format!("nothing records this set's members, and there may be more among what could not be listed everywhere: {hidden}"));
+        warnings.push(unrecorded::no_record(&hidden));
     }
     let rules = Rules {
         policy: &policy,

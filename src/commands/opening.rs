@@ -95,13 +95,18 @@ impl Cluster {
     }
 
     /// Waits until discovery lists every kind that is defined, so that a look through all kinds
-    /// misses none. Returns the permission that this takes, if the user lacks it.
-    pub(super) async fn await_everything(&mut self) -> Result<Option<&'static str>, Error> {
+    /// misses none. Names what cannot be listed all the same.
+    pub(super) async fn await_everything(&mut self) -> Result<Unseen, Error> {
         let waits = self.waits;
         let note = |text: &str| waits.note(text);
         let wait = KindWait::new(waits.end_of_run, &note);
         let settled = observe::await_everything(&self.server, &mut self.discovery, &wait);
-        Box::pin(settled).await.map_err(Error::from)
+        let unlistable = Box::pin(settled).await?;
+        let failures = self.discovery.failures().iter().map(ToString::to_string);
+        Ok(Unseen {
+            without_permission: unlistable.missing_permission.map(observe::unseen_kinds),
+            unserved: unlistable.definitions.into_iter().chain(failures).collect(),
+        })
     }
 
     /// Looks up what these namespaces and definitions of kinds hold.
@@ -119,6 +124,22 @@ impl Cluster {
     }
 }
 
+/// What a look through all kinds cannot see, by name.
+pub(super) struct Unseen {
+    /// The kinds that only a missing permission would show.
+    without_permission: Option<String>,
+    /// Definitions that serve nothing, and APIs that do not answer.
+    pub(super) unserved: Vec<String>,
+}
+
+impl Unseen {
+    /// Names all of it.
+    pub(super) fn names(&self) -> Vec<String> {
+        let permission = self.without_permission.iter();
+        permission.chain(&self.unserved).cloned().collect()
+    }
+}
+
 /// A set, and the resource of its parent.
 pub(super) struct OpenedSet {
     pub(super) set: Set,
@@ -133,11 +154,6 @@ fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<Group
         .iter()
         .flat_map(|kinds| recorded::unlisted(kinds, discovery));
     kinds.collect()
-}
-
-/// Names, among what could not be looked at, the kinds that this permission would show.
-pub(super) fn unseen_kinds(permission: &str) -> String {
-    format!("kinds that only those see who may {permission}")
 }
 
 /// Sets the connection up; nothing is sent yet.

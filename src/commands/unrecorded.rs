@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::opening::{self, Cluster, OpenedSet};
+use super::opening::{Cluster, OpenedSet};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::discovery::Resource;
@@ -12,13 +12,14 @@ use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, Look, Looking, NamespaceState, ParentObject, Place, Selector};
 use crate::plan::{self, Standing, Survey};
-use crate::wording::counted;
+use crate::wording::{counted, members_missed};
 
 /// What a look at everything has found of a set that nothing records.
 pub(super) struct Widened {
     /// How many members.
     pub(super) members: usize,
-    /// The resources that could not be looked at everywhere, by their plural.
+    /// What could not be listed in all namespaces: resources by their plural, kinds that
+    /// definitions do not serve, APIs that do not answer.
     pub(super) hidden: Vec<String>,
     /// Those of them that this is not because of the user's rights.
     pub(super) unanswered: Vec<String>,
@@ -37,7 +38,7 @@ pub(super) async fn widen_to_everything(
     survey: &mut Survey,
     concurrency: usize,
 ) -> Result<Widened, Error> {
-    let missing_permission = cluster.await_everything().await?;
+    let unlistable = cluster.await_everything().await?;
     // What cannot be applied and deleted is in no set, such as the metrics of pods.
     let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
     let resources = cluster.discovery.listable().filter(can_be_member);
@@ -66,12 +67,13 @@ pub(super) async fn widen_to_everything(
         let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
         plurals.into_iter().cloned().collect()
     };
-    let mut hidden = plurals(&mut unread.iter());
-    hidden.extend(missing_permission.map(opening::unseen_kinds));
+    let named =
+        |plurals: Vec<String>, unlistable: Vec<String>| plurals.into_iter().chain(unlistable).collect();
+    let unanswered = plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden()));
     Ok(Widened {
         members: found.len(),
-        hidden,
-        unanswered: plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden())),
+        hidden: named(plurals(&mut unread.iter()), unlistable.names()),
+        unanswered: named(unanswered, unlistable.unserved),
     })
 }
 
@@ -173,10 +175,7 @@ pub(super) fn found(opened: &OpenedSet, parent: Option<&ParentObject>, widened: 
     let doubts = if parent.is_some() { hidden } else { unanswered };
     match members {
         0 if doubts.is_empty() => None,
-        0 => Some(format!(
-            "nothing records this set's members, and there may be some among what could not be listed everywhere: {}",
-            doubts.join(", ")
-        )),
+        0 => Some(no_record(doubts)),
         count if parent.is_none() => Some(orphans_found(opened, *count, hidden)),
         count => Some(format!(
             "{} of this set found, which its parent {} does not record{}",
@@ -191,8 +190,12 @@ fn perhaps_more(hidden: &[String]) -> String {
     if hidden.is_empty() {
         return String::new();
     }
-    let hidden = hidden.join(", ");
-    format!("; there may be more among what could not be listed everywhere: {hidden}")
+    format!("; {}", members_missed(hidden))
+}
+
+/// The warning that members of a set without a record may be missed.
+pub(super) fn no_record(hidden: &[String]) -> String {
+    format!("the set has no record, and {}", members_missed(hidden))
 }
 
 /// The kinds of what the parent lives in, where that is a member of the set: an interrupted

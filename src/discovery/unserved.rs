@@ -69,7 +69,7 @@ impl fmt::Display for KeptReason {
             Self::Forbidden(permission) => {
                 write!(
                     f,
-                    "whether it is gone cannot be seen without permission to {permission}"
+                    "cannot tell whether it is gone without permission to {permission}"
                 )
             }
         }
@@ -104,7 +104,7 @@ pub struct Definition {
     state: DefinitionState,
 }
 
-/// Whether a definition is one that the server serves.
+/// Whether a definition is one that the server serves; the later states prevail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DefinitionState {
     Served,
@@ -125,12 +125,12 @@ impl Definition {
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
         let state = if text("/metadata/deletionTimestamp").is_some() {
             DefinitionState::Terminating
-        } else if !versions.iter().any(|version| version["served"] == true) {
-            DefinitionState::NoVersionServed
-        } else if conditions.is_some_and(|conditions| conditions.iter().any(is_established)) {
+        } else if !conditions.is_some_and(|conditions| conditions.iter().any(is_established)) {
+            DefinitionState::NotEstablished
+        } else if versions.iter().any(|version| version["served"] == true) {
             DefinitionState::Served
         } else {
-            DefinitionState::NotEstablished
+            DefinitionState::NoVersionServed
         };
         Some(Self {
             name: text("/metadata/name")?.to_owned(),
@@ -179,6 +179,16 @@ impl Definition {
     /// Whether the server serves the kind, or is about to.
     pub fn is_served(&self) -> bool {
         self.state == DefinitionState::Served
+    }
+
+    /// Whether objects of its kind may be stored that no list shows.
+    ///
+    /// A definition that is not established has never been: the server does not take the
+    /// condition back (apiextensions-apiserver, `naming_controller.go`), and lists no kind without
+    /// it, so there are no objects. The objects of a definition that is being deleted are deleted
+    /// by the server itself, served or not (`crd_finalizer.go`).
+    pub fn hides_objects(&self) -> bool {
+        self.state == DefinitionState::NoVersionServed
     }
 
     /// Says that its kind is waited for.
@@ -364,6 +374,28 @@ mod tests {
             for entry in ["Widget.example.com", "widgets.example.com"] {
                 assert_eq!(judged(entry, &evidence), kept);
             }
+        }
+    }
+
+    #[test]
+    fn only_a_definition_that_was_established_and_serves_no_version_hides_objects() {
+        type Change = fn(&mut Value);
+        let unserved: Change = |object| object["spec"]["versions"][0]["served"] = json!(false);
+        let not_established: Change = |object| object["status"]["conditions"][0]["status"] = json!("False");
+        let without_status: Change = |object| object["status"] = json!({});
+        let terminating: Change =
+            |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let table: [(&[Change], bool); 6] = [
+            (&[], false),
+            (&[unserved], true),
+            (&[not_established], false),
+            (&[unserved, not_established], false),
+            (&[unserved, without_status], false),
+            (&[unserved, terminating], false),
+        ];
+        for (changes, expected) in table {
+            let definition = definition(|object| changes.iter().for_each(|change| change(object)));
+            assert_eq!(definition.hides_objects(), expected, "{definition:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::list::{ListError, METADATA_LIST, Selector, first_page};
 use super::members::Place;
 use super::served::list_as_served;
-use super::unserved::{KindWait, UnsettledError, await_everything};
+use super::unserved::{KindWait, UnsettledError, await_everything, unseen_kinds};
 use super::{Live, Presence};
 use crate::apiserver::ApiServer;
 use crate::discovery::{Discovery, KindLookup, Resource, Scope};
@@ -63,8 +63,11 @@ pub async fn contents(
     wait: &KindWait<'_>,
 ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
     let has_namespace = containers.iter().any(|live| live.defines.is_none());
+    // Deleting a namespace does not delete the objects that definitions do not serve.
     let missing_permission = if has_namespace {
-        await_everything(server, discovery, wait).await?
+        await_everything(server, discovery, wait)
+            .await?
+            .missing_permission
     } else {
         None
     };
@@ -74,9 +77,7 @@ pub async fn contents(
         .iter_mut()
         .filter(|(key, _)| key.group_kind.kind == "Namespace");
     for (_, held) in namespaces {
-        let kinds =
-            missing_permission.map(|permission| format!("kinds that only those see who may {permission}"));
-        held.unknown.extend(kinds);
+        held.unknown.extend(missing_permission.map(unseen_kinds));
     }
     Ok(contents)
 }

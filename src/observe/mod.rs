@@ -7,6 +7,7 @@
 
 mod contents;
 mod crawl;
+mod definitions;
 mod list;
 mod live;
 mod members;
@@ -32,5 +33,7 @@ pub use parent::{
     parents, whole_parent,
 };
 pub use rights::missing_rights;
-pub use unserved::{KindWait, UnsettledError, await_defined, await_everything, settle};
+pub use unserved::{
+    KindWait, Unlistable, UnsettledError, await_defined, await_everything, settle, unseen_kinds,
+};
 pub use watch::{changes, objects_at_version};

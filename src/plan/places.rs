@@ -24,7 +24,8 @@ pub struct Survey {
     pub places: Places,
     /// What the parent records, without the kinds that vanished.
     pub recorded: Record,
-    /// Recorded kinds that the server does not have any more.
+    /// Recorded kinds that the server does not have any more, and that the manifests do not
+    /// bring again.
     pub vanished: Vec<GroupKind>,
     /// Recorded kinds whose objects cannot be listed, and the reasons.
     pub kept: Vec<(GroupKind, KeptReason)>,
@@ -44,12 +45,12 @@ impl Survey {
         let has_definitions = self.recorded.group_kinds.contains(&definitions);
         let vanished = self.vanished.iter().filter(|_| !has_definitions);
         let vanished = vanished.map(|kind| {
-            format!(
-                "the server has no kind {kind} any more; a run that completes takes it off the set's record"
-            )
+            format!("kind {kind} is no longer served; a run that completes removes it from the set's record")
         });
         let kept = self.kept.iter().map(|(kind, reason)| {
-            format!("objects of kind {kind} cannot be listed, so it stays in the set's record: {reason}")
+            format!(
+                "objects of kind {kind} cannot be listed, so the kind stays in the set's record: {reason}"
+            )
         });
         vanished.chain(kept).collect()
     }
@@ -72,7 +73,7 @@ pub enum SurveyError {
         failure: FailedVersion,
     },
     /// A recorded kind that discovery does not list, and that may have objects all the same.
-    #[error("kind {kind} is in the set's record, and whether it has objects is not known: {reason}")]
+    #[error("kind {kind}: recorded, but cannot tell whether it has objects: {reason}")]
     NotListed {
         /// The recorded kind.
         kind: String,
@@ -116,6 +117,12 @@ pub fn survey(
             .additional_namespaces
             .clone_from(&bookkeeping.additional_namespaces);
         survey.vanished = vanished;
+        survey.vanished.retain(|kind| {
+            !desired
+                .members
+                .iter()
+                .any(|member| member.key.group_kind == *kind)
+        });
         check_namespaces(set, &kinds, bookkeeping)?;
         for (kind, resource) in kinds {
             resources.entry(kind).or_insert(resource);

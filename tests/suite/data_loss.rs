@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Set, cluster, config_map, custom_resource, definition, eventually, fresh, identities, named, namespace,
-    namespace_object, secret, service, with,
+    OwnControlPlane, Set, cluster, config_map, custom_resource, definition, eventually, fresh, identities,
+    named, namespace, namespace_object, secret, service, with,
 };
 
 /// Asserts that applying `objects` is refused in every mode with one error for each of
@@ -222,6 +222,7 @@ fn a_definition_with_custom_resources_of_the_manifests_is_refused_whatever_is_al
 
 #[test]
 fn a_kind_that_is_defined_and_served_in_no_version() {
+    let _own = OwnControlPlane::start();
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     let set = Set::secret(&home, "web");

@@ -8,8 +8,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, GROUP_KINDS, Omission, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map,
-    custom_resource, definition, eventually, fresh, namespace, objects_file, secret, with,
+    Files, GROUP_KINDS, Omission, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster,
+    config_map, custom_resource, definition, eventually, fresh, namespace, objects_file, secret, with,
 };
 
 /// More answers than any run asks for.
@@ -198,6 +198,7 @@ fn what_the_looks_around_a_namespace_cannot_list_keeps_it() {
 
 #[test]
 fn a_definition_that_serves_nothing_keeps_its_kind_recorded() {
+    let _own = OwnControlPlane::start();
     let stage = Stage::new();
     let new = Set::secret(&stage.home, "new");
     stage.serve(false);

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Program, Proxy, Set, cluster, config_map, custom_resource, definition, eventually, fresh, identities,
-    namespace, secret, with,
+    OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource, definition, eventually,
+    fresh, identities, namespace, secret, with,
 };
 
 fn kept(object: Value) -> Value {
@@ -54,6 +54,7 @@ fn delete_records_what_is_kept_although_the_parent_is_gone() {
 
 #[test]
 fn delete_records_kinds_that_cannot_be_listed_although_the_parent_is_gone() {
+    let _own = OwnControlPlane::start();
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let group = add_unlisted(&set, &[config_map(&home, "a", "1")]);
@@ -136,6 +137,7 @@ fn disband_says_that_the_parent_is_gone() {
 
 #[test]
 fn move_fails_where_members_of_the_old_set_cannot_be_listed() {
+    let _own = OwnControlPlane::start();
     let home = namespace("home");
     let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];
     let one = config_map(&home, "one", "1");

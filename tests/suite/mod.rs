@@ -58,6 +58,7 @@ mod sources;
 mod string_data;
 mod tls;
 mod unrecorded;
+mod unserved;
 mod validation;
 mod vanished;
 mod verify;

@@ -223,7 +223,9 @@ fn what_could_not_be_looked_at_for_a_lost_record_is_named() {
         .args(["-o", "json", "--take-over", "--yes"])
         .run()
         .expect(0);
-    let names = |warning: &String| warning.contains("services") && warning.contains("listed everywhere");
+    let names = |warning: &String| {
+        warning.contains("services") && warning.contains("could not be listed in all namespaces")
+    };
     assert!(run.warnings().iter().any(names), "{}", run.stderr);
     assert_eq!(run.results("pruned"), Vec::<String>::new());
     set.assert_records(&objects[..1]);

@@ -21,7 +21,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{PART_OF, PATIENCE, PAUSE, runtime};
+use super::{PART_OF, PATIENCE, PAUSE, own, runtime};
 
 /// Asks for the discovery of all groups in one document.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -62,12 +62,22 @@ struct Collection {
     is_namespaced: bool,
 }
 
-/// The shared control plane; started by the first call.
+/// The kubeconfig of an administrator of `cluster()`.
+pub(crate) fn admin_kubeconfig() -> &'static Path {
+    own::current().map_or_else(
+        || ControlPlane::shared().admin_kubeconfig(),
+        |own| own.control_plane.admin_kubeconfig(),
+    )
+}
+
+/// The shared control plane, or the one that the test of this thread has to itself; started by
+/// the first call.
 pub(crate) fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| Cluster {
-        client: client(ControlPlane::shared().admin_kubeconfig()),
-    })
+    own::current().map_or_else(
+        || CLUSTER.get_or_init(|| Cluster::of(ControlPlane::shared())),
+        |own| &own.cluster,
+    )
 }
 
 /// A client that sends each request once.

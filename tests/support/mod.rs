@@ -10,6 +10,7 @@ mod go_tools;
 mod kubectl;
 mod objects;
 mod omission;
+mod own;
 mod program;
 mod proxy;
 mod random;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 use controlplane::ControlPlane;
 use tokio::runtime::Runtime;
 
-pub(crate) use cluster::{Cluster, Member, cluster, namespace};
+pub(crate) use cluster::{Cluster, Member, admin_kubeconfig, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use go_tools::go_tools;
@@ -36,6 +37,7 @@ pub(crate) use objects::{
     namespace_object, path_of, secret, service, with,
 };
 pub(crate) use omission::{Omission, without_groups};
+pub(crate) use own::OwnControlPlane;
 pub(crate) use program::{Fate, Program, Run, Running, Signal};
 pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
 pub(crate) use random::Random;

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use controlplane::ControlPlane;
 use serde_json::Value;
 
 use super::{PATIENCE, Proxy, Terminal};
@@ -49,7 +48,7 @@ pub(crate) enum Fate {
 impl Program {
     /// The program with an administrator's kubeconfig.
     pub(crate) fn new() -> Self {
-        Self::with_kubeconfig(ControlPlane::shared().admin_kubeconfig())
+        Self::with_kubeconfig(super::admin_kubeconfig())
     }
 
     /// The program with this kubeconfig.

@@ -11,7 +11,7 @@
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -33,6 +33,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 
 use super::cluster::client;
 use super::fault::{AnswerBody, Fault, whole};
+use super::own::{self, Own};
 use super::{eventually, runtime};
 
 /// How long a server that is started anew takes no connections.
@@ -110,6 +111,8 @@ enum Door {
 struct Relay {
     server: kube::Client,
     watch: Arc<dyn Watch>,
+    /// The control plane of the test; `None` for the shared one.
+    own: Option<&'static Own>,
     /// Writes carried out; locked while one is under way.
     writes: AsyncMutex<usize>,
     is_holding: AtomicBool,
@@ -193,14 +196,19 @@ impl Proxy {
 
     /// Asks and tells a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
-        Self::before(ControlPlane::shared(), watch)
+        Self::before_server(super::admin_kubeconfig(), watch)
     }
 
     /// The same before a control plane of a test's own.
     pub(crate) fn before(control_plane: &ControlPlane, watch: Arc<dyn Watch>) -> Self {
+        Self::before_server(control_plane.admin_kubeconfig(), watch)
+    }
+
+    fn before_server(admin_kubeconfig: &Path, watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {
-            server: client(control_plane.admin_kubeconfig()),
+            server: client(admin_kubeconfig),
             watch,
+            own: own::current(),
             writes: AsyncMutex::new(0),
             is_holding: AtomicBool::new(false),
             sent: Mutex::new(Vec::new()),
@@ -379,15 +387,15 @@ impl Relay {
     }
 
     async fn ask(self: &Arc<Self>, sent: &Sent, writes: usize) -> Verdict {
-        let (watch, sent) = (Arc::clone(&self.watch), sent.clone());
-        tokio::task::spawn_blocking(move || watch.before(&sent, writes))
+        let (watch, sent, own) = (Arc::clone(&self.watch), sent.clone(), self.own);
+        tokio::task::spawn_blocking(move || own::on_behalf_of(own, || watch.before(&sent, writes)))
             .await
             .unwrap_or(Verdict::Hold)
     }
 
     async fn tell(&self, sent: Sent, answer: Response<Bytes>) -> Response<Bytes> {
-        let watch = Arc::clone(&self.watch);
-        tokio::task::spawn_blocking(move || watch.after(&sent, answer))
+        let (watch, own) = (Arc::clone(&self.watch), self.own);
+        tokio::task::spawn_blocking(move || own::on_behalf_of(own, || watch.after(&sent, answer)))
             .await
             .unwrap_or_else(|_| refusal("the watcher failed"))
     }

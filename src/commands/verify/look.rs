@@ -43,17 +43,14 @@ pub(super) async fn look(
     shared: &Shared,
     style: Style,
 ) -> Result<Looked, Error> {
-    let missing_permission = cluster.await_everything().await?;
+    let unlistable = cluster.await_everything().await?;
     let mut looking = Crawl {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
         resources: listable(cluster),
         cluster,
-        unread: missing_permission
-            .into_iter()
-            .map(opening::unseen_kinds)
-            .collect(),
+        unread: unlistable.names().into_iter().collect(),
         unread_places: Vec::new(),
         warnings: Vec::new(),
     };

@@ -8,16 +8,13 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use http::StatusCode;
-use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
-use crate::apiserver::{ApiError, ApiServer};
+use super::definitions::{definitions, delegated};
+use super::list::ListError;
+use crate::apiserver::ApiServer;
 use crate::discovery::{
-    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Resource,
-    Scope, Unserved, judge_unserved,
+    self, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Unserved, judge_unserved,
 };
 use crate::identity::GroupKind;
 
@@ -26,15 +23,6 @@ use crate::identity::GroupKind;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
-/// How many definitions are read at once; each may be a megabyte.
-const DEFINITIONS_AT_ONCE: usize = 4;
-
-/// The permission to see whether a definition exists.
-const LIST_DEFINITIONS: &str = "list customresourcedefinitions.apiextensions.k8s.io";
-/// The permission to see what a definition says.
-const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.io";
-/// The permission to see which APIs are delegated.
-const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
 /// Why it is not known which kinds the server has.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +31,7 @@ pub enum UnsettledError {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("whether the server has kind {kind} could not be found out: {error}")]
+    #[error("kind {kind}: cannot tell whether the server has it: {error}")]
     Unread {
         /// The kind, or what stands for all kinds.
         kind: String,
@@ -64,7 +52,7 @@ pub enum UnsettledError {
 pub struct KindWait<'a> {
     deadline: Instant,
     on_wait: &'a dyn Fn(&str),
-    was_reported: Cell<bool>,
+    pauses: Cell<usize>,
 }
 
 impl<'a> KindWait<'a> {
@@ -76,7 +64,7 @@ impl<'a> KindWait<'a> {
         Self {
             deadline: now + left.min(PATIENCE),
             on_wait,
-            was_reported: Cell::new(false),
+            pauses: Cell::new(0),
         }
     }
 
@@ -97,20 +85,55 @@ impl<'a> KindWait<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Pauses before the next look.
+    /// Pauses before the next discovery. The first one follows at once: the discovery at hand may
+    /// only be older than the definition.
     ///
     /// # Errors
     ///
     /// The time is over.
-    async fn pause(&self, kind: String, expected: Expected) -> Result<(), UnsettledError> {
+    async fn pause(&self, Awaited { kind, expected }: Awaited) -> Result<(), UnsettledError> {
         if self.is_over() {
             return Err(UnsettledError::StillExpected { kind, expected });
         }
-        if !self.was_reported.replace(true) {
+        let pauses = self.pauses.replace(self.pauses.get() + 1);
+        if pauses == 1 {
             (self.on_wait)(&format!("waiting for kind {kind}: {expected}"));
         }
-        sleep(PAUSE).await;
+        if pauses > 0 {
+            sleep(PAUSE).await;
+        }
         Ok(())
+    }
+}
+
+/// A kind that the server should serve, and that discovery does not list.
+struct Awaited {
+    kind: String,
+    expected: Expected,
+}
+
+/// What a look at definitions and APIs comes to.
+enum Outlook<T> {
+    /// Nothing is to be waited for.
+    Settled(T),
+    /// Discovery will list this kind, or should.
+    Expecting(Awaited),
+}
+
+/// Looks until nothing is expected any more, each time with a fresh discovery. All waits until
+/// discovery lists a kind are here.
+async fn until_settled<T>(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    wait: &KindWait<'_>,
+    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, UnsettledError>,
+) -> Result<T, UnsettledError> {
+    loop {
+        match look(discovery).await? {
+            Outlook::Settled(found) => return Ok(found),
+            Outlook::Expecting(awaited) => wait.pause(awaited).await?,
+        }
+        discover_again(server, discovery).await?;
     }
 }
 
@@ -132,11 +155,11 @@ pub async fn settle(
     if unlisted(discovery).is_empty() {
         return Ok(());
     }
-    loop {
-        discover_again(server, discovery).await?;
+    discover_again(server, discovery).await?;
+    until_settled(server, discovery, wait, async |discovery| {
         let kinds = unlisted(discovery);
         let Some(first) = kinds.first() else {
-            return Ok(());
+            return Ok(Outlook::Settled(()));
         };
         let evidence = evidence(server, discovery, &kinds).await;
         let evidence = evidence.map_err(|error| UnsettledError::Unread {
@@ -150,16 +173,17 @@ pub async fn settle(
                 (kind, judged)
             })
             .collect();
-        let expected = unserved.iter().find_map(|(kind, unserved)| match unserved {
-            Unserved::Expected(expected) => Some((kind.to_string(), expected.clone())),
+        let awaited = unserved.iter().find_map(|(kind, unserved)| match unserved {
+            Unserved::Expected(expected) => Some(Awaited {
+                kind: kind.to_string(),
+                expected: expected.clone(),
+            }),
             Unserved::Gone | Unserved::Kept(_) => None,
         });
         discovery.set_unserved(unserved);
-        match expected {
-            None => return Ok(()),
-            Some((kind, expected)) => wait.pause(kind, expected).await?,
-        }
-    }
+        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+    })
+    .await
 }
 
 /// Waits until the server serves the kinds that `unlisted` names, as far as they are defined
@@ -175,35 +199,41 @@ pub async fn await_defined(
     unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
 ) -> Result<(), UnsettledError> {
-    let mut kinds = unlisted(discovery);
-    if kinds.is_empty() {
-        return Ok(());
-    }
-    while let Some(first) = kinds.first() {
-        let definitions = definitions(server, discovery, |name| may_define(name, &kinds)).await;
+    until_settled(server, discovery, wait, async |discovery| {
+        let kinds = unlisted(discovery);
+        let Some(first) = kinds.first() else {
+            return Ok(Outlook::Settled(()));
+        };
+        let is_relevant = |name: &str| may_define(name, &kinds) && !discovery.has_definition(name);
+        let definitions = definitions(server, is_relevant).await;
         let definitions = definitions.map_err(|error| UnsettledError::Unread {
             kind: first.to_string(),
             error,
         })?;
-        let Ok(definitions) = definitions else {
-            return Ok(());
-        };
+        let definitions = definitions.unwrap_or_default();
         let is_wanted = |definition: &&Definition| definition.is_served() && kinds.contains(&definition.kind);
-        let Some(definition) = definitions.iter().find(is_wanted) else {
-            return Ok(());
-        };
-        discover_again(server, discovery).await?;
-        kinds = unlisted(discovery);
-        if kinds.contains(&definition.kind) {
-            wait.pause(definition.kind.to_string(), definition.expected())
-                .await?;
-        }
-    }
-    Ok(())
+        let awaited = definitions.iter().find(is_wanted).map(awaited);
+        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+    })
+    .await
 }
 
-/// Waits until discovery lists every kind that is defined and every delegated API, so that a
-/// look through all kinds misses none. Returns the permission without which that cannot be seen.
+/// What a look through all kinds cannot see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unlistable {
+    /// The permission without which it is not known which kinds there are.
+    pub missing_permission: Option<&'static str>,
+    /// The definitions that serve no version now, by name: objects of their kinds may be stored.
+    pub definitions: Vec<String>,
+}
+
+/// Names, among what could not be looked at, the kinds that this permission would show.
+pub fn unseen_kinds(permission: &str) -> String {
+    format!("kinds that you see only with permission to {permission}")
+}
+
+/// Waits until discovery lists every kind that is defined and served and every delegated API, so
+/// that a look through all kinds misses none. Returns what cannot be listed all the same.
 ///
 /// # Errors
 ///
@@ -212,37 +242,45 @@ pub async fn await_everything(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-) -> Result<Option<&'static str>, UnsettledError> {
-    loop {
+) -> Result<Unlistable, UnsettledError> {
+    until_settled(server, discovery, wait, async |discovery| {
         let unread = |error| UnsettledError::Unread {
             kind: "of every CustomResourceDefinition".to_owned(),
             error,
         };
         let read = async {
             tokio::try_join!(
-                definitions(server, discovery, |_| true),
+                definitions(server, |name| !discovery.has_definition(name)),
                 delegated(server, discovery)
             )
         };
-        let (definitions, delegated) = match read.await.map_err(unread)? {
-            (Ok(definitions), Ok(delegated)) => (definitions, delegated),
-            (Err(Forbidden(permission)), _) | (_, Err(Forbidden(permission))) => return Ok(Some(permission)),
-        };
-        let mut expected = definitions
-            .iter()
-            .filter(|definition| definition.is_served())
-            .map(|definition| (definition.kind.to_string(), definition.expected()))
-            .chain(
-                delegated
-                    .iter()
-                    .filter(|api| !api.is_discovered(discovery))
-                    .map(|api| (format!("of {}", api.group), Expected::Delegated(api.name.clone()))),
-            );
-        let Some((kind, expected)) = expected.next() else {
-            return Ok(None);
-        };
-        wait.pause(kind, expected).await?;
-        discover_again(server, discovery).await?;
+        let (definitions, delegated) = read.await.map_err(unread)?;
+        let forbidden = definitions.as_ref().err().or(delegated.as_ref().err());
+        let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
+        let definitions = definitions.unwrap_or_default();
+        let delegated = delegated.unwrap_or_default();
+        let served = definitions.iter().filter(|definition| definition.is_served());
+        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let mut expected = served.map(awaited).chain(silent.map(|api| Awaited {
+            kind: format!("of {}", api.group),
+            expected: Expected::Delegated(api.name.clone()),
+        }));
+        if let Some(awaited) = expected.next() {
+            return Ok(Outlook::Expecting(awaited));
+        }
+        let hidden = definitions.into_iter().filter(Definition::hides_objects);
+        Ok(Outlook::Settled(Unlistable {
+            missing_permission,
+            definitions: hidden.map(|definition| definition.name).collect(),
+        }))
+    })
+    .await
+}
+
+fn awaited(definition: &Definition) -> Awaited {
+    Awaited {
+        kind: definition.kind.to_string(),
+        expected: definition.expected(),
     }
 }
 
@@ -267,7 +305,8 @@ async fn evidence(
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    let definitions = definitions(server, discovery, |name| may_define(name, kinds));
+    let is_relevant = |name: &str| may_define(name, kinds) && !discovery.has_definition(name);
+    let definitions = definitions(server, is_relevant);
     let (definitions, delegated) = tokio::try_join!(definitions, delegated(server, discovery))?;
     Ok(Evidence {
         definitions,
@@ -287,70 +326,5 @@ fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
     })
 }
 
-/// The definitions that discovery does not show, as far as their names are relevant.
-async fn definitions(
-    server: &ApiServer,
-    discovery: &Discovery,
-    is_relevant: impl Fn(&str) -> bool,
-) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
-    let resource = Resource::regular(
-        "apiextensions.k8s.io",
-        "v1",
-        "CustomResourceDefinition",
-        Scope::Cluster,
-    );
-    let selector = everything(METADATA_LIST);
-    let names = list(server, &resource, None, &selector, |item| {
-        let name = item.pointer("/metadata/name")?.as_str()?;
-        (is_relevant(name) && !discovery.has_definition(name)).then(|| name.to_owned())
-    });
-    let names = match names.await {
-        Err(error) if error.is_forbidden() => return Ok(Err(Forbidden(LIST_DEFINITIONS))),
-        names => names?,
-    };
-    let read = stream::iter(names).map(|name| read_definition(server, resource.path(None, Some(&name))));
-    let read: Result<Vec<Option<Definition>>, ApiError> =
-        read.buffered(DEFINITIONS_AT_ONCE).try_collect().await;
-    match read {
-        Ok(read) => Ok(Ok(read.into_iter().flatten().collect())),
-        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Err(Forbidden(GET_DEFINITIONS))),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Reads one definition; `None` if it is gone by now.
-async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Definition>, ApiError> {
-    let reply = match server.get(&path, WHOLE_OBJECTS).await {
-        Err(error) if error.is_missing_object() => return Ok(None),
-        reply => reply?,
-    };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    match Definition::of(&object) {
-        Some(definition) => Ok(Some(definition)),
-        None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),
-    }
-}
-
-/// The APIs that are delegated to other servers; none if the server has no APIServices at all.
-async fn delegated(
-    server: &ApiServer,
-    discovery: &Discovery,
-) -> Result<Result<Vec<DelegatedApi>, Forbidden>, ListError> {
-    let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
-    let selector = everything(WHOLE_OBJECTS);
-    match list(server, &resource, None, &selector, DelegatedApi::of).await {
-        Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),
-        Err(error) if error.is_not_served() && !discovery.has_version(&resource.group, &resource.version) => {
-            Ok(Ok(Vec::new()))
-        }
-        listed => listed.map(Ok),
-    }
-}
-
-/// All objects of a collection, as much of each as `accept` asks for.
-fn everything(accept: &'static str) -> Selector {
-    Selector {
-        labels: String::new(),
-        accept,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A server that has one definition, and discovery that lists its kind from the answer with this
+/// number on.
+struct FakeServer {
+    server: ApiServer,
+    paths: Arc<Mutex<Vec<String>>>,
+}
+
+impl FakeServer {
+    fn new(definition: Value, listed_from: usize) -> Self {
+        let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&paths);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let mut paths = log.lock().expect("no panic");
+            let answers = paths.iter().filter(|sent| *sent == "/apis").count();
+            let body = match path.as_str() {
+                "/api" => groups(&[""]),
+                "/apis" if answers >= listed_from => groups(&["other.example.com", "example.com"]),
+                "/apis" => groups(&["other.example.com"]),
+                path if path.ends_with("/widgets.example.com") => definition.clone(),
+                path if path.ends_with("/customresourcedefinitions") => {
+                    json!({"items": [{"metadata": definition["metadata"]}], "metadata": {}})
+                }
+                _ => json!({"items": [], "metadata": {}}),
+            };
+            paths.push(path);
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        Self {
+            server: ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1)),
+            paths,
+        }
+    }
+
+    /// Looks through all kinds with a discovery that was read before, and returns what cannot be
+    /// listed and how many discoveries that took.
+    async fn look(&self, wait: &KindWait<'_>) -> (Result<Unlistable, UnsettledError>, usize) {
+        let mut discovery = discovery::fetch(&self.server).await.expect("a discovery");
+        let unlistable = await_everything(&self.server, &mut discovery, wait).await;
+        let paths = self.paths.lock().expect("no panic");
+        let discoveries = paths.iter().filter(|path| *path == "/apis").count();
+        (unlistable, discoveries - 1)
+    }
+}
+
+fn groups(groups: &[&str]) -> Value {
+    let group = |name: &&str| {
+        json!({"metadata": {"name": name}, "versions": [{"version": "v1", "resources": [{
+            "resource": "widgets", "singularResource": "widget", "scope": "Namespaced", "verbs": ["list"],
+            "responseKind": {"group": "", "version": "", "kind": "Widget"},
+        }]}]})
+    };
+    let items: Vec<Value> = groups.iter().map(group).collect();
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items})
+}
+
+/// A definition of widgets that is established, or not, and serves its version, or not.
+fn definition(established: &str, served: &Value) -> Value {
+    json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+            "versions": [{"name": "v1", "served": served}],
+        },
+        "status": {"conditions": [{"type": "Established", "status": established}]},
+    })
+}
+
+fn hidden(names: &[&str]) -> Unlistable {
+    Unlistable {
+        missing_permission: None,
+        definitions: names.iter().map(|&name| name.to_owned()).collect(),
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_is_served_is_waited_for_until_discovery_lists_it() {
+    for listed_from in 1..4 {
+        let fake = FakeServer::new(definition("True", &json!(true)), listed_from);
+        let notes = Cell::new(0);
+        let note = |_: &str| notes.set(notes.get() + 1);
+        let (unlistable, discoveries) = fake.look(&KindWait::new(None, &note)).await;
+        assert_eq!(unlistable.expect("it is listed"), hidden(&[]));
+        assert_eq!(discoveries, listed_from);
+        // A discovery that is only older than the definition is no wait.
+        assert_eq!(notes.get(), usize::from(listed_from > 1));
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_discovery_never_lists_ends_the_wait_with_an_error() {
+    let fake = FakeServer::new(definition("True", &json!(true)), usize::MAX);
+    let (unlistable, _) = fake.look(&KindWait::never()).await;
+    let error = unlistable.expect_err("nothing can be concluded").to_string();
+    assert!(error.contains("widgets.example.com"), "{error}");
+}
+
+#[tokio::test]
+async fn what_serves_nothing_is_not_waited_for() {
+    let mut terminating = definition("True", &json!(false));
+    terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    for (definition, expected) in [
+        (
+            definition("True", &json!(false)),
+            hidden(&["widgets.example.com"]),
+        ),
+        (definition("False", &json!(true)), hidden(&[])),
+        (terminating, hidden(&[])),
+    ] {
+        let fake = FakeServer::new(definition, usize::MAX);
+        let (unlistable, discoveries) = fake.look(&KindWait::unreported()).await;
+        assert_eq!(
+            (unlistable.expect("nothing is expected"), discoveries),
+            (expected, 0)
+        );
+    }
+}
