@@ -87,6 +87,9 @@ pub enum Error {
     /// The server did not tell of one group.
     #[error("{0}")]
     KindUnknowable(String),
+    /// The definition of a kind of the manifests is being deleted.
+    #[error("{0}")]
+    DefinitionTerminating(String),
     /// The server does not serve a kind that exists.
     #[error("{0}")]
     KindNotServed(String),
@@ -150,6 +153,9 @@ impl From<DesiredError> for Error {
     fn from(error: DesiredError) -> Self {
         match error {
             DesiredError::Misfits(misfits) => Self::Misfits(misfits),
+            terminating @ DesiredError::DefinitionTerminating { .. } => {
+                Self::DefinitionTerminating(terminating.to_string())
+            }
             unknowable @ DesiredError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
         }
     }
@@ -223,7 +229,7 @@ impl Error {
             | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
-            Self::ParentWrite(_) => Exit::Failed,
+            Self::ParentWrite(_) | Self::DefinitionTerminating(_) => Exit::Failed,
             Self::GrantedByRbac(error) => error.exit(),
             Self::Connection(_)
             | Self::Discovery(_)
@@ -287,6 +293,9 @@ impl Error {
             Self::KindUnknowable(_) => vec![
                 "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
             ],
+            Self::DefinitionTerminating(_) => {
+                vec!["wait until it is gone, then run the same command again".to_owned()]
+            }
             Self::KindNotServed(_) => vec![
                 "look at `kubectl get crds,apiservices` for what is not available, then run the same command again".to_owned(),
             ],

@@ -158,7 +158,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
     let mut cluster = opening::discover(connection, run.waits()).await?;
-    let mut opened = opening::open(&cluster, &options.set, Tooling::ours(), &[]).await?;
+    let mut opened = opening::open(&mut cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let mut take_over = options.take_over.confirmation();
     let mut confirmed = Confirmed::new(options);

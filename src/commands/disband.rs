@@ -79,7 +79,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     };
     // What a person confirms may have changed while they read: all is read again.
     let (read, parent, plan) = loop {
-        let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+        let opened = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&opened.set);
         let concurrency = membership.writing.concurrency;
         let (read, parent) =

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use super::kinds;
 use super::opening::{self, Waits};
 use super::run::{listen, unless_stopped};
 use crate::cli::{List, Shared};
@@ -26,7 +27,7 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
 async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Error> {
     let mut cluster = opening::discover(opening::connect(shared).await?, Waits::unlimited(style)).await?;
     let mut warnings = Vec::new();
-    let kinds = opening::parent_kinds(&cluster, &mut warnings).await;
+    let kinds = kinds::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
     let namespace = namespace.as_deref();
     let mut parents = Vec::new();

@@ -1,6 +1,6 @@
 //! The commands: short scripts that put the stages together, a file for each.
 //!
-//! What two commands need is a stage, or stands in `opening` or `situation`.
+//! What two commands need is a stage, or stands in `opening`, `kinds` or `situation`.
 
 mod adopt;
 mod apply;
@@ -9,6 +9,7 @@ mod confirmed;
 mod delete;
 mod diff;
 mod disband;
+mod kinds;
 mod list;
 mod manual;
 mod membership;

@@ -90,8 +90,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
     let (mut cluster, manifests) = discover(connection, &options.selection, run.waits()).await?;
-    let old = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    let new = opening::open(&cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    let old = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = opening::open(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
     if old.set.parent == new.set.parent {
         return Err(Error::Usage {

@@ -9,14 +9,16 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::kinds;
 use crate::apiserver::ApiServer;
 use crate::applyset::parent::RecordedKinds;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
 use crate::connection::{Connection, ConnectionOptions, Endpoint, Login};
+use crate::desired;
 use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
 use crate::error::Error;
-use crate::identity::{GroupKind, ObjectKey};
+use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::inspect::{self, FoundSet};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::observe::{
@@ -59,8 +61,16 @@ impl Waits {
         }
     }
 
+    /// Those of a look that waits for no kind.
+    pub(super) fn none(style: Style) -> Self {
+        Self {
+            end_of_run: Some(Instant::now()),
+            style,
+        }
+    }
+
     /// Prints what is waited for.
-    fn note(self, text: &str) {
+    pub(super) fn note(self, text: &str) {
         report::note(text, self.style);
     }
 }
@@ -94,21 +104,6 @@ impl Cluster {
         Box::pin(settled).await.map_err(Error::from)
     }
 
-    /// Waits until discovery lists every kind that is defined, so that a look through all kinds
-    /// misses none. Names what cannot be listed all the same.
-    pub(super) async fn await_everything(&mut self) -> Result<Unseen, Error> {
-        let waits = self.waits;
-        let note = |text: &str| waits.note(text);
-        let wait = KindWait::new(waits.end_of_run, &note);
-        let settled = observe::await_everything(&self.server, &mut self.discovery, &wait);
-        let unlistable = Box::pin(settled).await?;
-        let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(Unseen {
-            without_permission: unlistable.missing_permission.map(observe::unseen_kinds),
-            unserved: unlistable.definitions.into_iter().chain(failures).collect(),
-        })
-    }
-
     /// Looks up what these namespaces and definitions of kinds hold.
     pub(super) async fn contents(
         &mut self,
@@ -121,22 +116,6 @@ impl Cluster {
         let discovery = &mut self.discovery;
         let contents = observe::contents(&self.server, discovery, containers, concurrency, &wait);
         Box::pin(contents).await.map_err(Error::from)
-    }
-}
-
-/// What a look through all kinds cannot see, by name.
-pub(super) struct Unseen {
-    /// The kinds that only a missing permission would show.
-    without_permission: Option<String>,
-    /// Definitions that serve nothing, and APIs that do not answer.
-    pub(super) unserved: Vec<String>,
-}
-
-impl Unseen {
-    /// Names all of it.
-    pub(super) fn names(&self) -> Vec<String> {
-        let permission = self.without_permission.iter();
-        permission.chain(&self.unserved).cloned().collect()
     }
 }
 
@@ -257,17 +236,24 @@ pub(super) async fn with_definitions(mut cluster: Cluster, manifests: &[Manifest
     let wait = KindWait::new(waits.end_of_run, &note);
     let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, &wait);
     Box::pin(defined).await?;
+    let doubtful = manifests
+        .iter()
+        .map(|manifest| &manifest.gvk)
+        .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &cluster.discovery));
+    let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
+    let states = Box::pin(observe::definition_states(&cluster.server, &doubtful)).await?;
+    cluster.discovery.set_unserved(states);
     Ok(cluster)
 }
 
 /// Finds out which object a set reference means, and whether it may be a parent.
 pub(super) async fn open(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     reference: &SetReference,
     tooling: Tooling,
     manifests: &[Manifest],
 ) -> Result<OpenedSet, Error> {
-    let resource = parent_resource(cluster, reference)?;
+    let resource = kinds::parent_resource(cluster, reference).await?;
     let definition_part_of = if is_plain_parent(&resource) {
         None
     } else {
@@ -494,45 +480,9 @@ pub(super) fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
         .collect()
 }
 
-/// Exactly the kinds that may be parents: Secrets, ConfigMaps, and custom resources
-/// whose CRD says so.
-pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
-    let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
-    match observe::custom_parent_kinds(&cluster.server).await {
-        Ok(custom) => kinds.extend(custom),
-        Err(error) => warnings.push(format!(
-            "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
-        )),
-    }
-    kinds
-        .iter()
-        .filter_map(|kind| match cluster.discovery.preferred(kind) {
-            KindLookup::Found(resource) if resource.origin == Origin::Served => {
-                Some(Arc::new(resource.clone()))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
 /// What a report says of a set that could not be opened.
 pub(super) fn unopened(reference: &SetReference) -> SetDocument {
     SetDocument::named(&reference.name)
-}
-
-pub(super) fn parent_resource(cluster: &Cluster, reference: &SetReference) -> Result<Arc<Resource>, Error> {
-    let text = reference.resource.as_deref().unwrap_or("secrets");
-    match cluster.discovery.resource_argument(text) {
-        KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
-        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
-            "whether the server has a resource {text:?} could not be found out: {failure}"
-        ))),
-        KindLookup::Absent => Err(Error::Usage {
-            message: format!("the server has no resource {text:?} that could be the parent of a set"),
-            hint: "write secret/NAME, configmap/NAME, or the custom resource as RESOURCE.GROUP/NAME"
-                .to_owned(),
-        }),
-    }
 }
 
 /// A custom resource may be a parent where its CRD carries the label that says so, in

@@ -132,7 +132,7 @@ async fn want(
     input: Input,
 ) -> Result<Wanted, Error> {
     let mut kept = Vec::new();
-    let (cluster, manifests) = match input {
+    let (mut cluster, manifests) = match input {
         Input::Sources => {
             opening::discover_with(
                 connection,
@@ -163,7 +163,7 @@ async fn want(
             (opening::with_definitions(cluster, &manifests).await?, manifests)
         }
     };
-    let opened = opening::open(&cluster, &options.set, options.tooling.clone(), &manifests).await?;
+    let opened = opening::open(&mut cluster, &options.set, options.tooling.clone(), &manifests).await?;
     run.set = SetDocument::from(&opened.set);
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
     run.warn(&desired.warnings);

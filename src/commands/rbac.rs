@@ -33,7 +33,7 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
         Waits::unlimited(style),
     )
     .await?;
-    let opened = opening::open(&cluster, &options.set, Tooling::ours(), &manifests).await?;
+    let opened = opening::open(&mut cluster, &options.set, Tooling::ours(), &manifests).await?;
     let desired = desired::resolve(manifests, opened.target(&cluster))?;
     let mut notes = Vec::new();
     let past = match read_past(&mut cluster, &opened, usize::from(shared.concurrency)).await {

@@ -10,6 +10,7 @@ use futures_util::future::join;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
+use super::kinds;
 use super::opening::{self, Cluster, OpenedSet};
 use super::unrecorded::{self, Scope, Start, Widened, WithoutRecord};
 use crate::apiserver::ApiServer;
@@ -253,7 +254,7 @@ pub(super) async fn parents_of(
     }
     namespaces.insert(cluster.namespace.clone());
     let mut doubts = Vec::new();
-    let kinds = opening::parent_kinds(cluster, &mut doubts).await;
+    let kinds = kinds::parent_kinds(cluster, &mut doubts).await;
     let selector = Selector {
         labels: ID_LABEL.to_owned(),
         accept: observe::METADATA_LIST,

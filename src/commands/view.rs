@@ -48,7 +48,7 @@ async fn view(
         Waits::unlimited(options::style(shared)),
     )
     .await?;
-    let opened = opening::open(&cluster, reference, Tooling::ours(), &[]).await?;
+    let opened = opening::open(&mut cluster, reference, Tooling::ours(), &[]).await?;
     // Whose the set is can only be read from its parent.
     *known = SetDocument {
         tooling: None,

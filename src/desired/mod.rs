@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::applyset::parent::is_bookkeeping_key;
 use crate::applyset::record::is_dns_subdomain;
 use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
-use crate::discovery::{Discovery, FailedVersion, Lookup, Origin, Resource, Scope};
+use crate::discovery::{Discovery, FailedVersion, KeptReason, Lookup, Origin, Resource, Scope, Unserved};
 use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::manifest::{Manifest, Position};
 use crate::object::Object;
@@ -74,6 +74,16 @@ pub enum DesiredError {
     /// The manifests are wrong.
     #[error("{} of the manifests cannot be applied to this cluster", .0.len())]
     Misfits(Vec<Misfit>),
+    /// The definition of the kind of a manifest is being deleted.
+    #[error("{position}: {kind} cannot be applied: {reason}")]
+    DefinitionTerminating {
+        /// Where the object was written.
+        position: Position,
+        /// Its kind.
+        kind: String,
+        /// Names the definition.
+        reason: KeptReason,
+    },
     /// The server could not tell whether it serves the kind of a manifest.
     #[error("{position}: whether the server has the kind {kind} could not be found out: {failure}")]
     KindUnknowable {
@@ -108,6 +118,8 @@ pub enum MisfitProblem {
         served_versions: Vec<String>,
         /// Kinds that may have been meant.
         similar: Vec<String>,
+        /// Why the server does not serve the kind although it is defined.
+        definition: Option<KeptReason>,
     },
     /// Objects of this kind could not be found again, or not be pruned.
     #[error("{kind} cannot be a member of a set: the server offers no {} for it", .missing_verbs.join(", "))]
@@ -165,6 +177,10 @@ impl Misfit {
                     versions.join(" and ")
                 )
             }
+            MisfitProblem::UnknownKind {
+                definition: Some(reason),
+                ..
+            } => format!("make the server serve it first: {reason}"),
             MisfitProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
                 format!("did you mean {}?", similar.join(" or "))
             }
@@ -322,6 +338,22 @@ fn has_strict_name(kind: &GroupKind) -> bool {
     is_built_in && !["rbac.authorization.k8s.io", "certificates.k8s.io"].contains(&kind.group.as_str())
 }
 
+/// Whether the server lists this kind in a way in which it could be applied.
+pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
+    match discovery.resource(gvk) {
+        Lookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
+        Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
+    }
+}
+
+/// Why a kind that is defined is not served, where that was looked up.
+fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
+    match discovery.unserved(kind) {
+        Some(Unserved::Kept(kept)) => Some(&kept.reason),
+        _ => None,
+    }
+}
+
 fn find_resource(
     manifest: &Manifest,
     discovery: &Discovery,
@@ -332,6 +364,14 @@ fn find_resource(
             problem,
         }))
     };
+    let definition = definition_state(&manifest.gvk.group_kind(), discovery);
+    if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
+        return Err(DesiredError::DefinitionTerminating {
+            position: manifest.position.clone(),
+            kind: manifest.gvk.group_kind().to_string(),
+            reason: reason.clone(),
+        });
+    }
     let resource = match discovery.resource(&manifest.gvk) {
         Lookup::Found(resource) => resource,
         Lookup::UnknownKind {
@@ -342,6 +382,7 @@ fn find_resource(
                 kind: manifest.gvk.clone(),
                 served_versions,
                 similar,
+                definition: definition.cloned(),
             });
         }
         Lookup::GroupFailed(failure) => {

@@ -38,8 +38,8 @@ pub(super) fn find<'a>(
 }
 
 /// One way to understand the text.
-struct Reading<'t> {
-    resource: &'t str,
+pub(super) struct Reading<'t> {
+    pub(super) resource: &'t str,
     /// `None`: whichever.
     version: Option<&'t str>,
     /// Empty: whichever.
@@ -48,7 +48,7 @@ struct Reading<'t> {
 
 /// `a.b.c` may be resource, version and group, or resource and a group with a dot in it. kubectl
 /// reads `a.v1` as a group alone and wants `a.v1.`; here it may be a version, too.
-fn readings(text: &str) -> Vec<Reading<'_>> {
+pub(super) fn readings(text: &str) -> Vec<Reading<'_>> {
     let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
     let mut readings = Vec::new();
     if let Some((version, group)) = rest.split_once('.') {
@@ -90,11 +90,11 @@ impl Reading<'_> {
         self.group.is_empty() || self.group == group
     }
 
-    fn begins_group(&self, group: &str) -> bool {
+    pub(super) fn begins_group(&self, group: &str) -> bool {
         group.starts_with(self.group)
     }
 
-    fn is_version(&self, version: &str) -> bool {
+    pub(super) fn is_version(&self, version: &str) -> bool {
         self.version.is_none_or(|wanted| wanted == version)
     }
 

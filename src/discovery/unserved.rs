@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Discovery, FailedVersion};
+use super::{Discovery, FailedVersion, argument};
 use crate::identity::GroupKind;
 
 /// What is known of a kind that discovery does not list.
@@ -52,6 +52,32 @@ pub enum Expected {
     Defined(String),
     /// An APIService of this name delegates its group to an API that does not answer.
     Delegated(String),
+}
+
+impl KeptReason {
+    /// Whether objects may be stored that no list shows, and that stay if nobody deletes them.
+    ///
+    /// A definition that is not established has never been: the server does not take the
+    /// condition back (apiextensions-apiserver, `naming_controller.go`), and lists no kind without
+    /// it, so there are no objects. The objects of a definition that is being deleted are deleted
+    /// by the server itself, served or not (`crd_finalizer.go`).
+    pub fn hides_objects(&self) -> bool {
+        match self {
+            Self::NoVersionServed(_) | Self::Forbidden(_) => true,
+            Self::NotEstablished(_) | Self::DefinitionTerminating(_) => false,
+        }
+    }
+}
+
+impl Unserved {
+    /// Why objects of the kind may be stored that no list shows; `None` if there are none.
+    pub fn hidden_reason(&self) -> Option<String> {
+        match self {
+            Self::Gone => None,
+            Self::Kept(Kept { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
+            Self::Expected(expected) => Some(expected.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for KeptReason {
@@ -99,6 +125,7 @@ pub struct Definition {
     pub kind: GroupKind,
     /// Plural and singular name, in lower case.
     names: Vec<String>,
+    short_names: Vec<String>,
     /// Names of all versions, served or not.
     versions: Vec<String>,
     state: DefinitionState,
@@ -120,6 +147,7 @@ impl Definition {
         let spec = &object["spec"];
         let versions = spec["versions"].as_array()?;
         let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
+        let short_names = spec["names"]["shortNames"].as_array();
         let is_established =
             |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
@@ -137,6 +165,12 @@ impl Definition {
             kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
             names: names
                 .into_iter()
+                .filter_map(Value::as_str)
+                .map(str::to_lowercase)
+                .collect(),
+            short_names: short_names
+                .into_iter()
+                .flatten()
                 .filter_map(Value::as_str)
                 .map(str::to_lowercase)
                 .collect(),
@@ -161,7 +195,20 @@ impl Definition {
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
-    fn unserved(&self) -> Unserved {
+    /// Whether a person may mean its resource by this argument.
+    pub fn is_named_by(&self, argument: &str) -> bool {
+        argument::readings(argument).iter().any(|reading| {
+            let name = reading.resource.to_lowercase();
+            let names = self.names.iter().chain(&self.short_names);
+            let has_version = || self.versions.iter().any(|version| reading.is_version(version));
+            reading.begins_group(&self.kind.group)
+                && has_version()
+                && (name == self.kind.kind.to_lowercase() || names.into_iter().any(|known| *known == name))
+        })
+    }
+
+    /// Says what it means for its kind that discovery does not list it.
+    pub fn unserved(&self) -> Unserved {
         let kept = |reason: fn(String) -> KeptReason| {
             Unserved::Kept(Kept {
                 kind: Some(self.kind.clone()),
@@ -182,13 +229,8 @@ impl Definition {
     }
 
     /// Whether objects of its kind may be stored that no list shows.
-    ///
-    /// A definition that is not established has never been: the server does not take the
-    /// condition back (apiextensions-apiserver, `naming_controller.go`), and lists no kind without
-    /// it, so there are no objects. The objects of a definition that is being deleted are deleted
-    /// by the server itself, served or not (`crd_finalizer.go`).
     pub fn hides_objects(&self) -> bool {
-        self.state == DefinitionState::NoVersionServed
+        matches!(self.unserved(), Unserved::Kept(kept) if kept.reason.hides_objects())
     }
 
     /// Says that its kind is waited for.
@@ -219,6 +261,15 @@ impl DelegatedApi {
             group: text("/spec/group")?,
             version: text("/spec/version")?,
         })
+    }
+
+    /// Whether a person may mean a resource of this API by this argument.
+    pub fn may_serve(&self, argument: &str) -> bool {
+        let readings = argument::readings(argument);
+        let is_here = |reading: &argument::Reading| {
+            reading.begins_group(&self.group) && reading.is_version(&self.version)
+        };
+        readings.iter().any(is_here)
     }
 
     /// Whether discovery shows what this API serves, or that it does not answer.
@@ -396,6 +447,24 @@ mod tests {
         for (changes, expected) in table {
             let definition = definition(|object| changes.iter().for_each(|change| change(object)));
             assert_eq!(definition.hides_objects(), expected, "{definition:?}");
+        }
+    }
+
+    #[test]
+    fn a_person_may_mean_a_definition_by_all_its_names() {
+        let definition = definition(|object| object["spec"]["names"]["shortNames"] = json!(["wd"]));
+        for (argument, expected) in [
+            ("widgets", true),
+            ("widget", true),
+            ("WD", true),
+            ("Widget.example.com", true),
+            ("widgets.exam", true),
+            ("widgets.v1.example.com", true),
+            ("widgets.v2.example.com", false),
+            ("widgets.other.com", false),
+            ("gadgets", false),
+        ] {
+            assert_eq!(definition.is_named_by(argument), expected, "{argument}");
         }
     }
 

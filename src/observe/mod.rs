@@ -34,6 +34,7 @@ pub use parent::{
 };
 pub use rights::missing_rights;
 pub use unserved::{
-    KindWait, Unlistable, UnsettledError, await_defined, await_everything, settle, unseen_kinds,
+    KindWait, Unlistable, UnsettledError, await_defined, await_everything, await_named, definition_states,
+    settle, unseen_kinds,
 };
 pub use watch::{changes, objects_at_version};

@@ -173,7 +173,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let connection = opening::connect(shared).await?;
     run.server = Some(connection.server.clone());
     let (mut cluster, manifests) = discover(connection, &options.choice, run.waits()).await?;
-    let opened = opening::open(&cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let opened = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&opened.set);
     let read =
         membership::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt).await?;

@@ -17,7 +17,8 @@ use futures_util::future::join_all;
 use super::candidate::Quoting;
 use crate::applyset::parent::Reading;
 use crate::cli::{Cli, Shared};
-use crate::commands::opening::{self, Cluster};
+use crate::commands::kinds;
+use crate::commands::opening::{self, Cluster, Waits};
 use crate::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::discovery::{KindLookup, Resource};
 use crate::{observe, options};
@@ -134,9 +135,8 @@ async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
 /// it is typed.
 async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
     let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
-    let cluster = opening::discover(connection, opening::Waits::unlimited(options::style(shared)))
-        .await
-        .ok()?;
+    let waits = Waits::none(options::style(shared));
+    let cluster = opening::discover(connection, waits).await.ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
             return None;
@@ -144,7 +144,7 @@ async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
         let kind = Arc::new(resource.clone());
         return Some(sets_of_kind(&cluster, &kind, |name| format!("{written}/{name}")).await);
     }
-    let kinds = opening::parent_kinds(&cluster, &mut Vec::new()).await;
+    let kinds = kinds::parent_kinds(&cluster, &mut Vec::new()).await;
     let found = kinds
         .iter()
         .map(|kind| sets_of_kind(&cluster, kind, move |name| reference(kind, name, typed)));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::super::kinds;
 use super::super::opening::{self, Cluster};
 use crate::applyset::parent::RecordedKinds;
 use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
@@ -83,13 +84,15 @@ struct Crawl<'a> {
 /// The parents that were found.
 struct Parents {
     sets: Vec<Examined>,
+    /// The kinds that may be parents.
+    kinds: Vec<Arc<Resource>>,
     /// Whether every object that may be a parent was seen.
     extent: Extent,
 }
 
 impl Crawl<'_> {
     async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
-        let resource = opening::parent_resource(self.cluster, reference)?;
+        let resource = kinds::parent_resource(self.cluster, reference).await?;
         let kind = opening::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
             return Err(opening::no_parent_kind(&resource.kind));
@@ -205,7 +208,7 @@ impl Crawl<'_> {
     /// Finds the parents of a namespace or of the cluster: those of the permitted kinds,
     /// and in the cluster whatever else carries the id of a set.
     async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
-        let kinds = opening::parent_kinds(self.cluster, &mut self.warnings).await;
+        let kinds = kinds::parent_kinds(self.cluster, &mut self.warnings).await;
         let has_bookkeeping = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::of(item, resource).filter(ParentCandidate::has_bookkeeping)
         };
@@ -250,6 +253,7 @@ impl Crawl<'_> {
         });
         Ok(Parents {
             sets,
+            kinds,
             extent: if is_whole { Extent::Whole } else { Extent::Part },
         })
     }
@@ -344,8 +348,7 @@ impl Crawl<'_> {
                 !parent.has_bookkeeping() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
             })
         };
-        let kinds = opening::parent_kinds(self.cluster, &mut Vec::new()).await;
-        let look = self.candidates(&kinds, None, "", is_wanted).await;
+        let look = self.candidates(&parents.kinds, None, "", is_wanted).await;
         let bare = look.found.into_iter();
         parents
             .sets

@@ -14,7 +14,8 @@ use super::definitions::{definitions, delegated};
 use super::list::ListError;
 use crate::apiserver::ApiServer;
 use crate::discovery::{
-    self, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Unserved, judge_unserved,
+    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Kept,
+    KindLookup, Unserved, judge_unserved,
 };
 use crate::identity::GroupKind;
 
@@ -218,6 +219,79 @@ pub async fn await_defined(
     .await
 }
 
+/// Finds out why the server does not serve these kinds although they are defined. Nothing is
+/// known without the permission to read definitions.
+///
+/// # Errors
+///
+/// Definitions could not be read, for another reason than permissions.
+pub async fn definition_states(
+    server: &ApiServer,
+    kinds: &BTreeSet<GroupKind>,
+) -> Result<BTreeMap<GroupKind, Unserved>, UnsettledError> {
+    let Some(first) = kinds.first() else {
+        return Ok(BTreeMap::new());
+    };
+    let definitions = definitions(server, |name| may_define(name, kinds)).await;
+    let definitions = definitions.map_err(|error| UnsettledError::Unread {
+        kind: first.to_string(),
+        error,
+    })?;
+    let definitions = definitions.unwrap_or_default().into_iter();
+    let of_kinds = definitions.filter(|definition| kinds.contains(&definition.kind));
+    let states = of_kinds.map(|definition| (definition.kind.clone(), definition.unserved()));
+    Ok(states
+        .filter(|(_, state)| matches!(state, Unserved::Kept(_)))
+        .collect())
+}
+
+/// Waits until the server serves the resource that a person names on the command line, if it is
+/// defined or an API that is silent may have it. Returns what is known of a defined resource that
+/// is not to be waited for, with its kind; `None` for one that discovery lists or nothing defines,
+/// and for users who may not read definitions.
+///
+/// # Errors
+///
+/// As [`settle`].
+pub async fn await_named(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    argument: &str,
+    wait: &KindWait<'_>,
+) -> Result<Option<Kept>, UnsettledError> {
+    until_settled(server, discovery, wait, async |discovery| {
+        if discovery.resource_argument(argument) != KindLookup::Absent {
+            return Ok(Outlook::Settled(None));
+        }
+        let Evidence {
+            definitions,
+            delegated,
+        } = everything(server, discovery).await?;
+        let definitions = definitions.unwrap_or_default();
+        if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
+            return Ok(match definition.unserved() {
+                Unserved::Expected(_) => Outlook::Expecting(awaited(definition)),
+                Unserved::Kept(kept) => Outlook::Settled(Some(kept)),
+                Unserved::Gone => Outlook::Settled(None),
+            });
+        }
+        let delegated = delegated.unwrap_or_default();
+        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let api = silent.into_iter().find(|api| api.may_serve(argument));
+        Ok(api.map_or(Outlook::Settled(None), |api| Outlook::Expecting(silence(api))))
+    })
+    .await
+}
+
+/// Reads the definitions that discovery does not list, and all delegated APIs.
+async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
+    let read = read(server, discovery, |_| true).await;
+    read.map_err(|error| UnsettledError::Unread {
+        kind: "of every CustomResourceDefinition".to_owned(),
+        error,
+    })
+}
+
 /// What a look through all kinds cannot see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unlistable {
@@ -244,27 +318,17 @@ pub async fn await_everything(
     wait: &KindWait<'_>,
 ) -> Result<Unlistable, UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
-        let unread = |error| UnsettledError::Unread {
-            kind: "of every CustomResourceDefinition".to_owned(),
-            error,
-        };
-        let read = async {
-            tokio::try_join!(
-                definitions(server, |name| !discovery.has_definition(name)),
-                delegated(server, discovery)
-            )
-        };
-        let (definitions, delegated) = read.await.map_err(unread)?;
+        let Evidence {
+            definitions,
+            delegated,
+        } = everything(server, discovery).await?;
         let forbidden = definitions.as_ref().err().or(delegated.as_ref().err());
         let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
         let definitions = definitions.unwrap_or_default();
         let delegated = delegated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
         let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
-        let mut expected = served.map(awaited).chain(silent.map(|api| Awaited {
-            kind: format!("of {}", api.group),
-            expected: Expected::Delegated(api.name.clone()),
-        }));
+        let mut expected = served.map(awaited).chain(silent.map(silence));
         if let Some(awaited) = expected.next() {
             return Ok(Outlook::Expecting(awaited));
         }
@@ -275,6 +339,13 @@ pub async fn await_everything(
         }))
     })
     .await
+}
+
+fn silence(api: &DelegatedApi) -> Awaited {
+    Awaited {
+        kind: format!("of {}", api.group),
+        expected: Expected::Delegated(api.name.clone()),
+    }
 }
 
 fn awaited(definition: &Definition) -> Awaited {
@@ -305,8 +376,17 @@ async fn evidence(
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    let is_relevant = |name: &str| may_define(name, kinds) && !discovery.has_definition(name);
-    let definitions = definitions(server, is_relevant);
+    read(server, discovery, |name| may_define(name, kinds)).await
+}
+
+/// Reads the definitions that discovery does not list, as far as their names are relevant.
+async fn read(
+    server: &ApiServer,
+    discovery: &Discovery,
+    is_relevant: impl Fn(&str) -> bool,
+) -> Result<Evidence, ListError> {
+    let is_unlisted = |name: &str| is_relevant(name) && !discovery.has_definition(name);
+    let definitions = definitions(server, is_unlisted);
     let (definitions, delegated) = tokio::try_join!(definitions, delegated(server, discovery))?;
     Ok(Evidence {
         definitions,
