@@ -550,14 +550,7 @@ async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live
     let concurrency = parent.writing.concurrency;
     let found = observe::members(parent.server, places, &selector, concurrency, Live::of).await;
     let mut found = found.map_err(|(_, error)| error)?;
-    found.retain(|live| {
-        !parent.set.is_parent(live)
-            && live
-                .key
-                .namespace
-                .as_ref()
-                .is_none_or(|namespace| places.namespaces.contains(namespace))
-    });
+    found.retain(|live| !parent.set.is_parent(live));
     Ok(found)
 }
 

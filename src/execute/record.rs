@@ -206,14 +206,9 @@ impl Execution<'_> {
                 Ok(members) => members,
                 Err((_, error)) => return Err(ParentWriteError::Unwatched(error)),
             };
-            let is_here = |live: &&Live| {
-                let namespace = live.key.namespace.as_ref();
-                !self.set.is_parent(live)
-                    && namespace.is_none_or(|namespace| places.namespaces.contains(namespace))
-            };
             let (present, terminating): (Vec<&Live>, Vec<&Live>) = members
                 .iter()
-                .filter(is_here)
+                .filter(|live| !self.set.is_parent(live))
                 .partition(|live| live.presence == Presence::Present);
             others.newcomers |= present.iter().any(|live| !settled.contains(&live.uid));
             // A list of metadata does not show what a namespace waits for.
