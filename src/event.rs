@@ -30,6 +30,13 @@ pub enum Event {
     Slowest(Option<(ObjectKey, Duration)>),
     /// One object is done with.
     Object(ObjectOutcome),
+    /// An object that was reported as done with has changed since in this run.
+    Revised {
+        /// What was reported.
+        before: Action,
+        /// What has become of it.
+        now: ObjectOutcome,
+    },
     /// Something that people should know, and that stops nothing.
     Warning(String),
     /// Something failed that is no object of the set.
@@ -354,6 +361,14 @@ impl Summary {
     /// Counts one more object.
     pub fn add(&mut self, action: Action) {
         *self.0.entry(action).or_default() += 1;
+    }
+
+    /// Counts an object again that was counted before.
+    pub fn revise(&mut self, before: Action, now: Action) {
+        if let Some(count) = self.0.get_mut(&before) {
+            *count = count.saturating_sub(1);
+        }
+        self.add(now);
     }
 
     /// The number of objects that this was done to.

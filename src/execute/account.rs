@@ -10,6 +10,34 @@ use crate::manifest::Position;
 use crate::plan::{Skip, SkipReason};
 use crate::wording::counted;
 
+impl Applied {
+    /// Tells what has become of the members that nothing else has changed, of which these were
+    /// `detached` from their owners.
+    pub(super) fn tell_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+        let configured = |outcome: &ObjectOutcome| ObjectOutcome {
+            action: Action::Configured,
+            reason: detach::OWNERS_REMOVED.to_owned(),
+            ..outcome.clone()
+        };
+        let is_detached = |outcome: &ObjectOutcome| detached.contains(&outcome.subject.key());
+        for outcome in self.held.drain(..) {
+            let is_detached = is_detached(&outcome);
+            sink(Event::Object(if is_detached {
+                configured(&outcome)
+            } else {
+                outcome
+            }));
+        }
+        // These have owners that nobody knew of when they were told about.
+        for outcome in self.unchanged.drain(..).filter(is_detached) {
+            sink(Event::Revised {
+                before: outcome.action,
+                now: configured(&outcome),
+            });
+        }
+    }
+}
+
 impl Execution<'_> {
     /// What becomes of each object of the plan if the run ends before it.
     pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
@@ -48,35 +76,29 @@ impl Execution<'_> {
     }
 
     pub(super) fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
-        let attached = self.attached();
         for outcome in self.unchanged() {
             applied.uids.extend(outcome.subject.uid.clone());
-            if !attached.contains(&outcome.subject.key()) {
-                sink(Event::Object(outcome));
-            }
+            self.tell_unchanged_member(outcome, applied, sink);
         }
     }
 
-    /// Tells what becomes of the objects that are not sent and have owners that go, of which
-    /// these were `detached`.
-    pub(super) fn tell_attached(&self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
-        let attached = self.attached();
-        for mut outcome in self.unchanged() {
-            let key = outcome.subject.key();
-            if !attached.contains(&key) {
-                continue;
-            }
-            if detached.contains(&key) {
-                outcome.action = Action::Configured;
-                detach::OWNERS_REMOVED.clone_into(&mut outcome.reason);
-            }
-            sink(Event::Object(outcome));
+    /// Tells of a member that was sent in vain, or not at all; later, if it may still be detached
+    /// from its owners.
+    pub(super) fn tell_unchanged_member(
+        &self,
+        outcome: ObjectOutcome,
+        applied: &mut Applied,
+        sink: &mut Sink<'_>,
+    ) {
+        if applied.attached.contains(&outcome.subject.key()) {
+            applied.held.push(outcome);
+            return;
         }
-    }
-
-    pub(super) fn attached(&self) -> BTreeSet<&ObjectKey> {
-        let planned = self.plan.dependants.detachments.iter();
-        planned.map(|detachment| &detachment.dependant.key).collect()
+        // Without any prune, none is detached.
+        if self.plan.deletions() > 0 {
+            applied.unchanged.push(outcome.clone());
+        }
+        sink(Event::Object(outcome));
     }
 
     /// The outcomes of the objects that are not sent.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::dependants::{SecondLook, Unread};
 use super::detach::Detaching;
 use super::pace::Pace;
 use super::prune::{Deleting, LeftInPlace, untouched};
@@ -18,12 +19,13 @@ use crate::apiserver::ApiServer;
 use crate::applyset::Record;
 use crate::desired::Desired;
 use crate::discovery::Resource;
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, Live, Places, WholeParent};
 use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::plan::{
-    Confirmation, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Set, Skip, SkipReason, is_home_of,
+    Confirmation, Dependants, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Set, Skip, SkipReason,
+    is_home_of,
 };
 use crate::wording::counted;
 
@@ -62,6 +64,8 @@ pub struct MembersDeleted {
     pub left: LeftInPlace,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
+    /// What is still owned by what is to be deleted, and is not to go with it.
+    pub attached: Dependants,
 }
 
 /// The field managers whose contents of a parent are the set's own: that of the record,
@@ -101,16 +105,31 @@ impl SetDeletion<'_> {
         let mut deleted = BTreeSet::new();
         let mut pace = Pace::new(self.writing.concurrency);
         let nothing = Desired::default();
-        let mut judge = self.judge(&nothing);
         let detaching = Detaching {
             server: self.server,
             writing: self.writing,
             interrupt: self.interrupt,
         };
-        let detachments = &self.plan.dependants.detachments;
-        detaching
-            .detach_all(detachments, &mut judge, &mut pace, sink)
+        let dependants = match self.dependants(&nothing).await {
+            Ok(dependants) => dependants,
+            Err(unread) => {
+                sink(Event::failure(format!("{unread}, so nothing was deleted")));
+                sink(NotDone::all(
+                    "nothing is deleted, because owner references could not be read",
+                ));
+                return MembersDeleted {
+                    ending: Ending::Incomplete,
+                    left,
+                    deleted,
+                    attached: self.plan.dependants.clone(),
+                };
+            }
+        };
+        let mut judge = self.judge(&nothing, &dependants);
+        let detached = detaching
+            .detach_all(&dependants.detachments, &mut judge, &mut pace, sink)
             .await;
+        let attached = dependants.without(&detached);
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !is_home_of(self.set, live));
             let mut told = |news: News<ObjectOutcome>| {
@@ -142,7 +161,27 @@ impl SetDeletion<'_> {
             ending,
             left,
             deleted,
+            attached,
         }
+    }
+
+    /// What the deletions would do to the parent and to kept objects as they are now. A dry run
+    /// answers from the plan.
+    async fn dependants(&self, nothing: &Desired) -> Result<Dependants, Unread> {
+        if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
+            return Ok(self.plan.dependants.clone());
+        }
+        let look = SecondLook {
+            server: self.server,
+            set: self.set,
+            parent: self.parent.map(|_| self.parent_resource),
+            plan: self.plan,
+            desired: nothing,
+            contents: self.contents,
+            places: self.places,
+            concurrency: self.writing.concurrency,
+        };
+        Box::pin(look.dependants()).await
     }
 
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
@@ -156,7 +195,7 @@ impl SetDeletion<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         if self.writing.dry_run != DryRun::None {
-            return self.rehearse_parent(members.left, sink).await;
+            return self.rehearse_parent(members, sink).await;
         }
         if self.interrupt.is_requested() {
             self.tell_left(self.homes().count(), sink);
@@ -166,7 +205,7 @@ impl SetDeletion<'_> {
             return self.finish_without_parent(members, lingering, sink).await;
         };
         // What cannot go keeps the parent, which would be missed.
-        let ending = self.leave_filled(&mut members.left, sink).await;
+        let ending = self.leave_filled(&mut members, sink).await;
         let left = &members.left;
         let releasing = Releasing {
             writing: self.parent_writing(),
@@ -184,7 +223,7 @@ impl SetDeletion<'_> {
             }
             Ok(Parent::Gone) => self.delete_last(members, lingering, sink).await,
             Ok(Parent::Going(live)) => {
-                self.delete_homes(members.left, sink).await;
+                self.delete_homes(&mut members, sink).await;
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
@@ -217,11 +256,11 @@ impl SetDeletion<'_> {
     /// Without a parent nothing is recorded, and there is nothing to delete in its place.
     async fn finish_without_parent(
         &self,
-        members: MembersDeleted,
+        mut members: MembersDeleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let ending = self.delete_homes(members.left, sink).await;
+        let ending = self.delete_homes(&mut members, sink).await;
         if ending == Ending::Interrupted {
             return ending;
         }
@@ -243,11 +282,11 @@ impl SetDeletion<'_> {
     /// Deletes what the parent lived in, and waits until it is gone.
     async fn delete_last(
         &self,
-        members: MembersDeleted,
+        mut members: MembersDeleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let ending = self.delete_homes(members.left, sink).await;
+        let ending = self.delete_homes(&mut members, sink).await;
         let awaits_homes = lingering == Lingering::Awaited && self.homes().next().is_some();
         if ending == Ending::Interrupted || !awaits_homes {
             return ending;
@@ -364,15 +403,15 @@ impl SetDeletion<'_> {
     }
 
     /// Leaves what the parent lives in, where something has come into it.
-    async fn leave_filled(&self, left: &mut LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    async fn leave_filled(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let nothing = Desired::default();
-        let judge = self.judge(&nothing);
+        let judge = self.judge(&nothing, &members.attached);
         for outcome in self.deleting(&judge).filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
-            left.note(&outcome);
+            members.left.note(&outcome);
             sink(Event::Object(outcome));
         }
         ending
@@ -409,9 +448,11 @@ impl SetDeletion<'_> {
     }
 
     /// Judges what is deleted. `nothing` is what the manifests of a set that goes ask for.
-    fn judge<'j>(&'j self, nothing: &'j Desired) -> Judge<'j> {
+    fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependants) -> Judge<'j> {
         let uids = BTreeSet::new();
-        Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids)
+        let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);
+        judge.renew(attached);
+        judge
     }
 
     fn deleting<'j>(&'j self, judge: &'j Judge<'j>) -> Deleting<'j> {
@@ -425,9 +466,10 @@ impl SetDeletion<'_> {
         }
     }
 
-    async fn delete_homes(&self, mut left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    async fn delete_homes(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         // To see to the parent takes a while, too.
-        let mut ending = self.leave_filled(&mut left, sink).await;
+        let mut ending = self.leave_filled(members, sink).await;
+        let left = &members.left;
         for live in self.homes().filter(|live| left.contains(live)) {
             ending = Ending::Incomplete;
             sink(Event::failure(format!(
@@ -436,7 +478,7 @@ impl SetDeletion<'_> {
             )));
         }
         let nothing = Desired::default();
-        let judge = self.judge(&nothing);
+        let judge = self.judge(&nothing, &members.attached);
         for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
                 self.tell_left(1, sink);
@@ -454,9 +496,9 @@ impl SetDeletion<'_> {
         ending
     }
 
-    async fn rehearse_parent(&self, left: LeftInPlace, sink: &mut Sink<'_>) -> Ending {
+    async fn rehearse_parent(&self, mut members: MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
-            return self.delete_homes(left, sink).await;
+            return self.delete_homes(&mut members, sink).await;
         };
         let is_member = |skip: &&Skip| !matches!(skip.reason, SkipReason::OwnedCopy(_));
         let left_behind = self.plan.skips.iter().filter(is_member).count();
@@ -476,7 +518,7 @@ impl SetDeletion<'_> {
         let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);
         sink(event);
         match fate {
-            ParentFate::Goes => self.delete_homes(left, sink).await,
+            ParentFate::Goes => self.delete_homes(&mut members, sink).await,
             ParentFate::Stays(_) => Ending::Done,
         }
     }

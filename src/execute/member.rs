@@ -15,9 +15,9 @@ use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::message::Message;
 use crate::object::Object;
-use crate::observe::{self, Live, METADATA, WHOLE_OBJECTS};
+use crate::observe::{self, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
-use crate::plan::{Apply, Dependant, MemberStanding};
+use crate::plan::{Apply, MemberStanding};
 use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
@@ -27,8 +27,6 @@ pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub(super) struct MemberReply {
     pub(super) outcome: ObjectOutcome,
     pub(super) warnings: Vec<String>,
-    /// The object as it is now, if it has owners.
-    pub(super) dependant: Option<Dependant>,
     /// The version that the apply left, if the object was there although it was believed new:
     /// the caller has to judge whose it was before.
     pub(super) found: Option<String>,
@@ -94,7 +92,6 @@ impl Execution<'_> {
                     .is_some_and(|approval| approval.seen(&object.key).is_none())
                     && !self.has_made(&reply, standing);
                 let mut told = self.judge_reply(&reply, subject, standing);
-                told.dependant = dependant(&reply, object);
                 if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
                     && redefined.has_typed(object, &reply, &self.writing.field_manager)
                     && told.outcome.error.is_none()
@@ -292,7 +289,6 @@ impl Execution<'_> {
                 .map(|text| format!("{}: {text}", subject.key()))
                 .collect(),
             outcome: ObjectOutcome::new(subject, action),
-            dependant: None,
             found: None,
         };
         if written.deletion_timestamp.is_some() {
@@ -346,18 +342,8 @@ pub(super) fn told(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
-        dependant: None,
         found: None,
     }
-}
-
-/// The object that was written, if it has owners.
-fn dependant(reply: &Reply, object: &DesiredObject) -> Option<Dependant> {
-    const FIELD: &[u8] = b"ownerReferences";
-    reply.body.windows(FIELD.len()).find(|part| *part == FIELD)?;
-    let written: Value = serde_json::from_slice(&reply.body).ok()?;
-    let live = Live::of(&written, &object.resource)?;
-    (!live.owners.is_empty()).then(|| Dependant::of(&live))
 }
 
 pub(super) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {

@@ -11,6 +11,7 @@ mod conflict;
 mod contents;
 mod contested;
 mod deletion;
+mod dependants;
 mod detach;
 mod establish;
 mod foresee;
@@ -58,10 +59,10 @@ pub use writing::{Conflicts, DryRun, Validation, Writing};
 use crate::apiserver::ApiServer;
 use crate::desired::Desired;
 use crate::discovery::Resource;
-use crate::event::{Action, Ending, Event, NotDone, Phase, Resume};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
 use crate::identity::ObjectKey;
 use crate::observe::{Contents, NamespaceState, ParentObject, Places};
-use crate::plan::{Apply, Dependant, ParentPolicy, Plan, Policy, Set};
+use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set};
 use crate::saved_plan::Approval;
 use crate::wording::counted;
 
@@ -107,10 +108,14 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 struct Applied {
     uids: BTreeSet<String>,
     failed: usize,
-    /// Those that have owners, as they were after they were applied.
-    dependants: Vec<Dependant>,
     /// Members that were there, and in no set, when they were applied.
     found: BTreeSet<ObjectKey>,
+    /// Objects of which the plan knows that owner references have to be removed.
+    attached: BTreeSet<ObjectKey>,
+    /// Members that nothing has changed yet.
+    unchanged: Vec<ObjectOutcome>,
+    /// The same as far as they are attached. They are reported later.
+    held: Vec<ObjectOutcome>,
 }
 
 /// What a run has come to so far.
@@ -123,9 +128,15 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(concurrency: usize) -> Self {
+    fn new(plan: &Plan, concurrency: usize) -> Self {
+        let attached = plan.dependants.detachments.iter();
         Self {
-            applied: Applied::default(),
+            applied: Applied {
+                attached: attached
+                    .map(|detachment| detachment.dependant.key.clone())
+                    .collect(),
+                ..Applied::default()
+            },
             kept: 0,
             kinds: Kinds::default(),
             pace: Pace::new(concurrency),
@@ -176,7 +187,7 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut progress = Progress::new(self.writing.concurrency);
+        let mut progress = Progress::new(self.plan, self.writing.concurrency);
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
@@ -216,6 +227,7 @@ impl Execution<'_> {
             // something that failed while writing.
             Err(error) => {
                 sink(Event::failure(error.to_string()));
+                progress.applied.tell_held(&BTreeSet::new(), sink);
                 sink(NotDone::all(error.brief()));
                 reported = Some(error.brief());
                 Ending::Incomplete
@@ -282,7 +294,7 @@ impl Execution<'_> {
         progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
         self.tell_skips(sink);
         if let Some(ending) = self.stopped(progress) {
-            self.tell_attached(&BTreeSet::new(), sink);
+            progress.applied.tell_held(&BTreeSet::new(), sink);
             if ending == Ending::Incomplete && self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
                     "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
@@ -338,14 +350,17 @@ impl Execution<'_> {
                 Action::Failed => applied.failed += 1,
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
-            applied.dependants.extend(reply.dependant);
             if reply.found.is_some() {
                 applied.found.insert(reply.outcome.subject.key());
             }
             if defined.contains_key(&reply.outcome.subject.key()) {
                 definitions.push(reply.outcome.clone());
             }
-            sink(Event::Object(reply.outcome));
+            if reply.outcome.action == Action::Unchanged {
+                self.tell_unchanged_member(reply.outcome, applied, sink);
+            } else {
+                sink(Event::Object(reply.outcome));
+            }
         };
         let mut found = Vec::new();
         let write = async |apply: &Apply| (apply.index, self.apply_member(apply, kinds).await);

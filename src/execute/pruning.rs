@@ -1,15 +1,18 @@
-//! Prunes what left the manifests, once everything is applied: first what is desired or kept is
-//! detached from what goes.
+//! Prunes what left the manifests, once everything is applied.
+//!
+//! Before the first delete it is found out once more what the garbage collector would delete after
+//! it (`dependants`).
 
 use std::collections::BTreeSet;
 
+use super::dependants::SecondLook;
 use super::detach::Detaching;
 use super::prune::{self, Deleting, LeftInPlace};
 use super::wave::News;
-use super::{Execution, Progress, Sink};
-use crate::event::{Action, Event, ObjectOutcome, Phase};
+use super::{Applied, DryRun, Execution, Progress, Sink};
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase};
 use crate::observe::Live;
-use crate::plan::{Dependant, Detachment, Judge};
+use crate::plan::{Dependants, Detachment, Judge};
 
 /// What became of the objects that were to be pruned.
 #[derive(Debug, Default)]
@@ -39,15 +42,23 @@ impl Execution<'_> {
             self.plan,
             desired_uids,
         );
-        let detachments = self.detachments(&applied.dependants);
-        for detachment in &detachments {
-            judge.attach(detachment);
-        }
-        let detached = self
-            .detaching()
-            .detach_all(&detachments, &mut judge, pace, sink)
-            .await;
-        self.tell_attached(&detached, sink);
+        let Some(dependants) = self.dependants(applied, sink).await else {
+            pruned.failed = self.plan.deletions();
+            return pruned;
+        };
+        judge.renew(&dependants);
+        // Nothing is detached that the approved plan does not name.
+        let is_approved =
+            |detachment: &&Detachment| self.approval.is_none() || self.plan.dependants.includes(detachment);
+        let approved = dependants.detachments.iter().filter(is_approved).cloned();
+        let approved: Vec<Detachment> = approved.collect();
+        let detaching = Detaching {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        };
+        let detached = detaching.detach_all(&approved, &mut judge, pace, sink).await;
+        applied.tell_held(&detached, sink);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
@@ -81,23 +92,32 @@ impl Execution<'_> {
         pruned
     }
 
-    pub(super) fn detaching(&self) -> Detaching<'_> {
-        Detaching {
-            server: self.server,
-            writing: self.writing,
-            interrupt: self.interrupt,
+    /// What the prunes would do to desired and kept objects as they are now; `None` if that could
+    /// not be read. A dry run answers from the plan, which is as old as its answers.
+    async fn dependants(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependants> {
+        if self.writing.dry_run != DryRun::None {
+            return Some(self.plan.dependants.clone());
         }
-    }
-
-    /// What has to be detached: what was planned, with what was applied as it is now. An object
-    /// that was not a member yet shows its owners only when it is applied.
-    pub(super) fn detachments(&self, applied: &[Dependant]) -> Vec<Detachment> {
-        let planned = &self.plan.dependants;
-        let fresh: BTreeSet<&String> = applied.iter().map(|dependant| &dependant.uid).collect();
-        let rest = planned.detachments.iter();
-        let rest = rest.filter(|planned| !fresh.contains(&planned.dependant.uid));
-        let applied = applied.iter().cloned();
-        let applied = applied.filter_map(|dependant| planned.detachment(dependant));
-        applied.chain(rest.cloned()).collect()
+        let look = SecondLook {
+            server: self.server,
+            set: self.set,
+            parent: Some(self.parent_resource),
+            plan: self.plan,
+            desired: self.desired,
+            contents: self.contents,
+            places: self.places,
+            concurrency: self.writing.concurrency,
+        };
+        match Box::pin(look.dependants()).await {
+            Ok(dependants) => Some(dependants),
+            Err(unread) => {
+                applied.tell_held(&BTreeSet::new(), sink);
+                sink(Event::failure(format!("{unread}, so nothing was pruned")));
+                sink(NotDone::all(
+                    "nothing is pruned, because owner references could not be read",
+                ));
+                None
+            }
+        }
     }
 }

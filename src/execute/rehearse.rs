@@ -21,7 +21,7 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut progress = Progress::new(self.writing.concurrency);
+        let mut progress = Progress::new(self.plan, self.writing.concurrency);
         self.tell_unchanged(&mut progress.applied, sink);
         self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
             .await;
@@ -38,7 +38,7 @@ impl Execution<'_> {
         }
         self.tell_skips(sink);
         if progress.applied.failed > 0 {
-            self.tell_attached(&BTreeSet::new(), sink);
+            progress.applied.tell_held(&BTreeSet::new(), sink);
             return Ending::Incomplete;
         }
         match self.prune_all(&mut progress, sink).await {
@@ -59,7 +59,6 @@ impl Execution<'_> {
         MemberReply {
             outcome: foreseen.outcome,
             warnings: foreseen.warnings,
-            dependant: None,
             found: None,
         }
     }

@@ -37,7 +37,7 @@ pub use membership::{
     judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
-pub use owners::{Dependant, Dependants, Detachment};
+pub use owners::{Dependant, Dependants, Detachment, Near};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};

@@ -83,6 +83,7 @@ impl Reporter {
             }
             Event::Hint(text) => self.bars.suspend(|| super::hint(&text, self.style)),
             Event::Object(outcome) => self.object(outcome),
+            Event::Revised { before, now } => self.revise(before, now),
             Event::Planned(outcomes) => self.pending.plan(outcomes),
             Event::NotDone(not_done) => {
                 for outcome in self.pending.take(&not_done) {
@@ -136,6 +137,19 @@ impl Reporter {
             }
         }
         self.keep(outcome);
+    }
+
+    /// Corrects what was reported. `-o name` has named the object already.
+    fn revise(&mut self, before: Action, now: ObjectOutcome) {
+        if self.style.format == Format::Lines {
+            self.line(&now);
+        }
+        self.summary.revise(before, now.action);
+        let key = now.subject.key();
+        let mut results = self.account.results.iter_mut();
+        if let Some(reported) = results.find(|reported| reported.subject.key() == key) {
+            *reported = now;
+        }
     }
 
     /// Reports an object that the run did not get to. Why was said already, for all of them; and

@@ -135,14 +135,20 @@ impl<'a> Judge<'a> {
             .map(|live| live.uid.clone())
             .chain(parent.cloned())
             .collect();
+        self.renew(dependants);
+    }
+
+    /// Takes note of the desired and kept objects that are owned by what goes, and of no others.
+    pub fn renew(&mut self, dependants: &Dependants) {
         self.bound.clone_from(&dependants.bound);
+        self.attached.clear();
         for detachment in &dependants.detachments {
             self.attach(detachment);
         }
     }
 
     /// Takes note of a desired or kept object that is owned by what goes.
-    pub fn attach(&mut self, detachment: &Detachment) {
+    fn attach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
             attached.insert(detachment.dependant.key.clone());

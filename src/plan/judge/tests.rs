@@ -304,7 +304,7 @@ fn an_owner_goes_once_everything_is_detached_from_it() {
     assert_eq!(name(&judge.judge(&owner)), "owns");
     judge.detach(detachment);
     assert_eq!(judge.judge(&owner), Judgement::Prune);
-    judge.attach(detachment);
+    judge.renew(&plan.dependants);
     assert_eq!(name(&judge.judge(&owner)), "owns");
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Observed, Skip, SkipReason};
+use super::{Observed, Plan, Skip, SkipReason};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
@@ -110,8 +110,47 @@ impl Dependants {
         dependants
     }
 
+    /// Finds them again right before the first delete, for `observed` as it is by then. An object
+    /// that is not among its members any more is detached as it was planned.
+    pub fn renewed(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
+        let prunes: Vec<Live> = plan.prunes.iter().flatten().cloned().collect();
+        let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
+        let skips = plan.skips.iter().filter_map(|skip| {
+            let live = *members.get(&*skip.live.uid)?;
+            let reason = skip.reason.clone();
+            Some(Skip {
+                live: live.clone(),
+                reason,
+            })
+        });
+        let skips: Vec<Skip> = skips.collect();
+        let mut renewed = Self::find(desired, observed, &prunes, &skips);
+        let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
+        let is_known = |uid: &str| members.contains_key(uid) || parent == Some(uid);
+        let planned = plan.dependants.detachments.iter();
+        let missing = planned.filter(|planned| !is_known(&planned.dependant.uid));
+        renewed.detachments.extend(missing.cloned());
+        renewed
+    }
+
+    /// Returns whether removing these owner references is among what was planned.
+    pub fn includes(&self, detachment: &Detachment) -> bool {
+        let mut planned = self.detachments.iter();
+        planned.any(|planned| {
+            planned.dependant.uid == detachment.dependant.uid && detachment.owners.is_subset(&planned.owners)
+        })
+    }
+
+    /// The same without these objects, which were detached.
+    #[must_use]
+    pub fn without(mut self, detached: &BTreeSet<ObjectKey>) -> Self {
+        self.detachments
+            .retain(|detachment| !detached.contains(&detachment.dependant.key));
+        self
+    }
+
     /// What has to be removed from an object, as far as it is owned by what goes.
-    pub fn detachment(&self, dependant: Dependant) -> Option<Detachment> {
+    fn detachment(&self, dependant: Dependant) -> Option<Detachment> {
         let is_going = |uid: &&String| self.going.contains_key(*uid);
         let owners: BTreeSet<String> = dependant.owners.iter().filter(is_going).cloned().collect();
         let pruned = owners.iter().filter_map(|uid| self.going.get(uid));
@@ -146,6 +185,38 @@ impl Dependants {
             }
         }
         self.bound = bound;
+    }
+}
+
+/// Where dependants of what goes may be. The garbage collector takes an owner in another namespace
+/// for absent, and deletes nothing in no namespace because of an owner in one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Near<'p> {
+    /// In all namespaces and in none: an owner is in no namespace itself.
+    Everywhere,
+    /// In these namespaces.
+    In(BTreeSet<&'p str>),
+}
+
+impl<'p> Near<'p> {
+    /// Where dependants of what a plan prunes may be.
+    pub fn prunes_of(plan: &'p Plan) -> Self {
+        let namespaces = plan
+            .prunes
+            .iter()
+            .flatten()
+            .map(|live| live.key.namespace.as_deref());
+        namespaces
+            .collect::<Option<_>>()
+            .map_or(Self::Everywhere, Self::In)
+    }
+
+    /// Returns whether an object in this namespace, or in none, may be a dependant.
+    pub fn holds(&self, namespace: Option<&str>) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::In(namespaces) => namespace.is_some_and(|namespace| namespaces.contains(namespace)),
+        }
     }
 }
 
@@ -214,166 +285,4 @@ fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::fixtures::{desired, live};
-    use super::*;
-    use crate::observe::{Contents, Held};
-
-    fn owned(kind: &str, namespace: Option<&str>, name: &str, owners: &[&str]) -> Live {
-        let owners = owners.iter().map(|uid| OwnerReference {
-            api_version: "v1".to_owned(),
-            kind: "Any".to_owned(),
-            name: "any".to_owned(),
-            uid: (*uid).to_owned(),
-        });
-        Live {
-            uid: name.to_owned(),
-            owners: owners.collect(),
-            ..live(kind, namespace, name)
-        }
-    }
-
-    fn config_map(name: &str, owners: &[&str]) -> Live {
-        owned("ConfigMap", Some("shop"), name, owners)
-    }
-
-    fn kept(live: &Live, reason: SkipReason) -> Skip {
-        Skip {
-            live: live.clone(),
-            reason,
-        }
-    }
-
-    /// What is detached from which owners, and because of which pruned objects.
-    fn found(
-        members: &[Live],
-        skips: &[Skip],
-        observed: Observed,
-    ) -> Vec<(String, Vec<String>, Vec<String>)> {
-        let desired = Desired {
-            members: vec![desired("ConfigMap", Some("shop"), "desired")],
-            ..Desired::default()
-        };
-        let skipped: BTreeSet<&str> = skips.iter().map(|skip| &*skip.live.uid).collect();
-        let is_pruned = |live: &&Live| live.key.name.starts_with("pruned") && !skipped.contains(&*live.uid);
-        let prunes: Vec<Live> = members.iter().filter(is_pruned).cloned().collect();
-        let observed = Observed {
-            members: members.to_vec(),
-            ..observed
-        };
-        let dependants = Dependants::find(&desired, &observed, &prunes, skips);
-        let detachments = dependants.detachments.into_iter();
-        detachments
-            .map(|detachment| {
-                let pruned = detachment.pruned.into_iter().map(|key| key.name);
-                let owners = detachment.owners.into_iter();
-                (detachment.dependant.key.name, owners.collect(), pruned.collect())
-            })
-            .collect()
-    }
-
-    fn expected(name: &str, owners: &[&str], pruned: &[&str]) -> Vec<(String, Vec<String>, Vec<String>)> {
-        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-        vec![(name.to_owned(), texts(owners), texts(pruned))]
-    }
-
-    #[test]
-    fn desired_and_kept_objects_are_at_risk_and_what_is_left_to_its_owner_is_not() {
-        let pruned = config_map("pruned", &[]);
-        let nothing = || Vec::new();
-        let desired = config_map("desired", &["pruned"]);
-        let at_risk = expected("desired", &["pruned"], &["pruned"]);
-        assert_eq!(
-            found(&[pruned.clone(), desired], &[], Observed::default()),
-            at_risk
-        );
-        let elsewhere = config_map("desired", &["elsewhere"]);
-        assert_eq!(
-            found(&[pruned.clone(), elsewhere], &[], Observed::default()),
-            nothing()
-        );
-
-        let other = config_map("other", &["pruned"]);
-        let owner = other.owners[0].clone();
-        let members = [pruned.clone(), other.clone()];
-        let left = kept(&other, SkipReason::Owned(owner.clone()));
-        assert_eq!(found(&members, &[left], Observed::default()), nothing());
-        let marked = Live {
-            protection: Some("a: b".to_owned()),
-            ..other.clone()
-        };
-        let at_risk = expected("other", &["pruned"], &["pruned"]);
-        for reason in [SkipReason::Owned(owner), SkipReason::HoldsParent] {
-            let skips = [kept(&marked, reason)];
-            assert_eq!(found(&members, &skips, Observed::default()), at_risk);
-        }
-        let going = kept(&marked, SkipReason::Terminating { waits_for: vec![] });
-        assert_eq!(found(&members, &[going], Observed::default()), nothing());
-
-        let parent = Observed {
-            parent: Some(Dependant::of(&config_map("web", &["pruned"]))),
-            ..Observed::default()
-        };
-        assert_eq!(
-            found(&[pruned], &[], parent),
-            expected("web", &["pruned"], &["pruned"])
-        );
-    }
-
-    #[test]
-    fn owners_are_followed_through_what_goes_with_them() {
-        // In a circle, and by two ways.
-        let between = config_map("between", &["pruned-1", "last"]);
-        let last = config_map("last", &["between"]);
-        let desired = config_map("desired", &["elsewhere", "last", "pruned-2"]);
-        let skips = [&between, &last].map(|live| kept(live, SkipReason::Owned(live.owners[0].clone())));
-        let [one, two] = ["pruned-1", "pruned-2"].map(|name| config_map(name, &[]));
-        let members = [one, two, between, last, desired];
-        assert_eq!(
-            found(&members, &skips, Observed::default()),
-            expected("desired", &["last", "pruned-2"], &["pruned-1", "pruned-2"])
-        );
-    }
-
-    #[test]
-    fn what_a_container_holds_goes_with_it() {
-        let mut definition = owned(
-            "CustomResourceDefinition.apiextensions.k8s.io",
-            None,
-            "pruned",
-            &[],
-        );
-        definition.defines = Some(GroupKind::new("example.com", "Widget"));
-        let widget = |uid: &str, owners: &[&str]| Held {
-            key: live("Widget.example.com", Some("shop"), uid).key,
-            uid: uid.to_owned(),
-            owners: owners.iter().map(|&uid| uid.to_owned()).collect(),
-        };
-        let contents = Contents {
-            objects: vec![widget("widget", &[])],
-            unknown: Vec::new(),
-        };
-        let observed = Observed {
-            contents: BTreeMap::from([(definition.key.clone(), contents)]),
-            ..Observed::default()
-        };
-        let desired = config_map("desired", &["widget"]);
-        assert_eq!(
-            found(&[definition, desired], &[], observed),
-            expected("desired", &["widget"], &["pruned"])
-        );
-    }
-
-    #[test]
-    fn a_namespace_of_the_manifests_is_bound_to_its_owner() {
-        let pruned = config_map("pruned", &[]);
-        let observed = Observed {
-            members: vec![pruned.clone()],
-            namespace_owners: BTreeMap::from([("shop".to_owned(), vec!["pruned".to_owned()])]),
-            ..Observed::default()
-        };
-        let dependants = Dependants::find(&Desired::default(), &observed, &[pruned], &[]);
-        let bound = dependants.bound.values().flatten().map(ToString::to_string);
-        assert_eq!(bound.collect::<Vec<_>>(), ["namespace/shop"]);
-    }
-}
+mod tests;

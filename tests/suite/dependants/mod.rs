@@ -3,6 +3,8 @@
 //! The garbage collector of the control plane has acted when it has deleted a sentinel, which
 //! belongs to no set and has the same owner.
 
+mod meanwhile;
+
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -117,6 +119,17 @@ fn an_owner_of_a_desired_object() {
     set.assert_holds(desired);
     let again = set.apply(desired);
     assert_eq!(again.results("unchanged"), identities([&b]));
+}
+
+#[test]
+fn an_owner_of_a_desired_object_that_is_sent_although_it_is_unchanged() {
+    let (set, a, b) = family();
+    let run = set
+        .apply_with(std::slice::from_ref(&b), &[ALLOWED[0], "--no-skip"])
+        .expect(0);
+    assert_eq!(run.results("pruned"), identities([&a]));
+    assert_eq!(run.results("configured"), identities([&b]), "{}", run.stderr);
+    assert_eq!(run.results("unchanged"), Vec::<String>::new());
 }
 
 #[test]

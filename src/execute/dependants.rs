@@ -1,0 +1,124 @@
+//! Reads the owner references of desired and kept objects once more, right before the first delete.
+//!
+//! A run may take minutes. What has become owned by a pruned object in that time would be deleted by
+//! the garbage collector, although the plan keeps it. Between this look and a delete a reference can
+//! still appear: the API server has no precondition on dependants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::future::try_join3;
+
+use crate::apiserver::{ApiError, ApiServer};
+use crate::applyset::PART_OF_LABEL;
+use crate::desired::Desired;
+use crate::discovery::Resource;
+use crate::identity::{GroupKind, ObjectKey};
+use crate::observe::{self, Contents, ListError, Live, METADATA_LIST, Place, Places, Selector};
+use crate::plan::{Dependant, Dependants, Near, Observed, Plan, Set};
+
+/// Everything that the second look needs.
+pub(super) struct SecondLook<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) set: &'a Set,
+    /// The resource of the parent; `None` if there is no parent.
+    pub(super) parent: Option<&'a Arc<Resource>>,
+    pub(super) plan: &'a Plan,
+    pub(super) desired: &'a Desired,
+    pub(super) contents: &'a BTreeMap<ObjectKey, Contents>,
+    /// Where members were looked for.
+    pub(super) places: &'a Places,
+    pub(super) concurrency: usize,
+}
+
+/// Owner references that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unread {
+    #[error("{}: owner references could not be read: {error}", .place.resource.plural)]
+    Members { place: Place, error: ListError },
+    #[error("{parent}: owner references could not be read: {}", .error.kind)]
+    Parent { parent: ObjectKey, error: ApiError },
+}
+
+impl SecondLook<'_> {
+    /// Finds what the prunes of the plan would do to desired and kept objects as they are now.
+    /// Nothing is read where no dependant of what is pruned can be.
+    pub(super) async fn dependants(&self) -> Result<Dependants, Unread> {
+        let near = Near::prunes_of(self.plan);
+        let (members, parent, namespace_owners) = try_join3(
+            self.members(&near),
+            self.parent(&near),
+            self.namespace_owners(&near),
+        )
+        .await?;
+        let observed = Observed {
+            members,
+            parent,
+            namespace_owners,
+            contents: self.contents.clone(),
+            ..Observed::default()
+        };
+        Ok(Dependants::renewed(self.plan, self.desired, &observed))
+    }
+
+    /// The members, as far as they are of kinds and in namespaces of desired or kept objects.
+    async fn members(&self, near: &Near<'_>) -> Result<Vec<Live>, Unread> {
+        let desired = self.desired.members.iter();
+        let desired = desired.map(|object| (&object.key, &object.resource));
+        let skips = self.plan.skips.iter();
+        let skips = skips.map(|skip| (&skip.live.key, &skip.live.resource));
+        let mut places = Places::default();
+        let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
+        let mut resources = Vec::new();
+        for (key, resource) in desired.chain(skips) {
+            if near.holds(key.namespace.as_deref()) {
+                places.namespaces.extend(key.namespace.clone());
+                if kinds.insert(key.group_kind.clone()) {
+                    resources.push(Arc::clone(resource));
+                }
+            }
+        }
+        // Through the version in which they were read before.
+        let known = self.places.resources.iter();
+        places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
+        places.add_resources(resources);
+        let selector = Selector {
+            labels: format!("{PART_OF_LABEL}={}", self.set.id),
+            accept: METADATA_LIST,
+        };
+        let listed = observe::members(self.server, &places, &selector, self.concurrency, Live::of).await;
+        let mut members = listed.map_err(|(place, error)| Unread::Members { place, error })?;
+        members.retain(|live| !self.set.is_parent(live));
+        Ok(members)
+    }
+
+    async fn parent(&self, near: &Near<'_>) -> Result<Option<Dependant>, Unread> {
+        let key = &self.set.parent;
+        let Some(resource) = self.parent.filter(|_| near.holds(key.namespace.as_deref())) else {
+            return Ok(None);
+        };
+        let read = observe::parent(self.server, resource, key).await;
+        let read = read.map_err(|error| Unread::Parent {
+            parent: key.clone(),
+            error,
+        })?;
+        Ok(read.map(|parent| Dependant::of_parent(key, resource, &parent)))
+    }
+
+    /// The owners of the namespaces of the manifests, which only what is in no namespace can own.
+    async fn namespace_owners(&self, near: &Near<'_>) -> Result<BTreeMap<String, Vec<String>>, Unread> {
+        let desired = self.desired.members.iter();
+        let names: BTreeSet<&str> = match near {
+            Near::Everywhere => desired
+                .filter_map(|object| object.key.namespace.as_deref())
+                .collect(),
+            Near::In(_) => BTreeSet::new(),
+        };
+        let found = observe::namespaces(self.server, &names).await;
+        let found = found.map_err(|(place, error)| Unread::Members { place, error })?;
+        Ok(found
+            .into_iter()
+            .map(|(name, state)| (name, state.owners))
+            .collect())
+    }
+}

@@ -1,0 +1,220 @@
+//! Which desired or kept objects are at risk, and by which owners.
+
+use super::super::fixtures::{desired, live, policy, set};
+use super::super::plan;
+use super::*;
+use crate::observe::{Contents, Held};
+
+fn reference(uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Any".to_owned(),
+        name: "any".to_owned(),
+        uid: uid.to_owned(),
+    }
+}
+
+fn owned(kind: &str, namespace: Option<&str>, name: &str, owners: &[&str]) -> Live {
+    Live {
+        uid: name.to_owned(),
+        owners: owners.iter().map(|uid| reference(uid)).collect(),
+        ..live(kind, namespace, name)
+    }
+}
+
+fn config_map(name: &str, owners: &[&str]) -> Live {
+    owned("ConfigMap", Some("shop"), name, owners)
+}
+
+fn kept(live: &Live, reason: SkipReason) -> Skip {
+    Skip {
+        live: live.clone(),
+        reason,
+    }
+}
+
+/// What is detached from which owners, and because of which pruned objects.
+fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let desired = Desired {
+        members: vec![desired("ConfigMap", Some("shop"), "desired")],
+        ..Desired::default()
+    };
+    let skipped: BTreeSet<&str> = skips.iter().map(|skip| &*skip.live.uid).collect();
+    let is_pruned = |live: &&Live| live.key.name.starts_with("pruned") && !skipped.contains(&*live.uid);
+    let prunes: Vec<Live> = members.iter().filter(is_pruned).cloned().collect();
+    let observed = Observed {
+        members: members.to_vec(),
+        ..observed
+    };
+    let dependants = Dependants::find(&desired, &observed, &prunes, skips);
+    let detachments = dependants.detachments.into_iter();
+    detachments
+        .map(|detachment| {
+            let pruned = detachment.pruned.into_iter().map(|key| key.name);
+            let owners = detachment.owners.into_iter();
+            (detachment.dependant.key.name, owners.collect(), pruned.collect())
+        })
+        .collect()
+}
+
+fn expected(name: &str, owners: &[&str], pruned: &[&str]) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    vec![(name.to_owned(), texts(owners), texts(pruned))]
+}
+
+#[test]
+fn desired_and_kept_objects_are_at_risk_and_what_is_left_to_its_owner_is_not() {
+    let pruned = config_map("pruned", &[]);
+    let nothing = || Vec::new();
+    let desired = config_map("desired", &["pruned"]);
+    let at_risk = expected("desired", &["pruned"], &["pruned"]);
+    assert_eq!(
+        found(&[pruned.clone(), desired], &[], Observed::default()),
+        at_risk
+    );
+    let elsewhere = config_map("desired", &["elsewhere"]);
+    assert_eq!(
+        found(&[pruned.clone(), elsewhere], &[], Observed::default()),
+        nothing()
+    );
+
+    let other = config_map("other", &["pruned"]);
+    let owner = other.owners[0].clone();
+    let members = [pruned.clone(), other.clone()];
+    let left = kept(&other, SkipReason::Owned(owner.clone()));
+    assert_eq!(found(&members, &[left], Observed::default()), nothing());
+    let marked = Live {
+        protection: Some("a: b".to_owned()),
+        ..other.clone()
+    };
+    let at_risk = expected("other", &["pruned"], &["pruned"]);
+    for reason in [SkipReason::Owned(owner), SkipReason::HoldsParent] {
+        let skips = [kept(&marked, reason)];
+        assert_eq!(found(&members, &skips, Observed::default()), at_risk);
+    }
+    let going = kept(&marked, SkipReason::Terminating { waits_for: vec![] });
+    assert_eq!(found(&members, &[going], Observed::default()), nothing());
+
+    let parent = Observed {
+        parent: Some(Dependant::of(&config_map("web", &["pruned"]))),
+        ..Observed::default()
+    };
+    assert_eq!(
+        found(&[pruned], &[], parent),
+        expected("web", &["pruned"], &["pruned"])
+    );
+}
+
+#[test]
+fn owners_are_followed_through_what_goes_with_them() {
+    // In a circle, and by two ways.
+    let between = config_map("between", &["pruned-1", "last"]);
+    let last = config_map("last", &["between"]);
+    let desired = config_map("desired", &["elsewhere", "last", "pruned-2"]);
+    let skips = [&between, &last].map(|live| kept(live, SkipReason::Owned(live.owners[0].clone())));
+    let [one, two] = ["pruned-1", "pruned-2"].map(|name| config_map(name, &[]));
+    let members = [one, two, between, last, desired];
+    assert_eq!(
+        found(&members, &skips, Observed::default()),
+        expected("desired", &["last", "pruned-2"], &["pruned-1", "pruned-2"])
+    );
+}
+
+#[test]
+fn what_a_container_holds_goes_with_it() {
+    let mut definition = owned(
+        "CustomResourceDefinition.apiextensions.k8s.io",
+        None,
+        "pruned",
+        &[],
+    );
+    definition.defines = Some(GroupKind::new("example.com", "Widget"));
+    let widget = |uid: &str, owners: &[&str]| Held {
+        key: live("Widget.example.com", Some("shop"), uid).key,
+        uid: uid.to_owned(),
+        owners: owners.iter().map(|&uid| uid.to_owned()).collect(),
+    };
+    let contents = Contents {
+        objects: vec![widget("widget", &[])],
+        unknown: Vec::new(),
+    };
+    let observed = Observed {
+        contents: BTreeMap::from([(definition.key.clone(), contents)]),
+        ..Observed::default()
+    };
+    let desired = config_map("desired", &["widget"]);
+    assert_eq!(
+        found(&[definition, desired], &[], observed),
+        expected("desired", &["widget"], &["pruned"])
+    );
+}
+
+#[test]
+fn a_namespace_of_the_manifests_is_bound_to_its_owner() {
+    let pruned = config_map("pruned", &[]);
+    let observed = Observed {
+        members: vec![pruned.clone()],
+        namespace_owners: BTreeMap::from([("shop".to_owned(), vec!["pruned".to_owned()])]),
+        ..Observed::default()
+    };
+    let dependants = Dependants::find(&Desired::default(), &observed, &[pruned], &[]);
+    let bound = dependants.bound.values().flatten().map(ToString::to_string);
+    assert_eq!(bound.collect::<Vec<_>>(), ["namespace/shop"]);
+}
+
+#[test]
+fn owner_references_that_appear_after_the_plan_count() {
+    let [pruned, desired, kept_one] = ["pruned", "desired", "kept"].map(|name| config_map(name, &[]));
+    let wanted = Desired {
+        members: vec![self::desired("ConfigMap", Some("shop"), "desired")],
+        ..Desired::default()
+    };
+    let marked = Live {
+        protection: Some("a: b".to_owned()),
+        ..kept_one
+    };
+    let observed = |members: &[Live]| Observed {
+        members: members.to_vec(),
+        ..Observed::default()
+    };
+    let planned = observed(&[pruned.clone(), desired.clone(), marked.clone()]);
+    let plan = plan(&set(), &wanted, &planned, &policy());
+    assert_eq!((plan.deletions(), plan.dependants.detachments.len()), (1, 0));
+    let renewed = |members: &[Live]| -> Vec<String> {
+        let renewed = Dependants::renewed(&plan, &wanted, &observed(members));
+        let names = renewed.detachments.into_iter();
+        names.map(|detachment| detachment.dependant.key.name).collect()
+    };
+    let owned = |live: &Live| Live {
+        owners: vec![reference(&pruned.uid)],
+        ..live.clone()
+    };
+    assert_eq!(renewed(&[desired.clone(), marked.clone()]), Vec::<String>::new());
+    assert_eq!(renewed(&[owned(&desired), marked.clone()]), ["desired"]);
+    assert_eq!(renewed(&[owned(&desired), owned(&marked)]), ["desired", "kept"]);
+    // Of no member that the plan knows, and not desired.
+    let stranger = config_map("stranger", &["pruned"]);
+    assert_eq!(renewed(&[stranger]), Vec::<String>::new());
+}
+
+#[test]
+fn dependants_are_near_their_owners() {
+    let near = |prunes: &[Live]| {
+        let plan = plan(
+            &set(),
+            &Desired::default(),
+            &Observed {
+                members: prunes.to_vec(),
+                ..Observed::default()
+            },
+            &policy(),
+        );
+        let near = Near::prunes_of(&plan);
+        [Some("shop"), Some("away"), None].map(|namespace| near.holds(namespace))
+    };
+    let inside = config_map("a", &[]);
+    let outside = live("ClusterRole.rbac.authorization.k8s.io", None, "a");
+    assert_eq!(near(&[]), [false; 3]);
+    assert_eq!(near(std::slice::from_ref(&inside)), [true, false, false]);
+    assert_eq!(near(&[inside, outside]), [true; 3]);
+}

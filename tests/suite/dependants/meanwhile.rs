@@ -1,0 +1,287 @@
+//! Owner references that other clients add between the plan of a run and its first DELETE.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Method;
+use serde_json::Value;
+
+use super::{ALLOWED, assert_collected, diff, family, give, kept, owners, sentinel};
+use crate::support::{
+    Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, config_map, deployment, identities, named,
+    namespace, objects_file, service,
+};
+
+/// Acts once all reads of a plan are done: permissions are asked for right after them.
+struct AfterReading<F> {
+    is_done: AtomicBool,
+    act: F,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Watch for AfterReading<F> {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        let asks_for_permissions = sent.path.starts_with("/apis/authorization.k8s.io/");
+        if asks_for_permissions && !self.is_done.swap(true, Ordering::SeqCst) {
+            (self.act)();
+        }
+        Verdict::Forward
+    }
+}
+
+fn after_reading(act: impl Fn() + Send + Sync + 'static) -> Proxy {
+    let is_done = AtomicBool::new(false);
+    Proxy::watched(Arc::new(AfterReading { is_done, act }))
+}
+
+/// A proxy that gives the object this owner once the plan is made.
+fn giving(object: &Value, owner: &Value) -> Proxy {
+    let (object, owner) = (object.clone(), owner.clone());
+    after_reading(move || give(&object, &[&owner]))
+}
+
+/// Two members, of which none owns the other.
+fn strangers() -> (Set, Value, Value) {
+    let (set, a, b) = family();
+    give(&b, &[]);
+    (set, a, b)
+}
+
+#[test]
+fn an_owner_of_a_desired_object() {
+    for flags in [&[][..], &ALLOWED] {
+        let (set, a, b) = strangers();
+        let desired = std::slice::from_ref(&b);
+        let sentinel = sentinel(&set.namespace, &a);
+
+        let run = set.apply_through(&giving(&b, &a), desired, flags);
+
+        if flags.is_empty() {
+            let run = run.expect(1);
+            assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+            assert!(run.stderr.contains("configmap/b"), "{}", run.stderr);
+            assert_eq!(owners(&b), 1);
+            set.assert_holds(&[a.clone(), b.clone()]);
+            set.apply_with(desired, &[]).expect(3);
+        } else {
+            let run = run.expect(0);
+            assert_eq!(run.results("pruned"), identities([&a]));
+            assert_eq!(run.results("configured"), identities([&b]), "{}", run.stderr);
+            assert_eq!(run.results("unchanged"), Vec::<String>::new());
+            assert_collected(&sentinel);
+            assert_eq!(owners(&b), 0);
+            set.assert_holds(desired);
+        }
+    }
+}
+
+#[test]
+fn an_owner_of_a_kept_object() {
+    for flags in [&[][..], &ALLOWED] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let [a, c] = ["a", "c"].map(|name| config_map(&home, name, "1"));
+        let b = kept(config_map(&home, "b", "1"));
+        set.apply(&[a.clone(), b.clone(), c.clone()]);
+        let desired = std::slice::from_ref(&c);
+        let sentinel = sentinel(&home, &a);
+
+        let run = set.apply_through(&giving(&b, &a), desired, flags);
+
+        assert_eq!(run.results("skipped"), identities([&b]), "{}", run.stderr);
+        if flags.is_empty() {
+            let run = run.expect(1);
+            assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+            set.assert_holds(&[a, b, c]);
+        } else {
+            run.expect(0);
+            assert_collected(&sentinel);
+            assert_eq!(owners(&b), 0);
+            set.assert_holds(&[b, c]);
+        }
+    }
+}
+
+#[test]
+fn an_owner_of_an_object_of_another_kind_through_one_that_goes_with_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [a, between] = ["a", "between"].map(|name| config_map(&home, name, "1"));
+    let b = named("v1", "ServiceAccount", Some(&home), "b");
+    set.apply(&[a.clone(), between.clone(), b.clone()]);
+    give(&between, &[&a]);
+
+    let run = set
+        .apply_through(&giving(&b, &between), std::slice::from_ref(&b), &[])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+    set.assert_holds(&[a, between, b]);
+}
+
+#[test]
+fn an_owner_of_the_parent() {
+    for flags in [&[][..], &ALLOWED] {
+        let (set, a, b) = strangers();
+        let desired = std::slice::from_ref(&b);
+        let sentinel = sentinel(&set.namespace, &a);
+
+        let run = set.apply_through(&giving(&set.parent, &a), desired, flags);
+
+        if flags.is_empty() {
+            let run = run.expect(1);
+            assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+            set.assert_holds(&[a, b]);
+        } else {
+            run.expect(0);
+            assert_collected(&sentinel);
+            assert_eq!(owners(&set.parent), 0);
+            set.assert_holds(desired);
+        }
+    }
+}
+
+#[test]
+fn an_owner_of_an_object_that_a_deleted_set_keeps() {
+    for flags in [&[][..], &ALLOWED] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let (a, b) = (config_map(&home, "a", "1"), kept(config_map(&home, "b", "1")));
+        set.apply(&[a.clone(), b.clone()]);
+        let sentinel = sentinel(&home, &a);
+        let proxy = giving(&b, &a);
+
+        let run = set.delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), flags);
+
+        if flags.is_empty() {
+            let run = run.expect(1);
+            assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+            set.assert_holds(&[a, b]);
+        } else {
+            run.expect(0);
+            assert_collected(&sentinel);
+            assert_eq!(owners(&b), 0);
+            set.assert_holds(&[b]);
+        }
+    }
+}
+
+#[test]
+fn a_saved_plan_detaches_nothing_that_it_does_not_name() {
+    let (set, a, b) = strangers();
+    let files = Files::new().with("manifests/b.yaml", &objects_file(std::slice::from_ref(&b)));
+    let file = files.path("plan.json");
+    let file = file.to_str().expect("a path");
+    diff(&set, &files, &["--out", file, ALLOWED[0]]).expect(1);
+    let proxy = giving(&b, &a);
+
+    let run = Program::with_kubeconfig(&proxy.kubeconfig())
+        .args(["apply", "-o", "json", "--plan", file])
+        .run()
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&a]), "{}", run.stderr);
+    assert_eq!(owners(&b), 1);
+    set.assert_holds(&[a, b]);
+}
+
+/// The GETs of a run after its plan was made, without their queries.
+fn reads_after_planning(proxy: &Proxy) -> Vec<String> {
+    let sent = proxy.sent();
+    let asks_for_permissions = |sent: &Sent| sent.path.starts_with("/apis/authorization.k8s.io/");
+    let planned = sent.iter().rposition(asks_for_permissions);
+    let later = &sent[planned.map_or(sent.len(), |planned| planned + 1)..];
+    let gets = later.iter().filter(|sent| sent.method == Method::GET);
+    let path = |sent: &Sent| sent.path.split('?').next().unwrap_or_default().to_owned();
+    let mut paths: Vec<String> = gets.map(path).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn the_second_look_takes_one_list_for_each_kind_near_what_is_pruned() {
+    let [home, away] = ["home", "away"].map(namespace);
+    let set = Set::secret(&home, "web");
+    let [a, b, c] = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
+    let account = named("v1", "ServiceAccount", Some(&home), "one");
+    let far = service(&away, "far", 80);
+    set.apply(&[a, b.clone(), c.clone(), account.clone(), far.clone()]);
+    let proxy = after_reading(|| ());
+    set.apply_through(&proxy, &[b.clone(), c.clone(), account.clone(), far.clone()], &[])
+        .expect(0);
+    let in_home = |path: &str| format!("/api/v1/namespaces/{home}/{path}");
+    assert_eq!(
+        reads_after_planning(&proxy),
+        ["configmaps", "secrets/web", "serviceaccounts"].map(in_home)
+    );
+
+    // Where nothing is pruned, only the parent is read again.
+    let changed = config_map(&home, "c", "2");
+    let proxy = after_reading(|| ());
+    set.apply_through(&proxy, &[b, changed, account, far], &[])
+        .expect(0);
+    assert_eq!(reads_after_planning(&proxy), [in_home("secrets/web")]);
+}
+
+#[test]
+fn a_run_that_prunes_takes_few_requests_more_than_deletes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let of_each_kind = |name: &str| {
+        [
+            config_map(&home, name, "1"),
+            deployment(&home, name, 0),
+            service(&home, name, 80),
+            named("v1", "ServiceAccount", Some(&home), name),
+        ]
+    };
+    let desired = of_each_kind("desired");
+    set.apply(&[of_each_kind("pruned"), desired.clone()].concat());
+    let run = set.apply(&desired);
+    assert_eq!(run.results("pruned").len(), 4);
+    let requests = run.document()["requests"].as_u64().expect("a number");
+    assert!(requests <= 4 + 15, "{requests}");
+}
+
+/// Breaks all reads once a plan is made.
+struct BrokenAfterReading(AtomicBool);
+
+impl Watch for BrokenAfterReading {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.path.starts_with("/apis/authorization.k8s.io/") {
+            self.0.store(true, Ordering::SeqCst);
+        }
+        let is_broken = self.0.load(Ordering::SeqCst) && sent.path.contains("/configmaps?");
+        if is_broken {
+            Verdict::Break(Fault::InternalError)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn nothing_goes_if_owner_references_cannot_be_read_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let (a, b) = (config_map(&home, "a", "1"), kept(config_map(&home, "b", "1")));
+    let c = config_map(&home, "c", "1");
+    set.apply(&[a.clone(), b.clone(), c.clone()]);
+    let proxy = || Proxy::watched(Arc::new(BrokenAfterReading(AtomicBool::new(false))));
+    let program = |proxy: &Proxy| Program::with_kubeconfig(&proxy.kubeconfig());
+    let applied = set.apply_through(&proxy(), std::slice::from_ref(&c), &[]);
+    let deleted = set.delete_with(program(&proxy()), &[]);
+    for run in [applied, deleted] {
+        let run = run.expect(1);
+        assert!(
+            run.stderr.contains("owner references could not be read"),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            run.results("skipped").contains(&identities([&a])[0]),
+            "{}",
+            run.stderr
+        );
+        set.assert_holds(&[a.clone(), b.clone(), c.clone()]);
+    }
+}
