@@ -7,7 +7,7 @@ use super::membership;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
-use super::unrecorded::{self, Scope, Start, WithoutRecord};
+use super::unrecorded::{self, Scope};
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -309,15 +309,9 @@ async fn read(
     };
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;
-    let namespaces = situation::read_home(server, opened, &standing).await?;
-    let start = Start {
-        standing,
-        desired: &nothing,
-        namespaces: &namespaces,
-        without_record: WithoutRecord::LookEverywhere,
-        concurrency,
-    };
-    let Scope { survey, widened, .. } = unrecorded::scope(cluster, opened, start).await?;
+    let home = situation::read_home(&cluster.server, opened, &standing).await?;
+    let Scope { survey, widened, .. } =
+        unrecorded::scope_of_members(cluster, opened, standing, &home, concurrency).await?;
     let hidden = widened.map_or_else(Vec::new, |widened| widened.hidden);
     let mut warnings = survey.warnings();
     if !hidden.is_empty() {

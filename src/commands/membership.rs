@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation;
-use super::unrecorded::{self, Scope, Start, WithoutRecord};
+use super::unrecorded::{self, Scope};
 use crate::applyset::parent::Reading;
 use crate::applyset::{PART_OF_LABEL, Tooling};
 use crate::desired::Desired;
@@ -74,23 +74,15 @@ async fn judge(
     let parent_policy = ParentPolicy { take_over };
     let standing = plan::judge(&opened.set, parent.as_ref(), parent_policy)
         .map_err(|refusals| refused(refusals, operation))?;
-    let nothing = Desired::default();
     if standing == Standing::New {
-        situation::check_custom_parent(&opened, parent.as_ref(), &nothing)?;
+        situation::check_custom_parent(&opened, parent.as_ref(), &Desired::default())?;
     }
-    let namespaces = match home {
+    let home = match home {
         Some(home) => home,
         None => situation::read_home(&cluster.server, &opened, &standing).await?,
     };
-    let start = Start {
-        standing,
-        desired: &nothing,
-        namespaces: &namespaces,
-        // Once it has a record, no run looks anywhere else.
-        without_record: WithoutRecord::LookEverywhere,
-        concurrency,
-    };
-    let Scope { survey, widened, .. } = unrecorded::scope(cluster, &opened, start).await?;
+    let Scope { survey, widened, .. } =
+        unrecorded::scope_of_members(cluster, &opened, standing, &home, concurrency).await?;
     let mut warnings = survey.warnings();
     let found = widened.and_then(|widened| unrecorded::found(&opened, parent.as_ref(), &widened));
     warnings.extend(found);

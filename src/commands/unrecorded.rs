@@ -143,6 +143,30 @@ pub(super) async fn scope(
     })
 }
 
+/// Finds where the members of a set may be for a command that applies nothing. Without a record
+/// they are looked for everywhere: once there is a record, no run looks anywhere else. `home` is
+/// the namespace that the parent lives in.
+///
+/// # Errors
+///
+/// As [`scope`].
+pub(super) async fn scope_of_members(
+    cluster: &mut Cluster,
+    opened: &OpenedSet,
+    standing: Standing,
+    home: &BTreeMap<String, NamespaceState>,
+    concurrency: usize,
+) -> Result<Scope, Error> {
+    let start = Start {
+        standing,
+        desired: &Desired::default(),
+        namespaces: home,
+        without_record: WithoutRecord::LookEverywhere,
+        concurrency,
+    };
+    scope(cluster, opened, start).await
+}
+
 /// A set without a record, in the light of what its parent lives in.
 fn standing(opened: &OpenedSet, namespaces: &BTreeMap<String, NamespaceState>) -> Standing {
     let left_behind = left_behind(opened, namespaces);
