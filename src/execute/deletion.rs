@@ -149,9 +149,13 @@ impl SetDeletion<'_> {
             self.tell_left(self.plan.deletions() - done, sink);
             Ending::Interrupted
         } else if failed > 0 {
+            // What has become of the parent since it was read is not known.
             let failures = counted(failed, "object");
+            let parent = self
+                .parent
+                .map_or("", |_| ", so this run does not delete the set's parent");
             sink(Event::Warning(format!(
-                "the set's parent is kept, because {failures} could not be deleted; run the same command again"
+                "{failures} could not be deleted{parent}; run the same command again"
             )));
             Ending::Incomplete
         } else {

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, ID, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
+    Fate, Fault, ID, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
     custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
     namespace_object, secret, service, with,
 };
@@ -729,4 +729,33 @@ fn a_wait_for_the_namespace_of_the_parent_is_reported_and_can_be_interrupted() {
     let run = running.finish().expect(130);
     assert!(run.stderr.contains("still being deleted"), "{}", run.stderr);
     let_go(&own);
+}
+
+#[test]
+fn a_deletion_that_fails_says_nothing_of_a_parent_that_it_has_not_seen_since() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let member = config_map(&home, "member", "1");
+    set.apply(std::slice::from_ref(&member));
+    let parent = set.parent.clone();
+    let proxy = Proxy::gated(move |_| {
+        if cluster().live(&parent).is_some() {
+            cluster().delete(&parent);
+        }
+        Verdict::Break(Fault::InternalError)
+    });
+
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&member]), "{}", run.stderr);
+    assert!(!run.stderr.contains("parent is kept"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("run the same command again"),
+        "{}",
+        run.stderr
+    );
+    set.delete(&[]).expect(0);
+    assert_eq!(cluster().live(&member), None);
 }
