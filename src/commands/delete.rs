@@ -278,17 +278,9 @@ async fn read(
         error,
     })?;
     opened.set.parent_uid = object.as_ref().map(|object| object.live.uid.clone());
-    let (parent, fate) = match object {
-        None => (None, ParentFate::Goes),
-        Some(object) => {
-            let managers = parent_managers(&options.writing.field_manager);
-            let fate = plan::parent_fate(&opened.set, &object.live, &object.content_writers, &managers);
-            (Some(object), fate)
-        }
-    };
     let is_bare = |object: &WholeParent| object.object.reading == Reading::NoBookkeeping;
-    let stays = parent.as_ref().is_some_and(is_bare) || fate != ParentFate::Goes;
-    let parent = parent.filter(|object| !is_bare(object));
+    let has_bare_object = object.as_ref().is_some_and(is_bare);
+    let mut parent = object.filter(|object| !is_bare(object));
     let standing = match &parent {
         None => Standing::New,
         Some(parent) => plan::judge_for_deletion(&opened.set, &parent.object, parent_policy)
@@ -298,15 +290,6 @@ async fn read(
         // A delete leaves whose the set is as it was.
         opened.set.tooling = bookkeeping.tooling.clone();
     }
-    let policy = Policy {
-        // What the parent lives in goes only where the parent goes before it.
-        pruning: if stays {
-            Pruning::Enabled
-        } else {
-            Pruning::WholeSet
-        },
-        ..options.policy.clone()
-    };
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;
     let home = situation::read_home(&cluster.server, opened, &standing).await?;
@@ -318,7 +301,7 @@ async fn read(
         warnings.push(unrecorded::no_record(&hidden));
     }
     let rules = Rules {
-        policy: &policy,
+        policy: &options.policy,
         parent_policy,
         field_manager: &options.writing.field_manager,
         concurrency,
@@ -343,6 +326,16 @@ async fn read(
             .and_then(|parent| situation::dependant(opened, &parent.object)),
         ..Observed::default()
     };
+    // What the parent lives in goes only where the parent goes before it.
+    let stays = has_bare_object || !goes(&opened.set, parent.as_mut(), &observed, options);
+    let policy = policy(
+        options,
+        if stays {
+            Pruning::Enabled
+        } else {
+            Pruning::WholeSet
+        },
+    );
     let containers = plan::containers(&opened.set, &nothing, &observed, &policy);
     observed.contents = cluster.contents(&containers, concurrency).await?;
     Ok(Some(Found {
@@ -352,4 +345,29 @@ async fn read(
         policy,
         warnings,
     }))
+}
+
+/// Returns whether the parent goes with its set. Owners of it that go as well are taken from
+/// `parent`: the run removes these references before it deletes anything.
+fn goes(
+    set: &plan::Set,
+    parent: Option<&mut WholeParent>,
+    observed: &Observed,
+    options: &DeleteOptions,
+) -> bool {
+    let Some(parent) = parent else { return true };
+    let policy = policy(options, Pruning::WholeSet);
+    let going = plan::plan(set, &Desired::default(), observed, &policy)
+        .dependants
+        .going;
+    parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
+    let managers = parent_managers(&options.writing.field_manager);
+    plan::parent_fate(set, &parent.live, &parent.content_writers, &managers) == ParentFate::Goes
+}
+
+fn policy(options: &DeleteOptions, pruning: Pruning) -> Policy {
+    Policy {
+        pruning,
+        ..options.policy.clone()
+    }
 }

@@ -504,8 +504,12 @@ impl SetDeletion<'_> {
         let Some(parent) = self.parent else {
             return self.delete_homes(&mut members, sink).await;
         };
-        let is_member = |skip: &&Skip| !matches!(skip.reason, SkipReason::OwnedCopy(_));
-        let left_behind = self.plan.skips.iter().filter(is_member).count();
+        // What is only left to an owner that goes will go with it.
+        let going = &self.plan.dependants.going;
+        let is_left = |skip: &&Skip| {
+            !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
+        };
+        let left_behind = self.plan.skips.iter().filter(is_left).count();
         if left_behind > 0 {
             let count = counted(left_behind, "object");
             sink(told(

@@ -69,15 +69,17 @@ impl Detaching<'_> {
         for detachment in &detached {
             judge.detach(detachment);
         }
-        if !detached.is_empty() {
+        let kept = detached.iter().map(|detachment| &detachment.dependant);
+        let kept = kept.filter(|dependant| !judge.goes_last(dependant));
+        let mut kept = kept.map(|dependant| &dependant.key).peekable();
+        if kept.peek().is_some() {
             let verb = match self.writing.dry_run {
                 DryRun::None => "removed",
                 DryRun::Client | DryRun::Server => "would remove",
             };
-            let keys = detached.iter().map(|detachment| &detachment.dependant.key);
             sink(Event::Warning(format!(
                 "{verb} owner references to pruned objects, so that the garbage collector keeps: {}",
-                listed(keys)
+                listed(kept)
             )));
         }
         let keys = detached.iter().map(|detachment| &detachment.dependant.key);

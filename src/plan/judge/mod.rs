@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::inside::{Inside, Kept};
-use super::owners::{Dependants, Detachment};
+use super::owners::{Dependant, Dependants, Detachment};
 use super::{
     DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Set, Skip, SkipReason, contents, is_home_of, prune,
 };
@@ -247,9 +247,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether detaching dependants from this object was allowed, by the policy or by a
-    /// person.
+    /// Returns whether the object is the parent of a set that goes as a whole. It is detached from
+    /// members to go after them, and so needs no permission.
+    pub fn goes_last(&self, dependant: &Dependant) -> bool {
+        self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependant.uid)
+    }
+
+    /// Returns whether detaching this object was allowed: by the policy, by a person, or because
+    /// it goes last.
     pub fn may_detach(&self, detachment: &Detachment) -> bool {
+        if self.goes_last(&detachment.dependant) {
+            return true;
+        }
         let is_accepted = |pruned: &ObjectKey| {
             self.is_accepted(&Refusal::OwnsDependants {
                 object: pruned.clone(),

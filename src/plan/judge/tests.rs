@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::super::fixtures::{desired, live, policy, set};
-use super::super::{Observed, plan};
+use super::super::{EmptyManifests, Observed, plan};
 use super::*;
 use crate::desired::DesiredObject;
 use crate::identity::GroupKind;
@@ -306,6 +306,31 @@ fn an_owner_goes_once_everything_is_detached_from_it() {
     assert_eq!(judge.judge(&owner), Judgement::Prune);
     judge.renew(&plan.dependants);
     assert_eq!(name(&judge.judge(&owner)), "owns");
+}
+
+#[test]
+fn a_parent_that_goes_with_its_set_is_detached_from_members() {
+    let owner = live("ConfigMap", Some("shop"), "a");
+    let mut parent = live("Secret", Some("shop"), "web");
+    parent.uid = set().parent_uid.expect("a parent");
+    parent.owners = vec![owned_by(&owner)];
+    let observed = Observed {
+        members: vec![owner],
+        parent: Some(Dependant::of(&parent)),
+        ..Observed::default()
+    };
+    let refused = |pruning| {
+        let policy = Policy {
+            pruning,
+            empty_manifests: EmptyManifests::Allowed,
+            ..policy()
+        };
+        let plan = plan(&set(), &Desired::default(), &observed, &policy);
+        assert_eq!(plan.dependants.detachments.len(), 1);
+        plan.refusals.len()
+    };
+    assert_eq!(refused(Pruning::WholeSet), 0);
+    assert_eq!(refused(Pruning::Enabled), 1);
 }
 
 #[test]

@@ -288,21 +288,97 @@ fn a_set_whose_parent_owns_a_kept_object() {
     set.assert_holds(&[b]);
 }
 
-#[test]
-fn a_set_whose_parent_belongs_to_a_member() {
+/// A set of `a` and `between`, whose parent belongs to a member that is deleted or goes with one.
+fn family_of_parent(owner: &str) -> (Set, Vec<Value>) {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let a = config_map(&home, "a", "1");
-    set.apply(std::slice::from_ref(&a));
-    give(&set.parent, &[&a]);
-    let sentinel = sentinel(&home, &a);
-    set.delete(&[]).expect(3);
-    assert!(cluster().live(&a).is_some());
+    let members = ["a", "between"].map(|name| config_map(&home, name, "1"));
+    set.apply(&members);
+    if owner == "between" {
+        give(&members[1], &[&members[0]]);
+    }
+    let owner = members.iter().find(|member| member["metadata"]["name"] == *owner);
+    give(&set.parent, &[owner.expect("a member")]);
+    (set, members.into())
+}
 
-    set.delete(&ALLOWED);
+#[test]
+fn a_set_whose_parent_belongs_to_a_member() {
+    for owner in ["a", "between"] {
+        let (set, members) = family_of_parent(owner);
+        let state = cluster().state(&[&set.namespace]);
+        for mode in ["--dry-run=client", "--dry-run=server"] {
+            let run = set.delete(&[mode]).expect(0);
+            assert!(
+                run.results("deleted").contains(&identities([&set.parent])[0]),
+                "{mode}: {}",
+                run.stderr
+            );
+            assert_eq!(cluster().state(&[&set.namespace]), state, "{mode}");
+        }
 
-    assert_collected(&sentinel);
+        set.delete(&[]).expect(0);
+
+        assert_eq!(set.live_parent(), None);
+        eventually("what is left to its owner goes", || {
+            members
+                .iter()
+                .all(|member| cluster().live(member).is_none())
+                .then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_deletion_that_is_killed_anywhere_keeps_the_parent_that_belongs_to_a_member() {
+    for writes in 0.. {
+        let (set, members) = family_of_parent("a");
+        let sentinel = sentinel(&set.namespace, &members[0]);
+        let proxy = Proxy::holding_after(writes);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let fate = set.deletion(program).args(["--yes"]).run_until_held(&proxy);
+        if fate == Fate::Finished {
+            assert_eq!(set.live_parent(), None);
+            // The reference is removed, the members and the parent are deleted.
+            assert_eq!(writes, 4);
+            return;
+        }
+        if cluster().live(&members[0]).is_none() {
+            assert_collected(&sentinel);
+        }
+        assert!(set.live_parent().is_some(), "{writes}");
+        assert_eq!(set.unrecorded(), Vec::<String>::new(), "{writes}");
+        set.delete(&[]).expect(0);
+        assert!(set.members().is_empty(), "{writes}");
+        assert_eq!(set.live_parent(), None, "{writes}");
+    }
+}
+
+#[test]
+fn a_set_whose_parent_belongs_to_a_member_and_is_of_use_to_others() {
+    let (set, members) = family_of_parent("a");
+    cluster().patch(&set.parent, &json!({"stringData": {"key": "value"}}));
+    let run = set.delete(&[]).expect(3);
+    assert!(run.stderr.contains("secret/web"), "{}", run.stderr);
+
+    set.delete(&ALLOWED).expect(0);
+
     assert!(set.members().is_empty());
+    eventually("the member goes", || {
+        cluster().live(&members[0]).is_none().then_some(())
+    });
+    assert_eq!(owners(&set.parent), 0);
+}
+
+#[test]
+fn a_set_whose_parent_belongs_to_its_namespace() {
+    let home = fresh("home");
+    let set = Set::secret(&home, "web");
+    let place = namespace_object(&home);
+    set.apply(&[place.clone(), config_map(&home, "a", "1")]);
+    give(&set.parent, &[&place]);
+    set.delete(&[]).expect(0);
+    assert_eq!(cluster().live(&place), None);
 }
 
 #[test]
