@@ -17,9 +17,8 @@ use crate::apiserver::{ApiError, ApiServer, Before, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{Live, METADATA, Presence, WHOLE_OBJECTS};
-use crate::plan::{Judge, Judgement, Kept, Policy, Refusal, SkipReason};
+use crate::plan::{Judge, Judgement, Kept, Policy, Refusal, SkipReason, with_marks};
 use crate::saved_plan::Approval;
-use crate::wording::listed;
 
 /// How often an object that keeps changing is judged again.
 const JUDGEMENTS: usize = 5;
@@ -173,11 +172,13 @@ impl Deleting<'_> {
                 reason.to_string(),
             )),
             // That could have been removed, and was not.
-            Judgement::Refuse(Refusal::OwnsDependants { dependants, .. }) => Some(ObjectOutcome::failed(
+            Judgement::Refuse(Refusal::OwnsDependants {
+                dependants, marks, ..
+            }) => Some(ObjectOutcome::failed(
                 subject,
                 format!(
                     "not deleted: the garbage collector would then delete {}",
-                    listed(&dependants)
+                    with_marks(&dependants, &marks)
                 ),
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(

@@ -41,7 +41,7 @@ pub use owners::{Dependant, Dependants, Detachment, Near};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, with_marks};
 pub use remains::Remains;
 pub use waves::Wave;
 

@@ -35,7 +35,12 @@ pub enum SkipReason {
         waits_for: Vec<String>,
     },
     /// It belongs to another object, whose controller or garbage collection sees to it.
-    Owned(OwnerReference),
+    Owned {
+        /// That object.
+        owner: OwnerReference,
+        /// Its own annotation or label that keeps it as well, as `key: value`.
+        mark: Option<String>,
+    },
     /// The same, and its part-of label was written by no applier: a controller made it and
     /// copied the labels of what it was made for. It is no member, and holds nothing.
     OwnedCopy(OwnerReference),
@@ -79,9 +84,12 @@ impl fmt::Display for SkipReason {
             Self::FilledMeanwhile { lost, unknown } => {
                 write!(f, "deleting it would by now take along {}", losses(lost, unknown))
             }
-            Self::Owned(owner) | Self::OwnedCopy(owner) => {
-                write!(f, "owned by {} {}", owner.kind, owner.name)
+            Self::Owned { owner, mark } => {
+                write!(f, "owned by {} {}", owner.kind, owner.name)?;
+                mark.iter()
+                    .try_for_each(|mark| write!(f, ", and kept by its mark {mark}"))
             }
+            Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } => {
                 let cause = label_written_by(writers);
                 match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
@@ -142,7 +150,10 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
     if let Some(owner) = foreign_owner(live, set.parent_uid.as_deref()) {
         return Some(match copied {
             Some(_) => SkipReason::OwnedCopy(owner.clone()),
-            None => SkipReason::Owned(owner.clone()),
+            None => SkipReason::Owned {
+                owner: owner.clone(),
+                mark: live.protection.clone(),
+            },
         });
     }
     let mark = live.protection.clone();
@@ -158,7 +169,10 @@ pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> boo
 /// Why an object that carries a part-of label is none that anybody applied as a member: it
 /// belongs to another object, or its label is a copy. `None` for a member.
 pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    let owned = foreign_owner(live, parent_uid).map(|owner| SkipReason::Owned(owner.clone()));
+    let owned = foreign_owner(live, parent_uid).map(|owner| SkipReason::Owned {
+        owner: owner.clone(),
+        mark: None,
+    });
     owned.or_else(|| copied_label(live, appliers))
 }
 
@@ -261,7 +275,10 @@ mod tests {
         let service = owner("v1", "Service", "web");
         assert_eq!(
             reason(judged(|live| live.owners.push(service.clone()))),
-            SkipReason::Owned(service)
+            SkipReason::Owned {
+                owner: service,
+                mark: None
+            }
         );
     }
 
@@ -291,7 +308,10 @@ mod tests {
         let namesake = owner("v1", "Secret", "web");
         assert_eq!(
             reason(judged(|live| live.owners.push(namesake.clone()))),
-            SkipReason::Owned(namesake)
+            SkipReason::Owned {
+                owner: namesake,
+                mark: None
+            }
         );
     }
 

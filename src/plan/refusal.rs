@@ -101,13 +101,15 @@ pub enum Refusal {
     /// Desired or kept objects have owner references to what would be pruned.
     #[error(
         "{object}: not deleted: the garbage collector would then delete {}",
-        listed(.dependants)
+        with_marks(.dependants, .marks)
     )]
     OwnsDependants {
         /// What would be deleted.
         object: ObjectKey,
         /// The objects that would be lost with it.
         dependants: Vec<ObjectKey>,
+        /// The annotations or labels, as `key: value`, that keep some of them.
+        marks: BTreeMap<ObjectKey, String>,
         /// Whether there are manifests to put it back into.
         operation: Operation,
     },
@@ -353,6 +355,14 @@ fn outside(home: Option<&str>, objects: &[ObjectKey]) -> String {
         Some(home) => format!("{count} outside of namespace {home}"),
         None => count,
     }
+}
+
+/// Names objects, each with the annotation or label that keeps it.
+pub fn with_marks(objects: &[ObjectKey], marks: &BTreeMap<ObjectKey, String>) -> String {
+    listed(objects.iter().map(|key| match marks.get(key) {
+        Some(mark) => format!("{key} (kept by its mark {mark})"),
+        None => key.to_string(),
+    }))
 }
 
 fn with_objects(objects: &[ObjectKey]) -> String {

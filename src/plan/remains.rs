@@ -40,8 +40,10 @@ impl Remains {
         for live in left {
             match reason_to_stay(&live, set, appliers) {
                 Some(SkipReason::Terminating { .. }) => remains.going.push(live),
-                Some(SkipReason::Owned(owner)) if deleted.contains(&owner.uid) => remains.going.push(live),
-                Some(SkipReason::Owned(_) | SkipReason::Protected { .. }) => remains.kept.push(live),
+                Some(SkipReason::Owned { owner, .. }) if deleted.contains(&owner.uid) => {
+                    remains.going.push(live);
+                }
+                Some(SkipReason::Owned { .. } | SkipReason::Protected { .. }) => remains.kept.push(live),
                 _ => rest.push(live),
             }
         }

@@ -29,7 +29,8 @@ pub struct Judge<'a> {
     /// The UIDs of what goes, and so is no loss.
     going: BTreeSet<String>,
     /// By pruned objects: the desired or kept objects that are still owned by what goes with them.
-    attached: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// With the annotation or label of each that keeps it.
+    attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Losses that a person has confirmed, by the object.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
@@ -151,7 +152,8 @@ impl<'a> Judge<'a> {
     fn attach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
-            attached.insert(detachment.dependant.key.clone());
+            let dependant = &detachment.dependant;
+            attached.insert(dependant.key.clone(), dependant.protection.clone());
         }
     }
 
@@ -233,7 +235,11 @@ impl<'a> Judge<'a> {
         let attached = self.attached.get(&live.key)?;
         (!attached.is_empty()).then(|| Refusal::OwnsDependants {
             object: live.key.clone(),
-            dependants: attached.iter().cloned().collect(),
+            dependants: attached.keys().cloned().collect(),
+            marks: attached
+                .iter()
+                .filter_map(|(key, mark)| Some((key.clone(), mark.clone()?)))
+                .collect(),
             operation: self.operation(),
         })
     }
@@ -263,6 +269,7 @@ impl<'a> Judge<'a> {
             self.is_accepted(&Refusal::OwnsDependants {
                 object: pruned.clone(),
                 dependants: vec![detachment.dependant.key.clone()],
+                marks: BTreeMap::new(),
                 operation: self.operation(),
             })
         };

@@ -150,7 +150,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Prune => "pruned",
         Judgement::Ignore => "ignored",
         Judgement::Skip(SkipReason::Terminating { .. }) => "terminating",
-        Judgement::Skip(SkipReason::Owned(_)) => "owned",
+        Judgement::Skip(SkipReason::Owned { .. }) => "owned",
         Judgement::Skip(SkipReason::Protected { .. }) => "protected",
         Judgement::Skip(SkipReason::CopiedLabel { .. }) => "copied",
         Judgement::Skip(SkipReason::HoldsParent) => "home",

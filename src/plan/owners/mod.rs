@@ -26,6 +26,8 @@ pub struct Dependant {
     pub resource_version: String,
     /// The UIDs of all its owner references, in their order.
     pub owners: Vec<String>,
+    /// The annotation or label of its own that keeps it, as `key: value`.
+    pub protection: Option<String>,
 }
 
 /// The owner references that have to be removed from one object before its owners are deleted.
@@ -60,6 +62,7 @@ impl Dependant {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
             owners: uids(&live.owners),
+            protection: live.protection.clone(),
         }
     }
 
@@ -71,6 +74,8 @@ impl Dependant {
             uid: parent.uid.clone(),
             resource_version: parent.resource_version.clone(),
             owners: uids(&parent.owners),
+            // Nothing deletes the parent of a set that stays, whatever its annotations say.
+            protection: None,
         }
     }
 }
@@ -222,7 +227,7 @@ impl<'p> Near<'p> {
 
 /// Whether an object is kept for its own sake: what is only left to its owner goes with it.
 fn is_kept_from_owners(skip: &Skip) -> bool {
-    let is_left_to_owner = matches!(skip.reason, SkipReason::Owned(_)) && skip.live.protection.is_none();
+    let is_left_to_owner = matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.protection.is_none();
     skip.is_kept() && !is_left_to_owner
 }
 

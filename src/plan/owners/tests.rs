@@ -26,6 +26,13 @@ fn config_map(name: &str, owners: &[&str]) -> Live {
     owned("ConfigMap", Some("shop"), name, owners)
 }
 
+fn left_to(owner: &OwnerReference) -> SkipReason {
+    SkipReason::Owned {
+        owner: owner.clone(),
+        mark: None,
+    }
+}
+
 fn kept(live: &Live, reason: SkipReason) -> Skip {
     Skip {
         live: live.clone(),
@@ -81,14 +88,14 @@ fn desired_and_kept_objects_are_at_risk_and_what_is_left_to_its_owner_is_not() {
     let other = config_map("other", &["pruned"]);
     let owner = other.owners[0].clone();
     let members = [pruned.clone(), other.clone()];
-    let left = kept(&other, SkipReason::Owned(owner.clone()));
+    let left = kept(&other, left_to(&owner));
     assert_eq!(found(&members, &[left], Observed::default()), nothing());
     let marked = Live {
         protection: Some("a: b".to_owned()),
         ..other.clone()
     };
     let at_risk = expected("other", &["pruned"], &["pruned"]);
-    for reason in [SkipReason::Owned(owner), SkipReason::HoldsParent] {
+    for reason in [left_to(&owner), SkipReason::HoldsParent] {
         let skips = [kept(&marked, reason)];
         assert_eq!(found(&members, &skips, Observed::default()), at_risk);
     }
@@ -111,7 +118,7 @@ fn owners_are_followed_through_what_goes_with_them() {
     let between = config_map("between", &["pruned-1", "last"]);
     let last = config_map("last", &["between"]);
     let desired = config_map("desired", &["elsewhere", "last", "pruned-2"]);
-    let skips = [&between, &last].map(|live| kept(live, SkipReason::Owned(live.owners[0].clone())));
+    let skips = [&between, &last].map(|live| kept(live, left_to(&live.owners[0])));
     let [one, two] = ["pruned-1", "pruned-2"].map(|name| config_map(name, &[]));
     let members = [one, two, between, last, desired];
     assert_eq!(

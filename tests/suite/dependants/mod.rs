@@ -382,6 +382,26 @@ fn a_set_whose_parent_belongs_to_its_namespace() {
 }
 
 #[test]
+fn a_kept_object_with_an_owner_is_kept_for_two_reasons() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [a, c] = ["a", "c"].map(|name| config_map(&home, name, "1"));
+    let b = kept(config_map(&home, "b", "1"));
+    set.apply(&[a.clone(), b.clone(), c.clone()]);
+    give(&b, &[&a]);
+    let mark = "helm.sh/resource-policy: keep";
+
+    let run = set.apply(&[a.clone(), c.clone()]);
+    let reason = run.reason("b");
+    assert!(
+        reason.contains("owned by ConfigMap a") && reason.contains(mark),
+        "{reason}"
+    );
+    let refused = set.apply_with(std::slice::from_ref(&c), &[]).expect(3);
+    assert!(refused.errors()[0].contains(mark), "{}", refused.stderr);
+}
+
+#[test]
 fn a_dependant_that_changes_before_it_is_detached() {
     let (set, a, b) = family();
     let (dependant, owner) = (b.clone(), a.clone());
