@@ -7,7 +7,7 @@ use super::membership;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
-use super::unrecorded::{self, Scope};
+use super::unrecorded::{self, Scope, Search};
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -292,14 +292,21 @@ async fn read(
     }
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;
+    let search = Search {
+        appliers: &options.policy.appliers,
+        concurrency,
+    };
     let home = situation::read_home(&cluster.server, opened, &standing).await?;
     let Scope { survey, widened, .. } =
-        unrecorded::scope_of_members(cluster, opened, standing, &home, concurrency).await?;
-    let hidden = widened.map_or_else(Vec::new, |widened| widened.hidden);
+        unrecorded::scope_of_members(cluster, opened, standing, &home, search).await?;
     let mut warnings = survey.warnings();
+    let (hidden, left_out) = widened
+        .map(|widened| (widened.hidden, widened.left_out))
+        .unwrap_or_default();
     if !hidden.is_empty() {
         warnings.push(unrecorded::no_record(&hidden));
     }
+    warnings.extend(left_out);
     let rules = Rules {
         policy: &options.policy,
         parent_policy,

@@ -4,6 +4,7 @@
 use super::membership::{self, SetRead, TakingOver};
 use super::opening::{self, Cluster};
 use super::run::Run;
+use super::unrecorded::Search;
 use crate::applyset::Tooling;
 use crate::cli::{Disband, Shared};
 use crate::error::{Error, Exit};
@@ -82,9 +83,14 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
         let opened = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&opened.set);
         let concurrency = membership.writing.concurrency;
-        let (read, parent) =
-            membership::read_existing(&mut cluster, opened, taking_over, Operation::Disband, concurrency)
-                .await?;
+        let (read, parent) = membership::read_existing(
+            &mut cluster,
+            opened,
+            taking_over,
+            Operation::Disband,
+            Search::of(membership),
+        )
+        .await?;
         run.set.tooling = membership::tooling_of(&parent).map(Tooling::to_string);
         let members = read.members(&cluster, None, concurrency).await?;
         let plan = plan::plan_release(&read.opened.set, members, &membership.appliers);

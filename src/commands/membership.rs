@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation;
-use super::unrecorded::{self, Scope};
+use super::unrecorded::{self, Scope, Search};
 use crate::applyset::parent::Reading;
 use crate::applyset::{PART_OF_LABEL, Tooling};
 use crate::desired::Desired;
@@ -60,7 +60,7 @@ async fn judge(
     home: Option<BTreeMap<String, NamespaceState>>,
     taking_over: TakingOver,
     operation: Operation,
-    concurrency: usize,
+    search: Search<'_>,
 ) -> Result<SetRead, Error> {
     opened.set.parent_uid = parent.as_ref().map(|parent| parent.uid.clone());
     let is_plain = parent
@@ -82,10 +82,12 @@ async fn judge(
         None => situation::read_home(&cluster.server, &opened, &standing).await?,
     };
     let Scope { survey, widened, .. } =
-        unrecorded::scope_of_members(cluster, &opened, standing, &home, concurrency).await?;
+        unrecorded::scope_of_members(cluster, &opened, standing, &home, search).await?;
     let mut warnings = survey.warnings();
-    let found = widened.and_then(|widened| unrecorded::found(&opened, parent.as_ref(), &widened));
-    warnings.extend(found);
+    if let Some(widened) = widened {
+        warnings.extend(unrecorded::found(&opened, parent.as_ref(), &widened));
+        warnings.extend(widened.left_out);
+    }
     Ok(SetRead {
         opened,
         parent,
@@ -101,13 +103,13 @@ pub(super) async fn read_existing(
     opened: OpenedSet,
     taking_over: TakingOver,
     operation: Operation,
-    concurrency: usize,
+    search: Search<'_>,
 ) -> Result<(SetRead, ParentObject), Error> {
     let parent = opening::read_parent(&cluster.server, &opened).await?;
     match parent {
         Some(parent) if parent.reading != Reading::NoBookkeeping => {
             let read = Some(parent.clone());
-            let read = judge(cluster, opened, read, None, taking_over, operation, concurrency).await?;
+            let read = judge(cluster, opened, read, None, taking_over, operation, search).await?;
             Ok((read, parent))
         }
         Some(_) | None if operation == Operation::Move => Err(opening::no_set_to_move(&opened.set.parent)),
@@ -129,8 +131,8 @@ pub(super) async fn read_target(
         let parent = opening::read_parent(&cluster.server, &opened).await?;
         let taking_over = TakingOver::PlainObject(confirmation);
         let home = Some(situation::check_home(&cluster.server, &opened).await?);
-        let concurrency = options.writing.concurrency;
-        judge(cluster, opened, parent, home, taking_over, operation, concurrency).await
+        let search = Search::of(options);
+        judge(cluster, opened, parent, home, taking_over, operation, search).await
     };
     match read(options.take_over.confirmation()).await {
         Err(Error::Refused(refusals))

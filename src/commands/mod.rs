@@ -10,6 +10,7 @@ mod delete;
 mod diff;
 mod disband;
 mod kinds;
+mod labelled_elsewhere;
 mod list;
 mod manual;
 mod membership;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::membership::{self, SetRead, TakingOver};
 use super::opening::{self, Cluster, Waits};
 use super::run::Run;
+use super::unrecorded::Search;
 use crate::applyset::Record;
 use crate::applyset::parent::Pairs;
 use crate::cli::{Move, Shared};
@@ -101,7 +102,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
     let (from, former) =
-        membership::read_existing(&mut cluster, old, never, Operation::Move, concurrency).await?;
+        membership::read_existing(&mut cluster, old, never, Operation::Move, Search::of(membership)).await?;
     let into = membership::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
     run.warn(&from.warnings);
     run.warn(&into.warnings);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::kinds;
 use super::opening::{self, Cluster, OpenedSet};
-use super::unrecorded::{self, Scope, Start, Widened, WithoutRecord};
+use super::unrecorded::{self, Scope, Search, Start, Widened, WithoutRecord};
 use crate::apiserver::ApiServer;
 use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::changes::{self, Definition, Reason, Verdict};
@@ -33,6 +33,15 @@ pub(super) struct Rules<'a> {
     pub(super) field_manager: &'a str,
     /// Requests under way at once.
     pub(super) concurrency: usize,
+}
+
+impl<'a> Rules<'a> {
+    fn search(self) -> Search<'a> {
+        Search {
+            appliers: &self.policy.appliers,
+            concurrency: self.concurrency,
+        }
+    }
 }
 
 /// What the cluster has.
@@ -80,7 +89,7 @@ pub(super) async fn read(
             Some(_) => WithoutRecord::LookEverywhere,
             None => WithoutRecord::TakeForNew,
         },
-        concurrency: rules.concurrency,
+        search: rules.search(),
     };
     let Scope {
         standing,
@@ -93,13 +102,16 @@ pub(super) async fn read(
     let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
     let mut warnings = survey.warnings();
-    let found = widened.and_then(|widened| unrecorded::found(opened, parent.as_ref(), &widened));
-    warnings.extend(found);
+    if let Some(widened) = widened {
+        warnings.extend(unrecorded::found(opened, parent.as_ref(), &widened));
+        warnings.extend(widened.left_out);
+    }
     if parent.is_none() && !members.is_empty() {
-        let Widened { hidden, .. } =
-            unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.concurrency).await?;
+        let Widened { hidden, left_out, .. } =
+            unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.search()).await?;
         (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
         warnings.push(unrecorded::orphans_found(opened, members.len(), &hidden));
+        warnings.extend(left_out);
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
     let other_parents = find_parents(

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::labelled_elsewhere::{self, Credible};
 use super::opening::{Cluster, OpenedSet};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::{Desired, VERBS_OF_MEMBERS};
@@ -11,6 +12,7 @@ use crate::discovery::Resource;
 use crate::error::Error;
 use crate::identity::GroupKind;
 use crate::observe::{self, ListError, Live, Look, Looking, NamespaceState, ParentObject, Place, Selector};
+use crate::options::MembershipOptions;
 use crate::plan::{self, Standing, Survey};
 use crate::wording::{counted, members_missed};
 
@@ -23,11 +25,32 @@ pub(super) struct Widened {
     pub(super) hidden: Vec<String>,
     /// Those of them that this is not because of the user's rights.
     pub(super) unanswered: Vec<String>,
+    /// What carries the label and was not taken for a member, a warning each.
+    pub(super) left_out: Vec<String>,
+}
+
+/// How members are searched for.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    /// Field managers whose part-of labels make members.
+    pub(super) appliers: &'a BTreeSet<String>,
+    /// Requests under way at once.
+    pub(super) concurrency: usize,
+}
+
+impl<'a> Search<'a> {
+    /// The search of a command with these options.
+    pub(super) fn of(options: &'a MembershipOptions) -> Self {
+        Self {
+            appliers: &options.appliers,
+            concurrency: options.writing.concurrency,
+        }
+    }
 }
 
 /// Members whose parent is gone may be of any kind and in any namespace: the record that
-/// told of them is gone, too. Extends the places by all where some are. Where the user may
-/// not look everywhere, the places' own namespaces are looked into.
+/// told of them is gone, too. Extends the places by all where credible ones are. Where the user
+/// may not look everywhere, the places' own namespaces are looked into.
 ///
 /// # Errors
 ///
@@ -36,7 +59,7 @@ pub(super) async fn widen_to_everything(
     cluster: &mut Cluster,
     opened: &OpenedSet,
     survey: &mut Survey,
-    concurrency: usize,
+    search: Search<'_>,
 ) -> Result<Widened, Error> {
     let unlistable = cluster.await_everything().await?;
     // What cannot be applied and deleted is in no set, such as the metrics of pods.
@@ -49,7 +72,7 @@ pub(super) async fn widen_to_everything(
     };
     let looking = Looking {
         selector: &selector,
-        concurrency,
+        concurrency: search.concurrency,
         seen: &|| {},
     };
     let mut namespaces = survey.places.namespaces.clone();
@@ -57,6 +80,8 @@ pub(super) async fn widen_to_everything(
     let Look { mut found, unread } =
         observe::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
     found.retain(|live| !opened.set.is_parent(live));
+    let Credible { found, left_out } =
+        labelled_elsewhere::credible(&cluster.server, found, &namespaces, search).await;
     let places = &mut survey.places;
     let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
     places.namespaces.extend(namespaces);
@@ -74,6 +99,7 @@ pub(super) async fn widen_to_everything(
         members: found.len(),
         hidden: named(plurals(&mut unread.iter()), unlistable.names()),
         unanswered: named(unanswered, unlistable.unserved),
+        left_out,
     })
 }
 
@@ -87,8 +113,7 @@ pub(super) struct Start<'a> {
     pub(super) namespaces: &'a BTreeMap<String, NamespaceState>,
     /// When to look at everything.
     pub(super) without_record: WithoutRecord,
-    /// Requests under way at once.
-    pub(super) concurrency: usize,
+    pub(super) search: Search<'a>,
 }
 
 /// What is done about members that no record may have to name.
@@ -132,7 +157,7 @@ pub(super) async fn scope(
     }
     let mut survey = plan::survey(&opened.set, &standing, start.desired, &cluster.discovery)?;
     let widened = if looks_everywhere {
-        Some(widen_to_everything(cluster, opened, &mut survey, start.concurrency).await?)
+        Some(widen_to_everything(cluster, opened, &mut survey, start.search).await?)
     } else {
         None
     };
@@ -155,14 +180,14 @@ pub(super) async fn scope_of_members(
     opened: &OpenedSet,
     standing: Standing,
     home: &BTreeMap<String, NamespaceState>,
-    concurrency: usize,
+    search: Search<'_>,
 ) -> Result<Scope, Error> {
     let start = Start {
         standing,
         desired: &Desired::default(),
         namespaces: home,
         without_record: WithoutRecord::LookEverywhere,
-        concurrency,
+        search,
     };
     scope(cluster, opened, start).await
 }
@@ -195,6 +220,7 @@ pub(super) fn found(opened: &OpenedSet, parent: Option<&ParentObject>, widened: 
         members,
         hidden,
         unanswered,
+        ..
     } = widened;
     let doubts = if parent.is_some() { hidden } else { unanswered };
     match members {

@@ -6,9 +6,9 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, GROUP_KINDS, ID, NAMESPACES, Program, Proxy, Run, Set, TOOLING, cluster, cluster_role,
-    config_map, custom_resource, definition, fresh, identities, namespace, namespace_object, objects_file,
-    secret, service, with,
+    Fate, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, cluster,
+    cluster_role, config_map, custom_resource, definition, fresh, identities, namespace, namespace_object,
+    objects_file, secret, service, with,
 };
 
 fn adopt(set: &Set, objects: &[Value]) -> Run {
@@ -229,4 +229,62 @@ fn what_could_not_be_looked_at_for_a_lost_record_is_named() {
     assert!(run.warnings().iter().any(names), "{}", run.stderr);
     assert_eq!(run.results("pruned"), Vec::<String>::new());
     set.assert_records(&objects[..1]);
+}
+
+/// A member-like object that a tenant made in another namespace.
+fn planted(set: &Set, namespace: &str, manager: &str) -> Value {
+    let label = json!({"metadata": {"labels": {PART_OF: set.id}}});
+    let object = with(config_map(namespace, "planted", "1"), &label);
+    cluster().apply_as(manager, &object);
+    object
+}
+
+#[test]
+fn a_label_where_the_user_may_not_delete_adds_no_namespace() {
+    let [home, victim] = [namespace("home"), namespace("victim")];
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "2")];
+    set.apply(&objects);
+    let planted = planted(&set, &victim, "applyset");
+    let all = json!({"apiGroups": [""], "resources": ["*"], "verbs": ["*"]});
+    let see = json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]});
+    let user = ControlPlane::shared()
+        .user(&[Grant::in_namespace(&home, [all]), Grant::everywhere([see])])
+        .expect("a user");
+    let run_as = |command: &str, arguments: &[&str]| {
+        let program = Program::with_kubeconfig(&user.kubeconfig);
+        let run = set.invoke_by(program, command, arguments).expect(0);
+        let names = |warning: &String| warning.contains("victim") && warning.contains("may not delete there");
+        assert!(run.warnings().iter().any(names), "{command}: {}", run.stderr);
+        assert!(cluster().live(&planted).is_some(), "{command}");
+        run
+    };
+    let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
+    let file = files.path("objects.yaml");
+    let file = file.to_str().expect("UTF-8");
+    remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
+    let run = run_as("apply", &["-f", file, "--take-over", "--yes"]);
+    assert_eq!(run.results("pruned"), identities(&objects[1..]));
+    set.assert_records(&objects[..1]);
+    cluster().delete(&set.parent);
+    run_as("adopt", &["-f", file]);
+    set.assert_records(&objects[..1]);
+    cluster().delete(&set.parent);
+    run_as("delete", &["--yes"]);
+    assert_eq!(cluster().live(&objects[0]), None);
+}
+
+#[test]
+fn a_label_that_no_applier_wrote_adds_no_namespace() {
+    let [home, victim] = [namespace("home"), namespace("victim")];
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply(&objects);
+    let planted = planted(&set, &victim, "somebody");
+    remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
+    let run = set.apply_with(&objects, &["--take-over", "--yes"]).expect(0);
+    let names = |warning: &String| warning.contains("written by somebody, not by an applier");
+    assert!(run.warnings().iter().any(names), "{}", run.stderr);
+    set.assert_records(&objects);
+    assert!(cluster().live(&planted).is_some());
 }

@@ -1,0 +1,137 @@
+//! Objects with a set's label outside of the namespaces that a run knows of, found by a search of
+//! the whole cluster: which of them may be taken for members.
+//!
+//! The id of a set is public. If a label alone were enough, a user who may create objects in one
+//! namespace could have that namespace recorded by the pipeline of another team, which may not
+//! list there and would fail from then on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::unrecorded::Search;
+use crate::apiserver::ApiServer;
+use crate::observe::{self, Live};
+use crate::rights::{Needed, Right, Verb};
+use crate::wording::{counted, listed};
+
+/// What a search has found, without what is not credible.
+pub(super) struct Credible {
+    pub(super) found: Vec<Live>,
+    /// A warning for each namespace in which something is left out.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Why objects are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Doubt {
+    /// No applier wrote the label.
+    Writer,
+    /// The user may not delete objects of that kind there.
+    Permission,
+}
+
+/// Leaves out what is in none of the `known` namespaces, unless an applier wrote the label and the
+/// user may delete it. That the user may list it follows from its having been found.
+pub(super) async fn credible(
+    server: &ApiServer,
+    found: Vec<Live>,
+    known: &BTreeSet<String>,
+    search: Search<'_>,
+) -> Credible {
+    let is_known = |live: &Live| {
+        live.key
+            .namespace
+            .as_ref()
+            .is_some_and(|name| known.contains(name))
+    };
+    let is_applied = |live: &Live| {
+        live.part_of_writers
+            .iter()
+            .any(|writer| search.appliers.contains(writer))
+    };
+    let deletion = |live: &Live| Right::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
+    let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
+    let needed = Needed {
+        rights: elsewhere.map(deletion).collect(),
+        ..Needed::default()
+    };
+    let missing = observe::missing_rights(server, &needed, search.concurrency).await;
+    let doubt = |live: &Live| {
+        if is_known(live) {
+            None
+        } else if !is_applied(live) {
+            Some(Doubt::Writer)
+        } else {
+            missing.contains(&deletion(live)).then_some(Doubt::Permission)
+        }
+    };
+    sort_out(found, doubt)
+}
+
+fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
+    let mut left_out: BTreeMap<(Option<String>, Doubt), Vec<Live>> = BTreeMap::new();
+    let mut credible = Vec::new();
+    for live in found {
+        match doubt(&live) {
+            None => credible.push(live),
+            Some(doubt) => left_out
+                .entry((live.key.namespace.clone(), doubt))
+                .or_default()
+                .push(live),
+        }
+    }
+    let warning = |((_, doubt), objects): ((Option<String>, Doubt), Vec<Live>)| warning(doubt, &objects);
+    Credible {
+        found: credible,
+        left_out: left_out.into_iter().map(warning).collect(),
+    }
+}
+
+fn warning(doubt: Doubt, objects: &[Live]) -> String {
+    let names = listed(objects.iter().map(|live| &live.key));
+    let carries = if objects.len() == 1 { "carries" } else { "carry" };
+    let writers: BTreeSet<&String> = objects.iter().flat_map(|live| &live.part_of_writers).collect();
+    let reason = match doubt {
+        Doubt::Writer if writers.is_empty() => "no field manager is known to have written it".to_owned(),
+        Doubt::Writer => format!("it was written by {}, not by an applier", listed(writers)),
+        Doubt::Permission => format!(
+            "it was written by {}, and you may not delete there",
+            listed(writers)
+        ),
+    };
+    format!(
+        "{} {carries} this set's label and no record names the place, so nothing is done about it: {reason}: {names}",
+        counted(objects.len(), "object")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::fixtures::live;
+
+    #[test]
+    fn what_is_in_doubt_is_left_out_with_a_warning_for_each_namespace() {
+        let objects = [
+            live("ConfigMap", Some("shop"), "a"),
+            live("ConfigMap", Some("victim"), "b"),
+            live("ConfigMap", Some("victim"), "c"),
+            live("ConfigMap", Some("other"), "d"),
+        ];
+        let credible = sort_out(objects.to_vec(), |live| match live.key.namespace.as_deref() {
+            Some("victim") => Some(Doubt::Permission),
+            Some("other") => Some(Doubt::Writer),
+            _ => None,
+        });
+        let names: Vec<&str> = credible.found.iter().map(|live| live.key.name.as_str()).collect();
+        assert_eq!(names, ["a"]);
+        let [other, victim] = &credible.left_out[..] else {
+            panic!("{:?}", credible.left_out);
+        };
+        assert!(
+            other.contains("not by an applier: configmap/d in namespace other"),
+            "{other}"
+        );
+        assert!(victim.starts_with("2 objects carry"), "{victim}");
+        assert!(victim.contains("you may not delete there"), "{victim}");
+    }
+}
