@@ -209,6 +209,9 @@ pub struct ObjectOutcome {
     pub reason: String,
     /// What went wrong.
     pub error: Option<Message>,
+    /// True if the object existed in no set, and is a member from this run on.
+    #[serde(rename = "takenIn", skip_serializing_if = "std::ops::Not::not")]
+    pub taken_in: bool,
     /// Where the object stands in the manifests; `None` for one that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -222,6 +225,7 @@ impl ObjectOutcome {
             action,
             reason: String::new(),
             error: None,
+            taken_in: false,
             source: None,
         }
     }

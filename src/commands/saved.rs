@@ -67,9 +67,15 @@ pub(super) async fn plan(
             Some((foreseen.outcome.subject.key(), Seen::of(live, &salt)?))
         })
         .collect();
+    let taken_in: BTreeSet<ObjectKey> = foreseen
+        .iter()
+        .filter(|foreseen| foreseen.outcome.taken_in)
+        .map(|foreseen| foreseen.outcome.subject.key())
+        .collect();
     let intents = saved_plan::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
+        taken_in: taken_in.contains(&key),
         key,
         intent,
     });

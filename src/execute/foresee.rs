@@ -171,7 +171,7 @@ impl Execution<'_> {
         standing: &MemberStanding,
     ) -> Foreseen {
         if self.is_out_of_reach(object) {
-            return self.foresee_unrehearsed(object, subject).await;
+            return self.foresee_unrehearsed(object, subject, standing).await;
         }
         // Most objects that are no members are not there.
         let mut live = match standing {
@@ -186,7 +186,7 @@ impl Execution<'_> {
             Ok(reply) => reply,
             // The dry run is typed by the former schema.
             Err(error) if is_invalid(&error) && self.is_redefined(object) => {
-                return self.foresee_unrehearsed(object, subject).await;
+                return self.foresee_unrehearsed(object, subject, standing).await;
             }
             Err(error) => {
                 let mut foreseen = unforeseen(subject, &error);
@@ -214,6 +214,10 @@ impl Execution<'_> {
         };
         let of_reply = |pointer| predicted.as_ref()?.pointer(pointer)?.as_str();
         subject.uid = of_reply("/metadata/uid").map(str::to_owned);
+        let mut outcome = ObjectOutcome::new(subject, action);
+        if let (Some(live), Some(predicted)) = (&live, &predicted) {
+            self.mark_if_taken_in(object, standing, live, predicted, &mut outcome);
+        }
         Foreseen {
             warnings: reply
                 .warnings
@@ -222,7 +226,7 @@ impl Execution<'_> {
                 .collect(),
             live,
             predicted,
-            ..told(subject, action)
+            ..of_outcome(outcome)
         }
     }
 
@@ -236,7 +240,12 @@ impl Execution<'_> {
 
     /// Foresees what the server cannot rehearse. An object may be there in another version than
     /// that of its manifest; then the manifest is laid over it as well as can be.
-    async fn foresee_unrehearsed(&self, object: &DesiredObject, mut subject: Subject) -> Foreseen {
+    async fn foresee_unrehearsed(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        standing: &MemberStanding,
+    ) -> Foreseen {
         let mut live = None;
         let readable = self.readable_through(object);
         if let Some(resource) = readable {
@@ -260,6 +269,10 @@ impl Execution<'_> {
                 (Action::Configured, laid_over(live, &manifest))
             }
         };
+        let mut outcome = ObjectOutcome::new(subject, action);
+        if let Some(live) = &live {
+            self.mark_if_taken_in(object, standing, live, &predicted, &mut outcome);
+        }
         Foreseen {
             warnings: vec![format!(
                 "{} could not be validated by the server, because {reason}",
@@ -267,7 +280,7 @@ impl Execution<'_> {
             )],
             live,
             predicted: Some(predicted),
-            ..told(subject, action)
+            ..of_outcome(outcome)
         }
     }
 

@@ -21,6 +21,7 @@ use crate::applyset::PART_OF_LABEL;
 use crate::desired::DesiredObject;
 use crate::event::Action;
 use crate::identity::{GroupKind, ObjectKey};
+use crate::message::Message;
 use crate::observe::{self, METADATA, METADATA_LIST, Place, Places, Selector};
 use crate::plan::Stealing;
 
@@ -41,43 +42,62 @@ struct Found<'a> {
 /// Whose an object was right before it was written.
 #[derive(Debug, PartialEq, Eq)]
 enum Before {
-    /// It was in no set, in this one, or not there.
-    Free,
+    /// It was not there.
+    Absent,
+    /// It was a member of this set.
+    InThisSet,
+    /// It was there, and in no set.
+    InNoSet,
     /// It was a member of the set with this id.
     OfSet(String),
 }
 
 impl Execution<'_> {
-    /// Makes failures of those replies whose objects were another set's when they were written.
-    /// Each reply comes with the index of its object, and says which version the write left.
+    /// Makes failures of those replies whose objects were another set's when they were written, and
+    /// marks those that were in no set. Each reply comes with the index of its object, and says
+    /// which version the write left.
     pub(super) async fn judge_found(&self, replies: &mut [(usize, MemberReply)]) {
-        if self.policy.stealing == Stealing::Allowed || replies.is_empty() {
+        if self.policy.stealing == Stealing::Allowed {
+            // Whose they were is not asked; when the plan was made they were in no set.
+            for (_, reply) in replies {
+                self.judge_before(Before::InNoSet, reply);
+            }
             return;
         }
-        let befores = {
+        let mut befores = {
             let found: Vec<Found> = replies
                 .iter()
                 .filter_map(|(index, reply)| {
                     Some(Found {
                         object: &self.desired.members[*index],
                         uid: reply.outcome.subject.uid.as_deref()?,
-                        version: reply.found.as_deref()?,
+                        version: &reply.found.as_ref()?.version,
                     })
                 })
                 .collect();
             self.befores(&found).await
         };
         for (index, reply) in replies {
-            let error = match befores.get(&self.desired.members[*index].key) {
-                Some(Ok(Before::Free)) | None => continue,
-                Some(Ok(Before::OfSet(id))) => contested::taken_from(id),
-                Some(Err(error)) => contested::unknown(&error.kind),
-            };
-            reply.outcome.action = Action::Failed;
-            reply.outcome.error = Some(error);
+            match befores.remove(&self.desired.members[*index].key) {
+                None => self.judge_before(Before::InNoSet, reply),
+                Some(Ok(before)) => self.judge_before(before, reply),
+                Some(Err(error)) => fail(reply, contested::unknown(&error.kind)),
+            }
         }
     }
 
+    fn judge_before(&self, before: Before, reply: &mut MemberReply) {
+        match (before, &reply.found) {
+            // An object that this run made while an answer was lost was not there before.
+            (Before::InNoSet, Some(found)) if reply.outcome.action != Action::Created => {
+                self.mark_taken_in(found, &mut reply.outcome);
+            }
+            (Before::Absent | Before::InThisSet | Before::InNoSet, _) => {}
+            (Before::OfSet(id), _) => fail(reply, contested::taken_from(&id)),
+        }
+    }
+
+    /// Reads whose the objects were, but for those that a watch shows to have been in no set.
     async fn befores(&self, found: &[Found<'_>]) -> BTreeMap<ObjectKey, Result<Before, ApiError>> {
         let mut kinds: BTreeMap<&GroupKind, Vec<Found>> = BTreeMap::new();
         for one in found {
@@ -125,15 +145,21 @@ impl Execution<'_> {
             Value::Null if list["metadata"]["resourceVersion"].is_string() => &[],
             _ => return Err(ApiError::unreadable(path, "it is not a list")),
         };
-        let part_of = items.iter().find_map(|item| {
-            let metadata = item.get("metadata").filter(|metadata| metadata["uid"] == *uid)?;
-            metadata["labels"][PART_OF_LABEL].as_str()
-        });
-        Ok(match part_of {
-            Some(id) if id != self.set.id.as_str() => Before::OfSet(id.to_owned()),
-            _ => Before::Free,
+        let mut found = items.iter().map(|item| &item["metadata"]);
+        let Some(metadata) = found.find(|metadata| metadata["uid"] == *uid) else {
+            return Ok(Before::Absent);
+        };
+        Ok(match metadata["labels"][PART_OF_LABEL].as_str() {
+            None => Before::InNoSet,
+            Some(id) if id == self.set.id.as_str() => Before::InThisSet,
+            Some(id) => Before::OfSet(id.to_owned()),
         })
     }
+}
+
+fn fail(reply: &mut MemberReply, error: Message) {
+    reply.outcome.action = Action::Failed;
+    reply.outcome.error = Some(error);
 }
 
 /// Returns the version in which a write found everything: a resourceVersion is the number of the

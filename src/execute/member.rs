@@ -27,9 +27,17 @@ pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub(super) struct MemberReply {
     pub(super) outcome: ObjectOutcome,
     pub(super) warnings: Vec<String>,
-    /// The version that the apply left, if the object was there although it was believed new:
-    /// the caller has to judge whose it was before.
-    pub(super) found: Option<String>,
+    /// Set if the object was there although it was believed new: the caller has to judge whose it
+    /// was before.
+    pub(super) found: Option<FoundLive>,
+}
+
+/// An object that was there when it was applied, although it was believed new.
+pub(super) struct FoundLive {
+    /// The resourceVersion that the apply left.
+    pub(super) version: String,
+    /// What is reported of it if it was in no set; `None` if the answer cannot be read.
+    pub(super) reason: Option<String>,
 }
 
 /// The metadata that a write is answered with.
@@ -105,9 +113,10 @@ impl Execution<'_> {
                     && reply.status != StatusCode::CREATED
                     && told.outcome.error.is_none()
                 {
-                    told.found = written(&reply)
-                        .ok()
-                        .map(|written| written.metadata.resource_version);
+                    told.found = written(&reply).ok().map(|written| FoundLive {
+                        version: written.metadata.resource_version,
+                        reason: self.reason_of_taking_in(object, &reply.body),
+                    });
                 }
                 if is_surprise {
                     told.warnings.push(format!(

@@ -34,6 +34,7 @@ mod rehearse;
 mod relabel;
 mod release;
 mod remaining;
+mod taken_in;
 mod wave;
 mod writing;
 

@@ -80,7 +80,10 @@ impl Execution<'_> {
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
-                told(ObjectOutcome::new(subject, Action::Configured))
+                let found = serde_json::from_slice(&reply.body).unwrap_or_default();
+                let mut outcome = ObjectOutcome::new(subject, Action::Configured);
+                self.mark_if_taken_in(object, standing, &found, &found, &mut outcome);
+                told(outcome)
             }
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
                 told(ObjectOutcome::new(subject, Action::Created))

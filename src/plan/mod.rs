@@ -20,6 +20,7 @@ mod places;
 mod prune;
 mod refusal;
 mod remains;
+mod taken_in;
 mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,7 @@ pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};
 pub use refusal::{Refusal, with_marks};
 pub use remains::Remains;
+pub use taken_in::reason_of_taking_in;
 pub use waves::Wave;
 
 use crate::applyset::parent::Pairs;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::Hints;
 use super::reporter::ParentNews;
+use super::taken_in::TakenIn;
 use super::{
     API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
     print_message, text,
@@ -20,7 +21,7 @@ use crate::execute::DryRun;
 use crate::identity::ObjectKey;
 use crate::message::Message;
 use crate::plan::Refusal;
-use crate::wording::printable_text;
+use crate::wording::{one_line, printable_text};
 
 /// Everything in which the cluster differs from what a run would make of it.
 #[derive(Debug, Default)]
@@ -111,6 +112,17 @@ impl Differences {
         shown
     }
 
+    /// The lines that stand above the differences of objects that would be taken in, by the names
+    /// of their files. `patch` ignores such a line.
+    fn marks(&self) -> BTreeMap<&str, String> {
+        let taken_in = self.objects.iter().filter(|object| object.outcome.taken_in);
+        let mark =
+            |object: &Comparison| format!("{} {}", object.outcome.subject.key(), object.outcome.reason);
+        taken_in
+            .map(|object| (object.difference.file.as_str(), one_line(&mark(object))))
+            .collect()
+    }
+
     /// What would become of the parent, where that is all that a run would write: no summary
     /// counts it.
     fn parent_alone(&self) -> Option<String> {
@@ -181,10 +193,15 @@ impl Reporter {
     pub fn differences(&mut self, found: &Differences, colors: Colors) {
         self.bars.clear();
         match self.style.format {
-            Format::Lines | Format::Wide => found
-                .shown()
-                .iter()
-                .for_each(|difference| text(&colored(&printable_text(&difference.unified()), colors))),
+            Format::Lines | Format::Wide => {
+                let marks = found.marks();
+                for difference in found.shown() {
+                    let mark = marks.get(difference.file.as_str());
+                    let marked = mark.map_or_else(String::new, |mark| format!("# {mark}\n"));
+                    let unified = format!("{marked}{}", difference.unified());
+                    text(&colored(&printable_text(&unified), colors));
+                }
+            }
             Format::Names => found
                 .objects
                 .iter()
@@ -281,8 +298,13 @@ impl Reporter {
 fn tell(found: &Differences, error: Option<&Error>, style: Style) {
     let mut hints = Hints::default();
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
+    let mut taken_in = TakenIn::default();
     for Comparison { outcome, .. } in &found.objects {
         let loudness = match outcome.action {
+            _ if outcome.taken_in => {
+                taken_in.note(outcome);
+                continue;
+            }
             Action::Failed if refused.contains(&outcome.subject.key()) => continue,
             Action::Failed => Loudness::Quiet,
             Action::Skipped => Loudness::Normal,
@@ -298,6 +320,9 @@ fn tell(found: &Differences, error: Option<&Error>, style: Style) {
         {
             print_message(label, &hints.keep(&detail), style.colors);
         }
+    }
+    for line in taken_in.lines() {
+        super::note(&line, style);
     }
     for failure in &found.failures {
         print_message(human::Label::Error, &hints.keep(failure), style.colors);

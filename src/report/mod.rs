@@ -18,6 +18,7 @@ mod question;
 mod reporter;
 mod sets;
 mod style;
+mod taken_in;
 
 use serde::Serialize;
 use serde_json::{Value, json};

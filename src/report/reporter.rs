@@ -5,6 +5,7 @@ use super::hints::Hints;
 use super::output::{print, print_message};
 use super::pending::Pending;
 use super::progress::Bars;
+use super::taken_in::TakenIn;
 use super::{Colors, Completeness, Cost, Format, Loudness, Report, SetDocument, Style, document, human};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
@@ -21,6 +22,8 @@ pub struct Reporter {
     pending: Pending,
     /// Hints to the errors so far. Many objects may fail for one reason.
     hints: Hints,
+    /// Objects that existed in no set and are members now.
+    taken_in: TakenIn,
 }
 
 /// Whether something was said of the set's parent, which no summary counts.
@@ -48,6 +51,7 @@ impl Reporter {
             },
             pending: Pending::default(),
             hints: Hints::default(),
+            taken_in: TakenIn::default(),
         }
     }
 
@@ -102,6 +106,7 @@ impl Reporter {
 
     fn object(&mut self, outcome: ObjectOutcome) {
         self.pending.note(&outcome);
+        self.taken_in.note(&outcome);
         self.bars.advance(outcome.action);
         match self.style.format {
             Format::Lines => self.line(&outcome),
@@ -115,7 +120,9 @@ impl Reporter {
             }
             _ => {}
         }
-        if let Some(detail) = human::detail(&outcome) {
+        // What is taken in is reported at the end, all of it together.
+        if let Some(detail) = human::detail(&outcome).filter(|_| !outcome.taken_in || outcome.error.is_some())
+        {
             let loudness = match outcome.action {
                 Action::Failed => Loudness::Quiet,
                 Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
@@ -217,6 +224,9 @@ impl Reporter {
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
         self.bars.clear();
         self.hints.print(self.style.colors);
+        for line in self.taken_in.lines() {
+            super::note(&line, self.style);
+        }
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             let dry_run = self.account.dry_run;
             let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);

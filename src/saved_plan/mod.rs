@@ -153,6 +153,9 @@ pub struct SavedObject {
     pub intent: Intent,
     /// What the cluster has of it; `None` where there is no such object.
     pub seen: Option<Seen>,
+    /// True if the object is in no set, and becomes a member.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken_in: bool,
 }
 
 /// An object from which owner references are removed, so that it outlives its owners.

@@ -286,6 +286,7 @@ fn situation() -> Situation {
         (pruned.key.clone(), seen("pruned", "1", "a")),
     ]);
     let object = |key: &ObjectKey, intent, seen| SavedObject {
+        taken_in: false,
         key: key.clone(),
         intent,
         seen,

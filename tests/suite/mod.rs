@@ -56,6 +56,7 @@ mod set_deletion;
 mod simultaneous;
 mod sources;
 mod string_data;
+mod taken_in;
 mod tls;
 mod unrecorded;
 mod unserved;

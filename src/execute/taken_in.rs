@@ -1,0 +1,52 @@
+//! Reports objects that existed in no set and become members by this run.
+
+use serde_json::Value;
+
+use super::Execution;
+use super::member::FoundLive;
+use crate::applyset::PART_OF_LABEL;
+use crate::desired::DesiredObject;
+use crate::event::{Action, ObjectOutcome};
+use crate::observe::Live;
+use crate::plan::{MemberStanding, reason_of_taking_in};
+
+impl Execution<'_> {
+    /// Returns what is reported of an object if it was in no set; `body` is the object as the server
+    /// sent it. `None` if that cannot be read.
+    pub(super) fn reason_of_taking_in(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
+        let written = serde_json::from_slice(body).ok()?;
+        let live = Live::of(&written, &object.resource)?;
+        Some(reason_of_taking_in(object, &live, self.set, self.policy))
+    }
+
+    /// Marks the outcome of an object that was taken in.
+    pub(super) fn mark_taken_in(&self, found: &FoundLive, outcome: &mut ObjectOutcome) {
+        outcome.action = Action::Configured;
+        outcome.taken_in = true;
+        outcome.reason = found.reason.clone().unwrap_or_default();
+    }
+
+    /// The same in a dry run, in which `found` is the live object and `becomes` what it would be: an
+    /// object that has a part-of label is not taken in.
+    pub(super) fn mark_if_taken_in(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        found: &Value,
+        becomes: &Value,
+        outcome: &mut ObjectOutcome,
+    ) {
+        let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
+        if *standing == MemberStanding::NotAMember && !is_in_a_set {
+            self.mark(object, becomes, outcome);
+        }
+    }
+
+    fn mark(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
+        let Some(live) = Live::of(becomes, &object.resource) else {
+            return;
+        };
+        outcome.taken_in = true;
+        outcome.reason = reason_of_taking_in(object, &live, self.set, self.policy);
+    }
+}

@@ -1,0 +1,75 @@
+//! Notes about objects that existed in no set and become members: few lines, however many objects.
+
+use std::collections::BTreeMap;
+
+use crate::event::ObjectOutcome;
+use crate::identity::ObjectKey;
+use crate::wording::listed;
+
+/// The objects that were taken in so far, by what is said of them.
+#[derive(Debug, Default)]
+pub(super) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
+
+impl TakenIn {
+    /// Adds the object of this outcome if it is taken in.
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+        if outcome.taken_in {
+            let objects = self.0.entry(outcome.reason.clone()).or_default();
+            objects.push(outcome.subject.key());
+        }
+    }
+
+    /// One line for each reason.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
+            [key] => format!("{key} {reason}"),
+            keys => format!("each of these {} objects {reason}: {}", keys.len(), listed(keys)),
+        });
+        lines.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discovery::{Resource, Scope};
+    use crate::event::{Action, Subject};
+    use crate::identity::GroupKind;
+
+    fn outcome(number: usize, reason: &str) -> ObjectOutcome {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: format!("map-{number}"),
+        };
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        ObjectOutcome {
+            taken_in: true,
+            ..ObjectOutcome::because(Subject::new(&key, &resource, None), Action::Configured, reason)
+        }
+    }
+
+    #[test]
+    fn many_objects_take_one_line() {
+        let mut found = TakenIn::default();
+        found.note(&ObjectOutcome {
+            taken_in: false,
+            ..outcome(0, "changed")
+        });
+        assert_eq!(found.lines(), [""; 0]);
+        found.note(&outcome(0, "existed before; kept"));
+        assert_eq!(
+            found.lines(),
+            ["configmap/map-0 in namespace shop existed before; kept"]
+        );
+        (1..=300).for_each(|number| found.note(&outcome(number, "existed before; pruned")));
+        let lines = found.lines();
+        assert_eq!(lines.len(), 2);
+        let line = &lines[1];
+        assert!(line.starts_with("each of these 300 objects existed before; pruned: configmap/map-1 in"));
+        assert!(
+            line.ends_with("configmap/map-10 in namespace shop and 290 more"),
+            "{line}"
+        );
+    }
+}
