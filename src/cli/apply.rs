@@ -20,7 +20,7 @@ pub struct Apply {
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_empty", "max_prune",
-            "allow_data_loss", "no_skip", "force_conflicts", "steal", "take_over", "field_manager", "tooling",
+            "allow_data_loss", "no_skip", "force_conflicts", "steal", "only_new_or_owned", "take_over", "field_manager", "tooling",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -97,6 +97,9 @@ pub struct PlanningFlags {
     /// Take objects of the manifests that belong to another set
     #[arg(long)]
     pub steal: bool,
+    /// Refuse to take in objects that exist and are in no set
+    #[arg(long)]
+    pub only_new_or_owned: bool,
     /// Take over a set that another tool manages, or an object that is no parent yet
     #[arg(long)]
     pub take_over: bool,

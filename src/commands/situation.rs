@@ -22,7 +22,9 @@ use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{self, Live, Looking, NamespaceState, ParentObject, Places, Presence, Selector};
 use crate::ownership;
-use crate::plan::{self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing};
+use crate::plan::{
+    self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing, Unowned,
+};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +116,7 @@ pub(super) async fn read(
         warnings.extend(left_out);
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
+    let existing = read_existing(server, desired, &members, &survey.places, &namespaces, rules).await?;
     let other_parents = find_parents(
         cluster,
         opened,
@@ -129,6 +132,7 @@ pub(super) async fn read(
         members,
         others,
         other_parents,
+        existing,
         comparisons,
         terminating_namespaces: namespaces
             .iter()
@@ -230,6 +234,24 @@ async fn read_others(
     };
     let others = observe::members(server, &places, &selector, concurrency, Live::of).await;
     others.map_err(|(place, error)| Error::List { place, error })
+}
+
+/// Reads the objects of the manifests that exist and are no members yet. Nothing is asked unless
+/// the policy refuses those that are in no set.
+async fn read_existing(
+    server: &ApiServer,
+    desired: &Desired,
+    members: &[Live],
+    places: &Places,
+    namespaces: &BTreeMap<String, NamespaceState>,
+    rules: Rules<'_>,
+) -> Result<Vec<Live>, Error> {
+    if rules.policy.unowned == Unowned::TakenIn {
+        return Ok(Vec::new());
+    }
+    let newcomers = plan::newcomers(desired, members, &places.resources, namespaces);
+    let existing = observe::existing(server, &newcomers, rules.concurrency).await;
+    existing.map_err(|(place, error)| Error::List { place, error })
 }
 
 /// The parents of the sets that hold objects of the manifests, for the refusal to name.

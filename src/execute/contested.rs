@@ -68,6 +68,14 @@ pub(super) fn taken_from(id: &str) -> Message {
     .with_hint("keep it in the manifests of only one of the two sets, then apply both")
 }
 
+/// The error of an object that has become a member of the set with this id, and was not applied.
+pub(super) fn joined(id: &str) -> Message {
+    Message::new(format!(
+        "it became a member of another set ({id}) since the run began; it is left as it is"
+    ))
+    .with_hint("keep it in the manifests of only one of the two sets")
+}
+
 /// The error of an object that was applied and may have been a member of another set before.
 pub(super) fn unknown(error: &ApiErrorKind) -> Message {
     Message::new(format!(

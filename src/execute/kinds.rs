@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use http::StatusCode;
 use tokio::time::Instant;
 
+use super::creation::Precondition;
 use super::establish::{NotServed, PATIENCE, Unserved, await_served, pause};
 use super::redefined::Redefined;
 use super::wave::showing;
@@ -148,13 +149,16 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
+        mut precondition: Precondition,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let redefined = kinds.redefined.get(&object.key.group_kind);
         let mut is_made = false;
         loop {
-            let mut answer = self.apply_and_migrate(object, standing).await;
+            let mut answer = self.apply_and_migrate(object, standing, precondition).await;
             if let Ok(reply) = &mut answer {
+                // It is there from now on.
+                precondition = Precondition::Any;
                 // The first answer tells what was there before.
                 is_made |= reply.status == StatusCode::CREATED;
                 if is_made {

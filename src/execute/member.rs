@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::conflict::explained;
+use super::creation::{self, Precondition, Unapplied, as_new};
 use super::kinds::Kinds;
 use super::{Conflicts, DryRun, Execution};
 use crate::apiserver::{ApiError, Before, Call, Reply, query};
@@ -17,7 +18,7 @@ use crate::message::Message;
 use crate::object::Object;
 use crate::observe::{self, METADATA, WHOLE_OBJECTS};
 use crate::ownership::{self, CLIENT_SIDE_APPLY};
-use crate::plan::{Apply, MemberStanding};
+use crate::plan::{Apply, MemberStanding, Refusal};
 use crate::saved_plan::Seen;
 
 /// Body of server-side apply. JSON is YAML.
@@ -93,7 +94,7 @@ impl Execution<'_> {
         standing: &MemberStanding,
         kinds: &Kinds,
     ) -> MemberReply {
-        match self.apply_in_time(object, standing, kinds).await {
+        match self.apply_if_allowed(object, standing, kinds).await {
             Ok(reply) => {
                 let is_surprise = self
                     .approval
@@ -126,10 +127,16 @@ impl Execution<'_> {
                 }
                 told
             }
-            Err(error) if self.approval.is_some() && is_passing_conflict(&error) => {
+            Err(Unapplied::Exists) if self.approval.is_some() => failed(subject, OVERTAKEN.to_owned()),
+            Err(Unapplied::Exists) => {
+                let hint = Refusal::UNOWNED_HINT;
+                failed(subject, Message::new(creation::EXISTS).with_hint(hint))
+            }
+            Err(Unapplied::Taken(message)) => failed(subject, message),
+            Err(Unapplied::Failed(error)) if self.approval.is_some() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
-            Err(error) => failed(subject, explained(self.server, object, &error).await),
+            Err(Unapplied::Failed(error)) => failed(subject, explained(self.server, object, &error).await),
         }
     }
 
@@ -139,7 +146,15 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
+        precondition: Precondition,
     ) -> Result<Reply, ApiError> {
+        if precondition == Precondition::Absent {
+            // What this creates, no other manager owns.
+            return self
+                .server
+                .send(self.member_call(&as_new(object), standing, None))
+                .await;
+        }
         let is_known_to_need_it = match standing {
             MemberStanding::Member {
                 client_side_apply, ..

@@ -10,6 +10,7 @@ mod carry;
 mod conflict;
 mod contents;
 mod contested;
+mod creation;
 mod deletion;
 mod dependants;
 mod detach;

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use super::Execution;
+use super::creation::{EXISTS, IGNORED};
 use super::member::FoundLive;
 use crate::applyset::PART_OF_LABEL;
 use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome};
+use crate::message::Message;
 use crate::observe::Live;
-use crate::plan::{MemberStanding, reason_of_taking_in};
+use crate::plan::{MemberStanding, Refusal, Unowned, reason_of_taking_in};
 
 impl Execution<'_> {
     /// Returns what is reported of an object if it was in no set; `body` is the object as the server
@@ -24,6 +26,10 @@ impl Execution<'_> {
         outcome.action = Action::Configured;
         outcome.taken_in = true;
         outcome.reason = found.reason.clone().unwrap_or_default();
+        if self.policy.unowned == Unowned::Refused {
+            outcome.action = Action::Failed;
+            outcome.error = Some(IGNORED.into());
+        }
     }
 
     /// The same in a dry run, in which `found` is the live object and `becomes` what it would be: an
@@ -38,7 +44,13 @@ impl Execution<'_> {
     ) {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
         if *standing == MemberStanding::NotAMember && !is_in_a_set {
-            self.mark(object, becomes, outcome);
+            match self.policy.unowned {
+                Unowned::TakenIn => self.mark(object, becomes, outcome),
+                Unowned::Refused => {
+                    outcome.action = Action::Failed;
+                    outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT));
+                }
+            }
         }
     }
 

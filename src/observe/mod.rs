@@ -8,6 +8,7 @@
 mod contents;
 mod crawl;
 mod definitions;
+mod existing;
 mod list;
 mod live;
 mod members;
@@ -21,6 +22,7 @@ mod watch;
 
 pub use contents::{Contents, ContentsError, Held, contents};
 pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
+pub use existing::existing;
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use live::{Live, OwnerReference, Presence, Tracking};

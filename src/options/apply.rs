@@ -8,7 +8,9 @@ use crate::error::Error;
 use crate::execute::{Conflicts, DryRun, Validation, Writing};
 use crate::manifest::{Recursion, Source};
 use crate::ownership::member_field_manager;
-use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
+use crate::plan::{
+    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
+};
 use crate::saved_plan::SavedPlan;
 
 /// Options of `apply`, apart from the shared ones.
@@ -138,6 +140,11 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Stealing::Allowed
         } else {
             Stealing::Refused
+        },
+        unowned: if flags.only_new_or_owned {
+            Unowned::Refused
+        } else {
+            Unowned::TakenIn
         },
         data_loss: if flags.allow_data_loss {
             DataLoss::Allowed

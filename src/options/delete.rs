@@ -7,7 +7,9 @@ use crate::cli::{Delete, Shared};
 use crate::error::Error;
 use crate::execute::Writing;
 use crate::ownership::MEMBER_FIELD_MANAGER;
-use crate::plan::{Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers};
+use crate::plan::{
+    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
+};
 
 /// Options of `delete`, apart from the shared ones.
 #[derive(Debug)]
@@ -50,6 +52,7 @@ impl DeleteOptions {
                 empty_manifests: EmptyManifests::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
                 stealing: Stealing::Refused,
+                unowned: Unowned::TakenIn,
                 data_loss: if delete.allow_data_loss {
                     DataLoss::Allowed
                 } else {

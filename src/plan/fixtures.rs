@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing, UnchangedMembers};
+use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing, UnchangedMembers, Unowned};
 use crate::applyset::{ApplySetId, ParentIdentity, Tooling};
 use crate::desired::DesiredObject;
 use crate::discovery::{Resource, Scope};
@@ -36,6 +36,7 @@ pub(crate) fn policy() -> Policy {
         empty_manifests: EmptyManifests::Refused,
         unchanged: UnchangedMembers::LeftAlone,
         stealing: Stealing::Refused,
+        unowned: Unowned::TakenIn,
         data_loss: DataLoss::Refused,
         max_prune: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),

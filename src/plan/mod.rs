@@ -44,7 +44,7 @@ pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};
 pub use refusal::{Refusal, with_marks};
 pub use remains::Remains;
-pub use taken_in::reason_of_taking_in;
+pub use taken_in::{newcomers, reason_of_taking_in};
 pub use waves::Wave;
 
 use crate::applyset::parent::Pairs;
@@ -67,6 +67,9 @@ pub struct Policy {
     pub unchanged: UnchangedMembers,
     /// Whether objects of other sets are taken.
     pub stealing: Stealing,
+    /// What becomes of objects that exist and are in no set.
+    #[serde(default)]
+    pub unowned: Unowned,
     /// Whether what cannot be had back may be pruned.
     pub data_loss: DataLoss,
     /// The most objects that one run may prune.
@@ -117,6 +120,17 @@ pub enum Stealing {
     Allowed,
 }
 
+/// What becomes of objects of the manifests that exist and are in no set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unowned {
+    /// They become members.
+    #[default]
+    TakenIn,
+    /// They stop the run.
+    Refused,
+}
+
 /// Whether what cannot be had back may be pruned: storage, and containers with what
 /// others put into them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +155,9 @@ pub struct Observed {
     pub others: Vec<Live>,
     /// The parents of those sets.
     pub other_parents: OtherParents,
+    /// Objects of the manifests that exist and are no members of this set; empty unless the policy
+    /// refuses those in no set.
+    pub existing: Vec<Live>,
     /// What the live members that the manifests ask for are in comparison with them.
     pub comparisons: BTreeMap<ObjectKey, Verdict>,
     /// Namespaces that are being deleted, with everything in them.
@@ -440,6 +457,9 @@ fn refusals(
     }
     if policy.stealing == Stealing::Refused {
         refusals.extend(overlap::refusals(desired, observed));
+    }
+    if policy.unowned == Unowned::Refused {
+        refusals.extend(taken_in::refusals(desired, observed));
     }
     refusals.extend(plan.prunes.iter().flatten().flat_map(|live| judge.refusals(live)));
     if let Some(limit) = policy.max_prune

@@ -66,6 +66,14 @@ pub enum Refusal {
         /// The parent of the other set.
         parent: OtherParent,
     },
+    /// An object of the manifests exists and is in no set.
+    #[error("{position}: {object} exists and is in no set")]
+    InNoSet {
+        /// Where the object is written.
+        position: Position,
+        /// The object.
+        object: ObjectKey,
+    },
     /// A namespace or kind would be pruned that holds what is not pruned.
     #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
     HoldsOthers {
@@ -209,6 +217,10 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// What to do about an object that exists and is in no set.
+    pub const UNOWNED_HINT: &str =
+        "take it in with `kubectl applyset adopt SET -f …`, or leave out --only-new-or-owned";
+
     /// What a person is shown who is asked whether to go on: of many objects, how many of
     /// each kind there are in which namespace.
     pub fn question(&self) -> Message {
@@ -250,6 +262,7 @@ impl Refusal {
     pub fn object(&self) -> Option<&ObjectKey> {
         match self {
             Self::Overlap { object, .. }
+            | Self::InNoSet { object, .. }
             | Self::OfAnotherSet { object, .. }
             | Self::PrunesStorage { object }
             | Self::OwnsDependants { object, .. }

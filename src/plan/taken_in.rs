@@ -1,9 +1,14 @@
 //! Objects of the manifests that existed in no set: an apply makes members of them, so a later run
 //! prunes them once they leave the manifests.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use super::prune::{Judgement, judge};
-use super::{Policy, Pruning, Set, defined_kind};
-use crate::desired::DesiredObject;
+use super::{Observed, Policy, Pruning, Refusal, Set, defined_kind};
+use crate::desired::{Desired, DesiredObject};
+use crate::discovery::Resource;
+use crate::identity::ObjectKey;
 use crate::observe::{Live, Presence};
 
 /// The reason that is reported of an object that existed in no set and becomes a member: what a
@@ -31,10 +36,49 @@ pub fn reason_of_taking_in(object: &DesiredObject, live: &Live, set: &Set, polic
 
 const PRUNED_LATER: &str = "existed before; will be pruned when it leaves the manifests";
 
+/// The objects of the manifests that are no members yet and may exist, each with the resource
+/// through which it can be read: `served` are those that the server serves, and `namespaces` has
+/// the namespaces that exist.
+pub fn newcomers<T>(
+    desired: &Desired,
+    members: &[Live],
+    served: &[Arc<Resource>],
+    namespaces: &BTreeMap<String, T>,
+) -> Vec<(ObjectKey, Arc<Resource>)> {
+    let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let may_exist = |object: &&DesiredObject| {
+        let namespace = object.key.namespace.as_ref();
+        !known.contains(&object.key) && namespace.is_none_or(|namespace| namespaces.contains_key(namespace))
+    };
+    let newcomers = desired.members.iter().filter(may_exist);
+    let readable = newcomers.filter_map(|object| {
+        let resource = object.readable_through(served)?;
+        Some((object.key.clone(), Arc::clone(resource)))
+    });
+    readable.collect()
+}
+
+/// One refusal for each object of the manifests that exists and is in no set.
+pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
+    let unowned = observed.existing.iter().filter(|live| live.part_of.is_none());
+    let unowned: BTreeSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
+    let refused = desired
+        .members
+        .iter()
+        .filter(|member| unowned.contains(&member.key));
+    let refusals = refused.map(|member| Refusal::InNoSet {
+        position: member.position.clone(),
+        object: member.key.clone(),
+    });
+    refusals.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired, live, policy, set};
+    use super::super::fixtures::{desired, live, policy, resource, set};
+    use super::super::{Unowned, plan};
     use super::*;
+    use crate::discovery::{Origin, Scope};
     use crate::observe::OwnerReference;
 
     /// The reason for an object that was in no set, changed by `change`.
@@ -45,6 +89,72 @@ mod tests {
         found.part_of_writers.clear();
         change(&mut found);
         reason_of_taking_in(&desired(kind, namespace, name), &found, &set(), &policy())
+    }
+
+    #[test]
+    fn only_what_exists_in_no_set_is_refused_and_only_on_demand() {
+        let names = ["new", "unowned", "other", "member"];
+        let wanted = Desired {
+            members: names.map(|name| desired("ConfigMap", Some("shop"), name)).into(),
+            ..Desired::default()
+        };
+        let found = |name: &str, part_of: Option<&str>| Live {
+            part_of: part_of.map(str::to_owned),
+            ..live("ConfigMap", Some("shop"), name)
+        };
+        let observed = Observed {
+            members: vec![live("ConfigMap", Some("shop"), "member")],
+            existing: vec![
+                found("unowned", None),
+                found("other", Some("applyset-other-v1")),
+                found("not-among-the-manifests", None),
+            ],
+            ..Observed::default()
+        };
+        let refused = |unowned| {
+            let policy = Policy { unowned, ..policy() };
+            let refusals = plan(&set(), &wanted, &observed, &policy).refusals;
+            refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(refused(Unowned::TakenIn), [""; 0]);
+        assert_eq!(
+            refused(Unowned::Refused),
+            ["manifests.yaml:1: configmap/unowned in namespace shop exists and is in no set"]
+        );
+    }
+
+    #[test]
+    fn only_what_may_exist_is_looked_for() {
+        let mut promised = desired("Widget.example.com", Some("shop"), "promised");
+        promised.resource = Arc::new(Resource {
+            origin: Origin::Promised,
+            ..(*promised.resource).clone()
+        });
+        let wanted = Desired {
+            members: vec![
+                desired("ConfigMap", Some("shop"), "member"),
+                desired("ConfigMap", Some("shop"), "new"),
+                desired("ConfigMap", Some("to-be-made"), "new"),
+                desired("Namespace", None, "to-be-made"),
+                promised,
+            ],
+            ..Desired::default()
+        };
+        let members = [live("ConfigMap", Some("shop"), "member")];
+        let namespaces = BTreeMap::from([("shop".to_owned(), "exists")]);
+        let looked_for = |served: &[Arc<Resource>]| {
+            let newcomers = newcomers(&wanted, &members, served, &namespaces);
+            newcomers
+                .iter()
+                .map(|(key, _)| key.to_string())
+                .collect::<Vec<_>>()
+        };
+        let new = "configmap/new in namespace shop";
+        assert_eq!(looked_for(&[]), [new, "namespace/to-be-made"]);
+        // A kind that is served in another version may have the object.
+        let other = resource("Widget.example.com", Scope::Namespaced);
+        let promised = "widget.example.com/promised in namespace shop";
+        assert_eq!(looked_for(&[other]), [new, "namespace/to-be-made", promised]);
     }
 
     #[test]

@@ -1,13 +1,18 @@
-//! Objects that existed in no set and become members: every run says so.
+//! Objects that existed in no set and become members: every run says so, and one with
+//! `--only-new-or-owned` refuses them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, PART_OF, Program, Run, Set, cluster, config_map, identities, namespace, namespace_object,
-    objects_file, with,
+    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, fresh,
+    identities, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 const REASON: &str = "existed before; will be pruned when it leaves the manifests";
+const ONLY_NEW: &str = "--only-new-or-owned";
 
 /// Names and reasons of the results that are marked as taken in.
 fn taken_in(run: &Run) -> Vec<(String, String)> {
@@ -141,4 +146,208 @@ fn what_a_later_run_keeps_is_not_said_to_be_pruned() {
     };
     assert_eq!(sorted(&diff(&set, &objects, &[]).expect(1)), expected);
     assert_eq!(sorted(&set.apply(&objects)), expected);
+}
+
+#[test]
+fn only_new_or_owned_refuses_what_is_in_no_set_and_writes_nothing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let owned = config_map(&home, "owned", "1");
+    set.apply(std::slice::from_ref(&owned));
+    let unowned = [config_map(&home, "unowned", "1"), service(&home, "web", 80)];
+    for object in &unowned {
+        cluster().create(object);
+    }
+    let new = config_map(&home, "new", "1");
+    let objects = [owned.clone(), unowned[0].clone(), new.clone(), unowned[1].clone()];
+    let before = cluster().state(&[&home]);
+    for flag in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
+        let run = set.apply_with(&objects, &[ONLY_NEW, flag]).expect(3);
+        let errors = run.errors();
+        assert_eq!(errors.len(), 2, "{}", run.stderr);
+        for name in ["configmap/unowned", "service/web"] {
+            let text = format!("{name} in namespace {home} exists and is in no set");
+            assert!(errors.iter().any(|line| line.ends_with(&text)), "{}", run.stderr);
+        }
+        assert!(
+            run.stderr
+                .contains("hint: take it in with `kubectl applyset adopt SET"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(cluster().state(&[&home]), before, "{flag}");
+    }
+    let run = diff(&set, &objects, &[ONLY_NEW]).expect(1);
+    assert_eq!(run.results("failed"), identities(&unowned));
+    assert_eq!(run.document()["refusals"].as_array().map(Vec::len), Some(2));
+    assert_eq!(taken_in(&run), []);
+    let files = Files::new();
+    let plan = files.path("plan.json");
+    lines(
+        "diff",
+        &set,
+        &objects,
+        &[ONLY_NEW, "--out", plan.to_str().expect("UTF-8")],
+    )
+    .expect(3);
+    assert!(!plan.exists());
+    assert_eq!(cluster().state(&[&home]), before);
+
+    // New objects and members pass, and so does what is adopted first.
+    set.apply_with(&[owned.clone(), new], &[ONLY_NEW]).expect(0);
+    let files = Files::new().with("objects.yaml", &objects_file(&unowned));
+    let adoption = set.invocation(Program::new(), "adopt", &["-f"]);
+    adoption.args([files.directory()]).run().expect(0);
+    let run = set
+        .apply_with(&objects, &[ONLY_NEW, "--force-conflicts"])
+        .expect(0);
+    assert_eq!(taken_in(&run), []);
+    set.assert_holds(&objects);
+}
+
+#[test]
+fn only_new_or_owned_makes_a_new_set_with_its_namespace_and_refuses_one_that_is_there() {
+    let home = fresh("home");
+    let set = Set::secret(&home, "web");
+    let objects = [namespace_object(&home), config_map(&home, "one", "1")];
+    set.apply_with(&objects, &[ONLY_NEW]).expect(0);
+    set.assert_holds(&objects);
+    let there = namespace("there");
+    let other = Set::secret(&there, "web");
+    let run = other
+        .apply_with(&[namespace_object(&there)], &[ONLY_NEW])
+        .expect(3);
+    assert!(
+        run.errors()[0].contains(&format!("namespace/{there} exists")),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(other.live_parent(), None);
+}
+
+#[test]
+fn only_new_or_owned_costs_one_list_for_each_kind_and_place_and_else_nothing() {
+    let home = namespace("home");
+    let objects = |prefix: &str| -> Vec<Value> {
+        let map = |number: usize| config_map(&home, &format!("{prefix}-{number}"), "1");
+        (0..50)
+            .map(map)
+            .chain([secret(&home, &format!("{prefix}-login"))])
+            .collect()
+    };
+    let requests = |name: &str, flags: &[&str]| {
+        let proxy = Proxy::transparent();
+        let set = Set::secret(&home, name);
+        set.apply_through(&proxy, &objects(name), flags).expect(0);
+        set.assert_holds(&objects(name));
+        proxy.sent()
+    };
+    let plain = requests("plain", &[]);
+    let careful = requests("careful", &[ONLY_NEW]);
+    // One LIST of ConfigMaps, and one GET of the Secret.
+    assert_eq!(careful.len(), plain.len() + 2);
+    let is_look = |sent: &&Sent| sent.path.contains("/configmaps?labelSelector=&");
+    assert_eq!(careful.iter().filter(is_look).count(), 1);
+    assert_eq!(plain.iter().filter(is_look).count(), 0);
+}
+
+/// Applies `object` with the flag, and has something done right before it is written.
+fn race(set: &Set, object: &Value, flags: &[&str], act: impl Fn() + Send + Sync + 'static) -> Run {
+    // The first write is the parent.
+    let proxy = Proxy::before_write(1, act);
+    let flags = [flags, &[ONLY_NEW]].concat();
+    set.apply_through(&proxy, std::slice::from_ref(object), &flags)
+}
+
+#[test]
+fn what_is_created_between_the_look_and_the_write_is_not_taken_in() {
+    // A manager of other fields, the same fields, and one that the run would take fields from.
+    for manager in ["rival", "applyset", "kubectl-client-side-apply"] {
+        for flags in [&[][..], &["--force-conflicts"]] {
+            let home = namespace("home");
+            let set = Set::secret(&home, "web");
+            let object = config_map(&home, "one", "ours");
+            let theirs = config_map(&home, "one", "theirs");
+            let created = theirs.clone();
+            let state = Arc::new(Mutex::new(None));
+            let after = Arc::clone(&state);
+            let run = race(&set, &object, flags, move || {
+                cluster().apply_as(manager, &created);
+                *after.lock().expect("no panic") = cluster().live(&created);
+            })
+            .expect(1);
+            assert_eq!(run.results("failed"), identities([&object]), "{manager}");
+            assert!(
+                run.errors()[0].contains("it was created in no set since the run began"),
+                "{}",
+                run.stderr
+            );
+            assert_eq!(
+                cluster().live(&theirs),
+                *state.lock().expect("no panic"),
+                "{manager}"
+            );
+            assert_eq!(set.members(), [""; 0]);
+            // From the next run on it is found before anything is written.
+            set.apply_with(std::slice::from_ref(&object), &[ONLY_NEW])
+                .expect(3);
+        }
+    }
+}
+
+#[test]
+fn what_another_set_creates_between_the_look_and_the_write_stays_there() {
+    let home = namespace("home");
+    let [set, other] = ["web", "other"].map(|name| Set::secret(&home, name));
+    let object = config_map(&home, "one", "1");
+    let (theirs, id) = (object.clone(), other.id.clone());
+    let run = race(&set, &object, &[], move || {
+        other.apply(std::slice::from_ref(&theirs));
+    })
+    .expect(1);
+    assert!(run.errors()[0].contains(&id), "{}", run.stderr);
+    assert_eq!(part_of(&object), json!(id));
+}
+
+#[test]
+fn what_another_run_of_the_set_creates_meanwhile_is_applied() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let (theirs, theirs_set) = (config_map(&home, "one", "1"), Set::secret(&home, "web"));
+    let ours = config_map(&home, "one", "2");
+    let run = race(&set, &ours, &[], move || {
+        theirs_set.apply(std::slice::from_ref(&theirs));
+    })
+    .expect(0);
+    assert_eq!(run.results("configured"), identities([&ours]));
+    assert_eq!(taken_in(&run), []);
+    set.assert_holds(std::slice::from_ref(&ours));
+}
+
+/// Loses the answer to the first write of a `ConfigMap`, after it was carried out.
+struct Losing(AtomicBool);
+
+impl Watch for Losing {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        let is_member = sent.is_write() && sent.path.contains("/configmaps/");
+        if is_member && !self.0.swap(true, Ordering::SeqCst) {
+            Verdict::Break(Fault::ClosedAfter)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn an_object_that_was_created_while_the_answer_was_lost_is_the_runs_own() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    let proxy = Proxy::watched(Arc::new(Losing(AtomicBool::new(false))));
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&object), &[ONLY_NEW])
+        .expect(0);
+    assert_eq!(run.results("created"), identities([&object]));
+    assert_eq!(taken_in(&run), []);
+    set.assert_holds(std::slice::from_ref(&object));
 }

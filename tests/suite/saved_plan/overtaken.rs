@@ -341,6 +341,44 @@ fn what_changes_while_it_is_taken_from_client_side_apply_is_not_overwritten() {
 }
 
 #[test]
+fn what_is_created_while_the_plan_is_carried_out_is_not_taken_in() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let plan = Plan::saved(&set, &[config_map(&home, "new", "1")], &[]);
+    let place = home.clone();
+    // The first write is the parent.
+    let proxy = Proxy::before_write(1, move || {
+        cluster().apply_as("applyset", &config_map(&place, "new", "theirs"));
+    });
+    let run = plan
+        .apply_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(run.results("failed"), [format!("ConfigMap {home}/new")]);
+    let live = cluster().live(&config_map(&home, "new", "1")).expect("an object");
+    assert_eq!(live["data"], json!({"key": "theirs"}));
+    assert_eq!(set.members(), [""; 0]);
+}
+
+#[test]
+fn a_plan_shows_what_it_takes_in() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    cluster().create(&config_map(&home, "unowned", "1"));
+    let next = ["unowned", "new"].map(|name| config_map(&home, name, "1"));
+    let plan = Plan::saved(&set, &next, &[]);
+    let document: Value = serde_json::from_str(&plan.text()).expect("JSON");
+    let objects = document["plan"]["objects"].as_array().expect("objects");
+    let marked: Vec<&Value> = objects
+        .iter()
+        .filter(|object| object["takenIn"] == true)
+        .map(|object| &object["key"]["name"])
+        .collect();
+    assert_eq!(marked, ["unowned"]);
+    plan.apply().expect(0);
+    set.assert_holds(&next);
+}
+
+#[test]
 fn what_changes_before_it_is_pruned_stays() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
