@@ -97,6 +97,12 @@ fn annotations_owners_and_conditions_stay_on_their_lines() {
         "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": PLANTED,
     }], "observedGeneration": 1});
     cluster().patch_status(&members[3], &failing);
+    let live = cluster().live(&members[3]).expect("the deployment");
+    cluster().create(&json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "broken.1", "namespace": home},
+        "involvedObject": {"kind": "Deployment", "namespace": home, "name": "broken", "uid": live["metadata"]["uid"]},
+        "type": "Warning", "reason": PLANTED, "message": PLANTED, "lastTimestamp": "2026-01-01T00:00:00Z",
+    }));
     for flags in [&[][..], &["-o", "wide"], &["-o", "yaml"], &["-o", "json"]] {
         assert_escaped(&set.invoke("view", flags));
     }
