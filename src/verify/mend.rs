@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::parent::annotations_size;
 use super::record::{accounted, members, needed, served};
-use super::values::{tooling, understood};
+use super::values::{namespaces, tooling, understood};
 use super::{Examined, Extent, NewNamespaces, ParentKind, Surroundings};
 use crate::applyset::parent::{
     ANNOTATIONS_LIMIT, Bookkeeping, Pairs, ParentFault, Reading, RecordedKinds, read,
@@ -249,8 +249,19 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
     let found = match surroundings.new_namespaces {
         NewNamespaces::Included => set.found.clone(),
         NewNamespaces::Excluded => {
-            let recorded = understood.as_ref().map(|understood| &understood.bookkeeping);
-            within_namespaces(&set.found, recorded)
+            let found = within_namespaces(&set.found, &namespaces(&set.parent));
+            // The namespace of a member may be what is missing from such a record.
+            let is_whole = understood
+                .as_ref()
+                .is_some_and(|understood| understood.extent == Extent::Whole);
+            if !is_whole && found.members.len() < set.found.members.len() {
+                return Err(
+                    "a part of the record makes no sense, and only labels say which namespaces have members; \
+                     add --include-namespaces if those who wrote them may add to the set"
+                        .to_owned(),
+                );
+            }
+            found
         }
     };
     let needed = needed(&found, surroundings.appliers);
@@ -273,17 +284,14 @@ fn target(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, Stri
     Ok(recorded.union(&needed))
 }
 
-/// The set with those members alone that are cluster-scoped, in the parent's namespace, or in a
-/// namespace that is recorded.
-fn within_namespaces(found: &FoundSet, recorded: Option<&Bookkeeping>) -> FoundSet {
+/// The set with those members alone that are cluster-scoped, in the parent's namespace, or in one of
+/// the recorded namespaces.
+fn within_namespaces(found: &FoundSet, recorded: &BTreeSet<String>) -> FoundSet {
     let mut found = found.clone();
     let home = found.identity.namespace.clone();
     found.members.retain(|live| {
         let namespace = live.key.namespace.as_ref();
-        namespace.is_none_or(|namespace| {
-            home.as_ref() == Some(namespace)
-                || recorded.is_some_and(|recorded| recorded.additional_namespaces.contains(namespace))
-        })
+        namespace.is_none_or(|namespace| home.as_ref() == Some(namespace) || recorded.contains(namespace))
     });
     found
 }
@@ -419,6 +427,28 @@ mod tests {
         };
         assert_eq!(mend.record.group_kinds_value(), "ConfigMap,Secret");
         assert_eq!(mend.record.namespaces_value(), "away");
+    }
+
+    #[test]
+    fn namespaces_that_are_recorded_survive_the_loss_of_the_kinds() {
+        let set = with_members(
+            examined(&["ConfigMap"], &["away"]),
+            &[config_map("shop"), config_map("away")],
+        );
+        for lost in [None, Some("a/b")] {
+            let spoilt = changed(&set, &[], &[(GROUP_KINDS_ANNOTATION, lost)]);
+            let mends = verdict_with(&spoilt, Extent::Whole, NewNamespaces::Excluded).mends;
+            let namespaces = mends.iter().map(|mend| mend.record.namespaces_value());
+            assert!(
+                namespaces.clone().all(|value| value == "away"),
+                "{lost:?}: {:?}",
+                namespaces.collect::<Vec<_>>()
+            );
+            let [mend] = &verdict_with(&spoilt, Extent::Whole, NewNamespaces::Included).mends[..] else {
+                panic!("no mend");
+            };
+            assert_eq!(mend.record.namespaces_value(), "away");
+        }
     }
 
     #[test]

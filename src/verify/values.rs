@@ -45,12 +45,7 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
         let value = annotations.get(GROUP_RESOURCES_ANNOTATION)?;
         RecordedKinds::GroupResources(entries(value, parse_group_resources, &mut extent))
     };
-    let value = annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
-    let value = value.map_or("", String::as_str);
-    let mut additional_namespaces = entries(value, parse_namespaces, &mut extent);
-    if let Some(own) = &parent.identity.namespace {
-        additional_namespaces.remove(own);
-    }
+    let additional_namespaces = recorded_namespaces(parent, &mut extent);
     Some(Understood {
         bookkeeping: Bookkeeping {
             tooling: tooling(annotations).unwrap_or_else(Tooling::ours),
@@ -59,6 +54,21 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
         },
         extent,
     })
+}
+
+/// The recorded namespaces that make sense, without the parent's own.
+fn recorded_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
+    let value = parent.object.annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
+    let mut namespaces = entries(value.map_or("", String::as_str), parse_namespaces, extent);
+    if let Some(own) = &parent.identity.namespace {
+        namespaces.remove(own);
+    }
+    namespaces
+}
+
+/// The recorded namespaces that make sense, also if nothing else of the record does.
+pub(super) fn namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
+    recorded_namespaces(parent, &mut Extent::Whole)
 }
 
 /// Who the annotations say manages the set.
