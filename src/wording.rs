@@ -37,34 +37,53 @@ const SHOWN_NAMES: usize = 10;
 /// Names, messages and annotations come from clusters and files that others may have written.
 /// All that is printed passes here or through `printable_text`.
 pub fn one_line(text: &str) -> String {
-    without_workflow_command(with_escapes(text, is_hostile))
+    without_commands_of_runners(with_escapes(text, is_hostile))
 }
 
 /// The same for each line of a text whose lines may be indented by tabs.
 pub fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| {
-            without_workflow_command(with_escapes(line, |character| {
+            without_commands_of_runners(with_escapes(line, |character| {
                 is_hostile(character) && !"\n\t".contains(character)
             }))
         })
         .collect()
 }
 
-/// The line with its first character escaped if a runner of pipelines would take it for a
-/// command: `::add-mask::` of GitHub Actions, `##vso[…]` of Azure Pipelines, `##teamcity[…]`.
-/// Runners skip the blanks before a command.
-fn without_workflow_command(line: String) -> String {
+/// The line without what a runner of pipelines takes for a command: `::add-mask::` of GitHub
+/// Actions behind blanks; `##[command]` of the same, `##vso[…]` of Azure Pipelines and
+/// `##teamcity[…]` anywhere (actions/runner, `ActionCommand.cs`).
+fn without_commands_of_runners(line: String) -> String {
+    let line = with_runner_commands_as(line, "#\\u{23}");
     let command = line.trim_start();
-    let Some(first) = command
-        .chars()
-        .next()
-        .filter(|_| command.starts_with("::") || command.starts_with("##"))
-    else {
-        return line;
-    };
-    let indent = &line[..line.len() - command.len()];
-    format!("{indent}{}{}", first.escape_unicode(), &command[1..])
+    match command.strip_prefix("::") {
+        Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - command.len()]),
+        None => line,
+    }
+}
+
+/// The text with each `##word[` written with these characters in place of the `##`.
+fn with_runner_commands_as(text: String, marks: &str) -> String {
+    if !has_runner_command(&text) {
+        return text;
+    }
+    let mut parts = text.split("##");
+    let mut escaped = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        escaped.push_str(if begins_runner_command(part) { marks } else { "##" });
+        escaped.push_str(part);
+    }
+    escaped
+}
+
+fn has_runner_command(text: &str) -> bool {
+    text.contains("##") && text.split("##").skip(1).any(begins_runner_command)
+}
+
+fn begins_runner_command(rest: &str) -> bool {
+    rest.trim_start_matches(|character: char| character.is_ascii_alphabetic())
+        .starts_with('[')
 }
 
 /// The text as one word of a command that people copy into a shell.
@@ -88,6 +107,7 @@ pub fn json_quoted(text: &str) -> String {
 /// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All
 /// of these stand within strings, so an escape of JSON's own does not change the value.
 pub fn printable_json(json: &str) -> String {
+    let json = &with_runner_commands_as(json.to_owned(), "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';
     let escaped = json.chars().map(|character| {
         if is_escaped(character) {
@@ -104,9 +124,9 @@ pub fn printable_json(json: &str) -> String {
 }
 
 /// True if the text holds a character that steers a terminal or turns the direction of text,
-/// other than a line break.
+/// other than a line break, or a command for a runner of pipelines.
 pub fn is_steering(text: &str) -> bool {
-    text.contains(|character| is_hostile(character) && character != '\n')
+    has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
 /// Controls of the terminal, of lines and of the direction of text: what an approver reads must
@@ -161,7 +181,8 @@ mod tests {
             ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
             ("ä ✓", "ä ✓"),
             ("::add-mask::x", "\\u{3a}:add-mask::x"),
-            ("  ##vso[task]", "  \\u{23}#vso[task]"),
+            ("a ##vso[task]", "a #\\u{23}vso[task]"),
+            ("a##[x] ## b", "a#\\u{23}[x] ## b"),
             ("a::b ## c", "a::b ## c"),
         ];
         for (text, expected) in table {

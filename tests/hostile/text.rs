@@ -29,9 +29,10 @@ fn assert_honest(run: &Run) {
         assert_eq!(steering, None, "{stream}: {text}");
         for line in text.lines() {
             let begin = line.trim_start();
-            let is_forged = [FORGED, "::", "##", "hint: FORGED"]
+            let is_forged = [FORGED, "::", "hint: FORGED"]
                 .iter()
-                .any(|forged| begin.starts_with(forged));
+                .any(|forged| begin.starts_with(forged))
+                || ["##[", "##vso["].iter().any(|command| line.contains(command));
             assert!(!is_forged, "{stream}: {line:?} in\n{text}");
         }
     }
