@@ -123,6 +123,14 @@ pub enum Error {
         /// What could not be listed in all namespaces.
         hidden: Vec<String>,
     },
+    /// There is no parent, and objects carry the label of its set that are not taken for members.
+    #[error("{parent} is not the parent of a set, and objects that carry the label of its set are left:\n{}", .left_out.join("\n"))]
+    LabelledElsewhere {
+        /// The parent that the set would have.
+        parent: ObjectKey,
+        /// What is left and why, a line for each namespace.
+        left_out: Vec<String>,
+    },
     /// What a run would do to some objects could not be found out.
     #[error("{}", in_lines(&unforeseen(.0)))]
     Unforeseen(Vec<(ObjectKey, Message)>),
@@ -229,7 +237,9 @@ impl Error {
             | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
-            Self::ParentWrite(_) | Self::DefinitionTerminating(_) => Exit::Failed,
+            Self::ParentWrite(_) | Self::DefinitionTerminating(_) | Self::LabelledElsewhere { .. } => {
+                Exit::Failed
+            }
             Self::GrantedByRbac(error) => error.exit(),
             Self::Connection(_)
             | Self::Discovery(_)
@@ -243,8 +253,8 @@ impl Error {
         }
     }
 
-    /// The messages for people: one for each thing that is wrong, those of the manifests with their
-    /// hints. All other hints are those of `hints`.
+    /// The messages for people: one for each thing that is wrong, those of the manifests and of
+    /// refusals with their hints. All other hints are those of `hints`.
     pub fn messages(&self) -> Vec<Message> {
         match self {
             Self::Manifests(errors) => {
@@ -255,7 +265,10 @@ impl Error {
                 let message = |misfit: &Misfit| Message::new(misfit.to_string()).with_hint(misfit.hint());
                 misfits.iter().map(message).collect()
             }
-            Self::Refused(refusals) => each(refusals),
+            Self::Refused(refusals) => {
+                let message = |refusal: &Refusal| Message::new(refusal.to_string()).with_hint(refusal.hint());
+                refusals.iter().map(message).collect()
+            }
             Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
                 let details = refusals.iter().map(ToString::to_string);
                 vec![Message::new(error.to_string()).with_details(details)]
@@ -268,6 +281,12 @@ impl Error {
                 std::iter::once(first).chain(each(moved)).collect()
             }
             Self::Unforeseen(objects) => unforeseen(objects),
+            Self::LabelledElsewhere { parent, left_out } => vec![
+                Message::new(format!(
+                    "{parent} is not the parent of a set, and objects that carry the label of its set are left:"
+                ))
+                .with_details(left_out.iter().cloned()),
+            ],
             Self::GrantedByRbac(error) => error.messages(),
             other => vec![Message::new(other.to_string())],
         }
@@ -304,6 +323,9 @@ impl Error {
                 "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
             ],
             Self::MissingRights(_) => vec![ASK_AN_ADMINISTRATOR.to_owned()],
+            Self::LabelledElsewhere { .. } => vec![
+                "look at who wrote the labels; a user who may delete these objects can run the same command, and --field-manager NAME names another applier".to_owned(),
+            ],
             Self::NobodyKnows { parent, .. } => vec![format!(
                 "somebody who may list everything can run the same command, or see with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
                 ApplySetId::of(parent)

@@ -14,7 +14,7 @@ use crate::applyset::parent::Reading;
 use crate::cli::{Delete, Shared};
 use crate::desired::Desired;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Operation};
+use crate::event::{Ending, Event, Operation};
 use crate::execute::{DryRun, Lingering, SetDeletion, parent_managers};
 use crate::observe::{self, Places, WholeParent};
 use crate::options::{self, Absence, DeleteOptions, TakeOver};
@@ -24,6 +24,7 @@ use crate::plan::{
 use crate::report::SetDocument;
 use crate::rights;
 use crate::wait::{Deadline, Outcome, Path, Patience, Waiting};
+use crate::wording::counted;
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Error> {
@@ -53,6 +54,8 @@ struct Found {
     observed: Observed,
     policy: Policy,
     warnings: Vec<String>,
+    /// How many objects are left that most likely are members, and that the user may not delete.
+    likely_members_left: usize,
 }
 
 /// Everything that was read and decided, before anything is deleted.
@@ -89,7 +92,7 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
         if let Some(patience) = options.waiting.patience.filter(|_| is_real) {
-            return Ok(delete_and_wait(run, &prepared, &deletion, patience).await);
+            return Ok::<_, Error>(delete_and_wait(run, &prepared, &deletion, patience).await);
         }
         let mut sink = |event| run.reporter.event(event);
         let members = deletion.delete_members(&mut sink).await;
@@ -98,7 +101,21 @@ async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Resu
             stopped => stopped,
         })
     };
-    Run::until_insisted(&interrupt, work).await
+    let ending = Run::until_insisted(&interrupt, work).await?;
+    let left = prepared.found.likely_members_left;
+    if ending == Ending::Done && left > 0 {
+        run.reporter.event(Event::failure(format!(
+            "{} that most likely {} of the set left, because you may not delete there",
+            counted(left, "object"),
+            if left == 1 {
+                "is a member is"
+            } else {
+                "are members are"
+            }
+        )));
+        return Ok(Ending::Incomplete);
+    }
+    Ok(ending)
 }
 
 /// Deletes the members, waits until they are gone, and does the same with the parent and
@@ -306,7 +323,7 @@ async fn read(
     if !hidden.is_empty() {
         warnings.push(unrecorded::no_record(&hidden));
     }
-    warnings.extend(left_out);
+    warnings.extend(left_out.warnings.iter().cloned());
     let rules = Rules {
         policy: &options.policy,
         parent_policy,
@@ -316,11 +333,14 @@ async fn read(
     let (members, comparisons) =
         situation::read_members(server, opened, &nothing, &survey.places, rules).await?;
     if parent.is_none() && members.is_empty() {
-        return if hidden.is_empty() {
-            Ok(None)
-        } else {
-            let parent = opened.set.parent.clone();
-            Err(Error::NobodyKnows { parent, hidden })
+        let parent = opened.set.parent.clone();
+        return match (hidden.is_empty(), left_out.warnings.is_empty()) {
+            (true, true) => Ok(None),
+            (true, false) => Err(Error::LabelledElsewhere {
+                parent,
+                left_out: left_out.warnings,
+            }),
+            (false, _) => Err(Error::NobodyKnows { parent, hidden }),
         };
     }
     let mut observed = Observed {
@@ -351,6 +371,7 @@ async fn read(
         observed,
         policy,
         warnings,
+        likely_members_left: left_out.likely_members,
     }))
 }
 

@@ -16,8 +16,18 @@ use crate::wording::{counted, listed};
 /// What a search has found, without what is not credible.
 pub(super) struct Credible {
     pub(super) found: Vec<Live>,
-    /// A warning for each namespace in which something is left out.
-    pub(super) left_out: Vec<String>,
+    /// What is left out.
+    pub(super) left_out: LeftOut,
+}
+
+/// Objects with the set's label that are not taken for members.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// A warning for each namespace in which there are some.
+    pub(super) warnings: Vec<String>,
+    /// How many of them an applier labelled: most likely they are members, and the user may not
+    /// delete them.
+    pub(super) likely_members: usize,
 }
 
 /// Why objects are left out.
@@ -79,10 +89,17 @@ fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credibl
                 .push(live),
         }
     }
+    let likely = left_out
+        .iter()
+        .filter(|((_, doubt), _)| *doubt == Doubt::Permission);
+    let likely_members = likely.map(|(_, objects)| objects.len()).sum();
     let warning = |((_, doubt), objects): ((Option<String>, Doubt), Vec<Live>)| warning(doubt, &objects);
     Credible {
         found: credible,
-        left_out: left_out.into_iter().map(warning).collect(),
+        left_out: LeftOut {
+            warnings: left_out.into_iter().map(warning).collect(),
+            likely_members,
+        },
     }
 }
 
@@ -124,7 +141,8 @@ mod tests {
         });
         let names: Vec<&str> = credible.found.iter().map(|live| live.key.name.as_str()).collect();
         assert_eq!(names, ["a"]);
-        let [other, victim] = &credible.left_out[..] else {
+        assert_eq!(credible.left_out.likely_members, 2);
+        let [other, victim] = &credible.left_out.warnings[..] else {
             panic!("{:?}", credible.left_out);
         };
         assert!(

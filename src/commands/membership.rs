@@ -86,7 +86,7 @@ async fn judge(
     let mut warnings = survey.warnings();
     if let Some(widened) = widened {
         warnings.extend(unrecorded::found(&opened, parent.as_ref(), &widened));
-        warnings.extend(widened.left_out);
+        warnings.extend(widened.left_out.warnings);
     }
     Ok(SetRead {
         opened,

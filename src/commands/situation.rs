@@ -106,14 +106,14 @@ pub(super) async fn read(
     let mut warnings = survey.warnings();
     if let Some(widened) = widened {
         warnings.extend(unrecorded::found(opened, parent.as_ref(), &widened));
-        warnings.extend(widened.left_out);
+        warnings.extend(widened.left_out.warnings);
     }
     if parent.is_none() && !members.is_empty() {
         let Widened { hidden, left_out, .. } =
             unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.search()).await?;
         (members, comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
         warnings.push(unrecorded::orphans_found(opened, members.len(), &hidden));
-        warnings.extend(left_out);
+        warnings.extend(left_out.warnings);
     }
     let others = read_others(server, opened, desired, &members, rules.concurrency).await?;
     let existing = read_existing(server, desired, &members, &survey.places, &namespaces, rules).await?;

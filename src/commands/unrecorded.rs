@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::labelled_elsewhere::{self, Credible};
+use super::labelled_elsewhere::{self, Credible, LeftOut};
 use super::opening::{Cluster, OpenedSet};
 use crate::applyset::{PART_OF_LABEL, Record};
 use crate::desired::{Desired, VERBS_OF_MEMBERS};
@@ -25,8 +25,8 @@ pub(super) struct Widened {
     pub(super) hidden: Vec<String>,
     /// Those of them that this is not because of the user's rights.
     pub(super) unanswered: Vec<String>,
-    /// What carries the label and was not taken for a member, a warning each.
-    pub(super) left_out: Vec<String>,
+    /// What carries the label and was not taken for a member.
+    pub(super) left_out: LeftOut,
 }
 
 /// How members are searched for.
