@@ -141,7 +141,7 @@ impl Unusable {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => {
-                "-n says in which namespace to look, or --from TOOL/NAMESPACE/NAME where the set is elsewhere"
+                "check what it is and who wrote it; --from TOOL/NAMESPACE/NAME reads one of another namespace"
             }
             Self::InAnotherCluster(_) => {
                 "adopt them where they are: name that cluster with --context, and give their manifests to -f"
@@ -224,10 +224,13 @@ impl Tool {
     ///
     /// Where the tool keeps inventories next to objects, those who write the inventory may write
     /// there. Flux and Argo CD keep theirs with themselves, and what an Application calls its
-    /// destination is only another claim.
+    /// destination is only another claim. An Application outside of the namespace in which Argo CD
+    /// is usually installed may be the namesake of one of Argo CD's own, and their objects point
+    /// back at both.
     pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
+            Self::ArgoCd if inventory != "argocd" => None,
             Self::Flux | Self::ArgoCd => set,
         }
     }
@@ -318,11 +321,11 @@ mod tests {
             (Tool::Kapp, "theirs"),
             (Tool::Kpt, "theirs"),
             (Tool::Flux, "ours"),
-            (Tool::ArgoCd, "ours"),
         ] {
             assert_eq!(tool.home("theirs", Some("ours")), Some(home), "{tool}");
         }
-        assert_eq!(Tool::ArgoCd.home("theirs", None), None);
+        assert_eq!(Tool::ArgoCd.home("argocd", Some("ours")), Some("ours"));
+        assert_eq!(Tool::ArgoCd.home("theirs", Some("ours")), None);
     }
 
     #[test]
