@@ -77,7 +77,7 @@ pub enum ParentFault {
     #[error("annotation {TOOLING_ANNOTATION} is missing")]
     ToolingMissing,
     /// The manager cannot be read.
-    #[error("annotation {TOOLING_ANNOTATION} is {0}")]
+    #[error("annotation {TOOLING_ANNOTATION}: {0}")]
     InvalidTooling(#[from] InvalidTooling),
     /// Neither form of the list of kinds is there, so nobody knows where members are.
     #[error("annotation {GROUP_KINDS_ANNOTATION} is missing")]

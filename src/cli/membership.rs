@@ -55,9 +55,9 @@ pub struct Adopt {
     /// flux/KUSTOMIZATION or argocd/APP
     #[arg(long, value_name = "TOOL/[NAMESPACE/]NAME")]
     pub from: Option<String>,
-    /// Believe a Helm release for objects without Helm's annotations, which Helm before 3.2 did not
-    /// write: anyone who may create Secrets in its namespace can have named them
-    #[arg(long, requires = "from")]
+    /// Also adopt objects without Helm's annotations (installed before Helm 3.2). Anyone who can create
+    /// Secrets in the release's namespace can name any object
+    #[arg(long, requires = "from", conflicts_with_all = ["selector", "filename"])]
     pub from_unmarked: bool,
     /// Whether anything is written.
     #[command(flatten)]
@@ -68,8 +68,8 @@ pub struct Adopt {
     /// Make an object the set's parent that is no parent yet
     #[arg(long)]
     pub take_over: bool,
-    /// Go on without asking: whether to take over, and whether to adopt cluster-scoped objects and
-    /// objects of other namespaces that --from names
+    /// Do not ask before taking over a parent, or before adopting cluster-scoped objects and objects of
+    /// other namespaces
     #[arg(short, long)]
     pub yes: bool,
     /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]

@@ -198,7 +198,7 @@ pub struct Verify {
     /// Mend the bookkeeping of parents where that is safe; objects of sets are never touched
     #[arg(long)]
     pub fix: bool,
-    /// Add to records namespaces in which only labels say that there are members
+    /// With --fix, also add namespaces for which a label is the only evidence of members
     #[arg(long)]
     pub include_namespaces: bool,
     /// Mend without asking

@@ -146,7 +146,7 @@ fn exec_hint(error: &ExecError) -> String {
         (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),
         (ExecFault::NotInstalled, None) => "install it, or put it on the search path".to_owned(),
         (ExecFault::Denied(_), _) => {
-            "allow it by credentialPluginPolicy in the kuberc, or log in another way".to_owned()
+            "check that this is the plugin that you want, then add it to credentialPluginAllowlist in the kuberc".to_owned()
         }
         (ExecFault::CurrentDirectory(_), _) => "remove empty and relative entries from PATH".to_owned(),
         (ExecFault::ApiVersion(_) | ExecFault::OtherVersion { .. }, _) => {

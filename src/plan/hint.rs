@@ -79,9 +79,9 @@ impl Refusal {
                 "check each of these objects, then confirm them with --yes; --dry-run=server lists all".to_owned()
             }
             Self::NothingToAdopt { inventory, is_unmarked: true } if inventory.starts_with("helm/") => {
-                "give their manifests to -f, or, if Helm installed them before version 3.2, add --from-unmarked".to_owned()
+                "pass their manifests with -f; if Helm installed them before version 3.2 and you know who wrote the release, add --from-unmarked".to_owned()
             }
-            Self::NothingToAdopt { .. } => "give the manifests of those that you mean to -f".to_owned(),
+            Self::NothingToAdopt { .. } => "pass the manifests of the objects that you want with -f".to_owned(),
             Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
         }
     }

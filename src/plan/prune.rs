@@ -10,6 +10,7 @@ use super::refusal::losses;
 use super::{Policy, Pruning, Refusal, Set};
 use crate::identity::{GroupKind, ObjectKey};
 use crate::observe::{Live, OwnerReference, Presence};
+use crate::wording::shell_word;
 
 /// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,8 +96,9 @@ impl fmt::Display for SkipReason {
                 match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
                     Some(writer) => write!(
                         f,
-                        "{cause}; if {writer} applies members of this set, use --field-manager {writer}, \
-                         else delete the object by hand, or remove the label to take it out of the set"
+                        "{cause}; if {writer} applies members of this set, use --field-manager {}, \
+                         else delete the object by hand, or remove the label to take it out of the set",
+                        shell_word(writer)
                     ),
                     None => write!(
                         f,

@@ -197,7 +197,7 @@ pub enum Refusal {
         members: usize,
     },
     /// An inventory holds objects outside of the namespace that it is believed for.
-    #[error("inventory {inventory}: names {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
+    #[error("inventory {inventory} names {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
     ReachesOutside {
         /// The inventory as the command line names it.
         inventory: String,
@@ -231,7 +231,7 @@ impl Refusal {
         } = self
         {
             return Message::new(format!(
-                "inventory {inventory}: names {}:",
+                "inventory {inventory} names {}:",
                 outside(home.as_deref(), objects)
             ))
             .with_details(objects.iter().map(ToString::to_string));
@@ -461,7 +461,7 @@ mod tests {
         let question = refusal.question();
         assert_eq!(
             question.text,
-            "inventory helm/web: names 12 objects outside of namespace shop:"
+            "inventory helm/web names 12 objects outside of namespace shop:"
         );
         assert_eq!(question.details.len(), 12);
         assert_eq!(question.details[11], "configmap/11 in namespace away");

@@ -169,7 +169,7 @@ fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Find
     (!missing.is_empty()).then(|| {
         let message = format!("there are members outside the record: {missing}");
         Finding::new(Rule::RecordTooNarrow, &set.identity, message)
-            .hint("an apply would not find them, and forget them")
+            .hint("record their kinds with --fix, and their namespaces with --fix --include-namespaces")
     })
 }
 

@@ -105,7 +105,7 @@ pub(super) async fn check_bounds(
     match asked {
         Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() && is_dry => {
             run.reporter.event(Event::Warning(format!(
-                "without --yes, adopt asks or refuses: {asked}"
+                "adopt would ask for confirmation: {asked}"
             )));
             Ok(())
         }

@@ -80,7 +80,7 @@ impl KubercError {
         match self {
             Self::Unreadable { .. } => "check --kuberc and KUBERC",
             Self::NoPreference { .. } => {
-                "write it as kind Preference of kubectl.config.k8s.io/v1beta1; KUBERC=off does without it"
+                "write it as kind Preference of kubectl.config.k8s.io/v1beta1; or set KUBERC=off to ignore it"
             }
             Self::SwitchedOff => "unset KUBERC, or remove --kuberc",
             Self::Policy { .. } => {

@@ -153,7 +153,7 @@ fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String>
     ] {
         if says != expected {
             return Err(format!(
-                "its release has the {field} {says:?}, and its Secret says {expected:?}"
+                "the release names {field} {says:?}, but its Secret names {expected:?}"
             ));
         }
     }

@@ -33,7 +33,7 @@ pub(super) struct Payload {
 /// Why the value of a Secret is not a release.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PayloadError {
-    #[error("its release is not base64 in base64")]
+    #[error("its release is not base64-encoded twice")]
     Encoding,
     #[error("its release is larger than {} MiB when decompressed", MOST_BYTES >> 20)]
     TooLarge,
@@ -136,10 +136,10 @@ mod tests {
             error(&padded(most + 1)),
             "its release is larger than 16 MiB when decompressed"
         );
-        assert_eq!(error("?"), "its release is not base64 in base64");
+        assert_eq!(error("?"), "its release is not base64-encoded twice");
         assert_eq!(
             error(&STANDARD.encode("?")),
-            "its release is not base64 in base64"
+            "its release is not base64-encoded twice"
         );
         assert!(error(&packed(b"no json")).starts_with("its release cannot be read: "));
         let twice = packed(b"{\"manifest\": \"\", \"manifest\": \"\"}");

@@ -103,6 +103,14 @@ fn a_label_alone_adds_no_namespace_to_a_record() {
 }
 
 #[test]
+fn the_recorded_namespaces_survive_the_loss_of_the_kinds() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, None)]));
+    verify(&sound.set, &["--fix", "--yes"]).expect(0);
+    sound.assert_sound();
+}
+
+#[test]
 fn a_spoilt_id_is_mended() {
     assert_mended(&label(ID, Some("spoilt")), &["wrong-id"]);
     assert_mended(&label(ID, None), &["missing-id"]);
