@@ -365,6 +365,9 @@ async fn read(
     );
     let containers = plan::containers(&opened.set, &nothing, &observed, &policy);
     observed.contents = cluster.contents(&containers, concurrency).await?;
+    let resource = parent.as_ref().map(|_| &opened.resource);
+    let holders = plan::holders(&opened.set, resource, &nothing, &observed, &policy);
+    observed.holder_owners = situation::read_owners(server, holders, &home).await?;
     Ok(Some(Found {
         parent,
         places: survey.places,

@@ -20,7 +20,9 @@ use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
 use crate::error::{Error, MissingNamespace};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{self, Live, Looking, NamespaceState, ParentObject, Places, Presence, Selector};
+use crate::observe::{
+    self, Holders, Live, Looking, NamespaceState, Owners, ParentObject, Places, Presence, Selector,
+};
 use crate::ownership;
 use crate::plan::{
     self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing, Unowned,
@@ -145,11 +147,11 @@ pub(super) async fn read(
             .map(|parent| parent.annotations.clone())
             .unwrap_or_default(),
         parent: parent.as_ref().and_then(|parent| dependant(opened, parent)),
-        namespace_owners: namespaces
-            .iter()
-            .map(|(name, state)| (name.clone(), state.owners.clone()))
-            .collect(),
+        holder_owners: BTreeMap::new(),
     };
+    let resource = Some(&opened.resource);
+    let holders = plan::holders(&opened.set, resource, desired, &observed, rules.policy);
+    observed.holder_owners = read_owners(server, holders, &namespaces).await?;
     let containers = plan::containers(&opened.set, desired, &observed, rules.policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     Ok(Situation {
@@ -216,6 +218,28 @@ async fn read_namespaces(
     let names = wanted.chain(opened.set.parent.namespace.as_deref()).collect();
     let found = observe::namespaces(server, &names).await;
     found.map_err(|(place, error)| Error::List { place, error })
+}
+
+/// Reads the owners of what holds objects that stay, but for namespaces that were read before.
+pub(super) async fn read_owners(
+    server: &ApiServer,
+    mut holders: Holders,
+    namespaces: &BTreeMap<String, NamespaceState>,
+) -> Result<BTreeMap<ObjectKey, Owners>, Error> {
+    let (known, unread) = holders
+        .namespaces
+        .into_iter()
+        .partition(|name| namespaces.contains_key(name));
+    holders.namespaces = unread;
+    let read = observe::owners_of_holders(server, &holders).await;
+    let mut owners = read.map_err(|(place, error)| Error::List { place, error })?;
+    let known: BTreeSet<String> = known;
+    let known = known.iter().filter_map(|name| {
+        let state = namespaces.get(name)?;
+        Some((Holders::namespace_key(name), Owners::of(state)))
+    });
+    owners.extend(known);
+    Ok(owners)
 }
 
 /// Finds objects of the manifests that are members of other sets. Nothing is asked where

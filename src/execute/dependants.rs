@@ -14,8 +14,8 @@ use crate::applyset::PART_OF_LABEL;
 use crate::desired::Desired;
 use crate::discovery::Resource;
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{self, Contents, ListError, Live, METADATA_LIST, Place, Places, Selector};
-use crate::plan::{Dependant, Dependants, Near, Observed, Plan, Set};
+use crate::observe::{self, Contents, ListError, Live, METADATA_LIST, Owners, Place, Places, Selector};
+use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan, Set};
 
 /// Everything that the second look needs.
 pub(super) struct SecondLook<'a> {
@@ -45,16 +45,12 @@ impl SecondLook<'_> {
     /// Nothing is read where no dependant of what is pruned can be.
     pub(super) async fn dependants(&self) -> Result<Dependants, Unread> {
         let near = Near::prunes_of(self.plan);
-        let (members, parent, namespace_owners) = try_join3(
-            self.members(&near),
-            self.parent(&near),
-            self.namespace_owners(&near),
-        )
-        .await?;
+        let (members, parent, holder_owners) =
+            try_join3(self.members(&near), self.parent(&near), self.holder_owners()).await?;
         let observed = Observed {
             members,
             parent,
-            namespace_owners,
+            holder_owners,
             contents: self.contents.clone(),
             ..Observed::default()
         };
@@ -105,20 +101,10 @@ impl SecondLook<'_> {
         Ok(read.map(|parent| Dependant::of_parent(key, resource, &parent)))
     }
 
-    /// The owners of the namespaces of the manifests, which only what is in no namespace can own.
-    async fn namespace_owners(&self, near: &Near<'_>) -> Result<BTreeMap<String, Vec<String>>, Unread> {
-        let desired = self.desired.members.iter();
-        let names: BTreeSet<&str> = match near {
-            Near::Everywhere => desired
-                .filter_map(|object| object.key.namespace.as_deref())
-                .collect(),
-            Near::In(_) => BTreeSet::new(),
-        };
-        let found = observe::namespaces(self.server, &names).await;
-        let found = found.map_err(|(place, error)| Unread::Members { place, error })?;
-        Ok(found
-            .into_iter()
-            .map(|(name, state)| (name, state.owners))
-            .collect())
+    /// The owners of what holds the parent, desired and kept objects.
+    async fn holder_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
+        let holders = plan::holders_of_plan(self.set, self.parent, self.desired, self.plan);
+        let owners = observe::owners_of_holders(self.server, &holders).await;
+        owners.map_err(|(place, error)| Unread::Members { place, error })
     }
 }

@@ -194,12 +194,14 @@ impl Fields {
             uid: Some(self.uid.clone()),
             part_of: self.labels.get(PART_OF_LABEL).cloned(),
             presence: self.presence(),
-            owners: self
-                .owner_references
-                .iter()
-                .map(|owner| owner.uid.clone())
-                .collect(),
+            owners: self.owners(),
         }
+    }
+
+    /// The UIDs of the owners.
+    pub(super) fn owners(&self) -> Vec<String> {
+        let owners = self.owner_references.iter();
+        owners.map(|owner| owner.uid.clone()).collect()
     }
 }
 

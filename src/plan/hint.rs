@@ -48,7 +48,7 @@ impl Refusal {
                 "put it back into the manifests, or remove the owner references with --allow-data-loss".to_owned()
             }
             Self::OwnsBound { .. } => {
-                "put it back into the manifests, or take the owner reference or these objects out of them".to_owned()
+                "remove the owner references to it from these objects and from their manifests; what the user may not get counts as owned".to_owned()
             }
             Self::TooManyPrunes { objects, .. } => {
                 format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())

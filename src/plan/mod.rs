@@ -24,6 +24,7 @@ mod taken_in;
 mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub use membership::{
     judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
-pub use owners::{Dependant, Dependants, Detachment, Near};
+pub use owners::{Dependant, Dependants, Detachment, Near, holders_of_plan};
 pub use parent::{Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion};
 pub use places::{Survey, SurveyError, survey};
 pub use prune::{Judgement, SkipReason, copied, is_home_of, is_owned_copy, label_written_by};
@@ -51,9 +52,9 @@ use crate::applyset::parent::Pairs;
 use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
 use crate::changes::{Reason, Verdict};
 use crate::desired::{Desired, DesiredObject};
-use crate::discovery::Origin;
+use crate::discovery::{Origin, Resource};
 use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Contents, Live, Presence};
+use crate::observe::{Contents, Holders, Live, Owners, Presence};
 
 /// What the user allows and wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,8 +169,9 @@ pub struct Observed {
     pub parent_annotations: Pairs,
     /// The parent, if it exists and has owners.
     pub parent: Option<Dependant>,
-    /// The UIDs of the owners of the namespaces that the manifests use.
-    pub namespace_owners: BTreeMap<String, Vec<String>>,
+    /// The owners of the namespaces, and of the definitions of the kinds, of what stays; see
+    /// `holders`.
+    pub holder_owners: BTreeMap<ObjectKey, Owners>,
 }
 
 /// The set that a plan is for.
@@ -367,6 +369,24 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
 pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
     let (prunes, _) = judge_of(set, desired, observed, policy).divide(&observed.members);
     prunes.into_iter().filter(contents::is_container).collect()
+}
+
+/// The namespaces and definitions of kinds that hold what stays, and whose owners have to be read
+/// before a run is planned: it may delete these owners. `parent` is the resource of the parent, if
+/// there is a parent.
+pub fn holders(
+    set: &Set,
+    parent: Option<&Arc<Resource>>,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> Holders {
+    let (prunes, skips) = judge_of(set, desired, observed, policy).divide(&observed.members);
+    let division = owners::Division {
+        prunes: &prunes,
+        skips: &skips,
+    };
+    owners::holders(set, parent, desired, division)
 }
 
 fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, policy: &'a Policy) -> Judge<'a> {

@@ -121,9 +121,9 @@ pub enum Refusal {
         /// Whether there are manifests to put it back into.
         operation: Operation,
     },
-    /// Objects of the manifests cannot do without what would be pruned.
+    /// What would be pruned owns, or may own, something that this run can do nothing to keep.
     #[error(
-        "{object}: not pruned: manifests name it as owner, or it owns a namespace of theirs: {}",
+        "{object}: not pruned: it is, or may be, an owner of {}",
         listed(.dependants)
     )]
     OwnsBound {

@@ -4,14 +4,19 @@
 //! An object is at risk as soon as one of its owners goes. The garbage collector would keep it as
 //! long as another owner is there, but how long that one stays is not known.
 
+mod holders;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+pub use holders::holders_of_plan;
+pub(super) use holders::{Division, holders};
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::desired::{Desired, DesiredObject};
 use crate::discovery::Resource;
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Live, OwnerReference, ParentObject, Presence};
+use crate::identity::ObjectKey;
+use crate::observe::{Live, OwnerReference, Owners, ParentObject, Presence};
 
 /// A live object that has owners, as far as its owner references can be removed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +53,9 @@ pub struct Dependants {
     pub going: BTreeMap<String, ObjectKey>,
     /// What has to be detached from what goes, in the order of keys.
     pub detachments: Vec<Detachment>,
-    /// By pruned objects: objects whose manifests name what goes as their owner, and namespaces
-    /// of the manifests that it owns. Nothing that this run could do would keep them.
+    /// By pruned objects: objects whose manifests name what goes as their owner, and what it owns,
+    /// or may own, of the namespaces and definitions of kinds that hold what stays. This run could
+    /// do nothing to keep them.
     pub bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
@@ -111,7 +117,7 @@ impl Dependants {
         dependants
             .detachments
             .sort_by(|one, other| one.dependant.key.cmp(&other.dependant.key));
-        dependants.bind(desired, observed);
+        dependants.bind(desired, observed, prunes);
         dependants
     }
 
@@ -167,26 +173,39 @@ impl Dependants {
         })
     }
 
-    fn bind(&mut self, desired: &Desired, observed: &Observed) {
+    /// Returns whether this owner reference is removed before its owner is deleted.
+    fn is_detached(&self, key: &ObjectKey, owner: &str) -> bool {
+        let mut detachments = self.detachments.iter();
+        detachments.any(|detachment| detachment.dependant.key == *key && detachment.owners.contains(owner))
+    }
+
+    fn bind(&mut self, desired: &Desired, observed: &Observed, prunes: &[Live]) {
         let mut bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
-        let mut add = |uid: &String, key: &dyn Fn() -> ObjectKey| {
-            if let Some(pruned) = self.going.get(uid) {
-                bound.entry(pruned.clone()).or_default().insert(key());
-            }
+        let mut add = |pruned: &ObjectKey, dependant: &ObjectKey| {
+            let dependants = bound.entry(pruned.clone()).or_default();
+            dependants.insert(dependant.clone());
         };
         for object in desired.members.iter().chain(&desired.parent) {
             for uid in owners_in_manifest(object) {
-                add(&uid, &|| object.key.clone());
+                if let Some(pruned) = self.going.get(&uid) {
+                    add(pruned, &object.key);
+                }
             }
         }
-        for (name, owners) in &observed.namespace_owners {
-            let key = || ObjectKey {
-                group_kind: GroupKind::new("", "Namespace"),
-                namespace: None,
-                name: name.clone(),
-            };
-            for uid in owners {
-                add(uid, &key);
+        for (holder, owners) in &observed.holder_owners {
+            match owners {
+                Owners::Known(uids) => {
+                    let uids = uids.iter().filter(|uid| !self.is_detached(holder, uid));
+                    for pruned in uids.filter_map(|uid| self.going.get(uid)) {
+                        add(pruned, holder);
+                    }
+                }
+                // Any object in no namespace may be among them.
+                Owners::Forbidden => {
+                    for live in prunes.iter().filter(|live| live.key.namespace.is_none()) {
+                        add(&live.key, holder);
+                    }
+                }
             }
         }
         self.bound = bound;

@@ -3,7 +3,8 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
-use crate::observe::{Contents, Held};
+use crate::identity::GroupKind;
+use crate::observe::{Contents, Held, Holders};
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {
@@ -156,17 +157,78 @@ fn what_a_container_holds_goes_with_it() {
     );
 }
 
+fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
+    let dependants = Dependants::find(&Desired::default(), observed, prunes, skips);
+    let bound = dependants.bound.values().flatten().map(ToString::to_string);
+    bound.collect()
+}
+
+fn shop_owned_by(owners: Owners) -> BTreeMap<ObjectKey, Owners> {
+    BTreeMap::from([(Holders::namespace_key("shop"), owners)])
+}
+
 #[test]
-fn a_namespace_of_the_manifests_is_bound_to_its_owner() {
-    let pruned = config_map("pruned", &[]);
-    let observed = Observed {
-        members: vec![pruned.clone()],
-        namespace_owners: BTreeMap::from([("shop".to_owned(), vec!["pruned".to_owned()])]),
+fn what_holds_what_stays_is_bound_to_its_owner() {
+    let pruned = owned("ClusterRole.rbac.authorization.k8s.io", None, "pruned", &[]);
+    let observed = |members: &[Live], owners| Observed {
+        members: members.to_vec(),
+        holder_owners: shop_owned_by(owners),
         ..Observed::default()
     };
-    let dependants = Dependants::find(&Desired::default(), &observed, &[pruned], &[]);
-    let bound = dependants.bound.values().flatten().map(ToString::to_string);
-    assert_eq!(bound.collect::<Vec<_>>(), ["namespace/shop"]);
+    let known = |uid: &str| Owners::Known(vec![uid.to_owned()]);
+    let prunes = std::slice::from_ref(&pruned);
+    for (owners, expected) in [
+        (known("pruned"), &["namespace/shop"][..]),
+        (known("elsewhere"), &[]),
+        (Owners::Forbidden, &["namespace/shop"]),
+    ] {
+        assert_eq!(bound(&observed(prunes, owners), prunes, &[]), expected);
+    }
+    // What is in a namespace owns no namespace.
+    let inside = config_map("pruned", &[]);
+    let inside = std::slice::from_ref(&inside);
+    assert!(bound(&observed(inside, Owners::Forbidden), inside, &[]).is_empty());
+    // It is detached.
+    let namespace = Live {
+        protection: Some("a: b".to_owned()),
+        ..owned("Namespace", None, "shop", &["pruned"])
+    };
+    let skips = [kept(&namespace, left_to(&namespace.owners[0]))];
+    let members = [pruned.clone(), namespace];
+    assert!(bound(&observed(&members, known("pruned")), prunes, &skips).is_empty());
+}
+
+#[test]
+fn holders_are_those_of_what_stays_if_anything_in_no_namespace_goes() {
+    let resource = live("Secret", Some("home"), "web").resource;
+    let wanted = Desired {
+        members: vec![desired("ConfigMap", Some("desired"), "a")],
+        ..Desired::default()
+    };
+    let mark = || SkipReason::HoldsParent;
+    let skips = [
+        kept(&owned("Widget.example.com", Some("kept"), "b", &[]), mark()),
+        kept(
+            &config_map("going", &[]),
+            SkipReason::Terminating { waits_for: vec![] },
+        ),
+        kept(&owned("ConfigMap", Some("pruned"), "c", &[]), mark()),
+    ];
+    let found = |prunes: &[Live]| {
+        let skips = &skips;
+        holders(&set(), Some(&resource), &wanted, Division { prunes, skips })
+    };
+    let [namespace, inside] = [
+        owned("Namespace", None, "pruned", &[]),
+        owned("ConfigMap", Some("pruned"), "a", &[]),
+    ];
+    assert_eq!(found(std::slice::from_ref(&inside)), Holders::default());
+    let found = found(&[namespace, inside]);
+    let home = set().parent.namespace.expect("a namespace");
+    let expected = BTreeSet::from(["desired".to_owned(), "kept".to_owned(), home]);
+    assert_eq!(found.namespaces, expected);
+    let definitions: Vec<&str> = found.definitions.keys().map(|key| &*key.name).collect();
+    assert_eq!(definitions, ["widgets.example.com"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn after_reading(act: impl Fn() + Send + Sync + 'static) -> Proxy {
 }
 
 /// A proxy that gives the object this owner once the plan is made.
-fn giving(object: &Value, owner: &Value) -> Proxy {
+pub(super) fn giving(object: &Value, owner: &Value) -> Proxy {
     let (object, owner) = (object.clone(), owner.clone());
     after_reading(move || give(&object, &[&owner]))
 }

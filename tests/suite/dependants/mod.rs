@@ -3,6 +3,7 @@
 //! The garbage collector of the control plane has acted when it has deleted a sentinel, which
 //! belongs to no set and has the same owner.
 
+mod holders;
 mod meanwhile;
 
 use serde_json::{Value, json};
