@@ -1,7 +1,7 @@
 //! What would be lost together with a pruned object: the contents of a namespace, the
 //! objects of a kind, the data of a volume, the objects of another set.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
 use crate::identity::{GroupKind, ObjectKey};
@@ -29,19 +29,15 @@ pub(super) fn container(key: &ObjectKey) -> Option<Container> {
     }
 }
 
-/// Whether an object is of no account in the contents of a namespace: some controller
-/// makes it for every namespace, or for another object that is counted itself.
-fn is_made_by_itself(live: &Held, is_counted: &dyn Fn(&str) -> bool, services: &BTreeSet<&str>) -> bool {
-    let kind = &live.key.group_kind;
-    let is_owned = live.owners.iter().any(|owner| is_counted(owner));
+/// Returns whether a controller makes the object for every namespace. Such an object is no loss,
+/// and says nothing for what it owns.
+fn is_in_every_namespace(held: &Held) -> bool {
+    let kind = &held.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("" | "events.k8s.io", "Event") => true,
-        ("", "Endpoints") => is_owned || services.contains(live.key.name.as_str()),
-        ("", "ConfigMap") => is_owned || live.key.name == "kube-root-ca.crt",
-        ("", "ServiceAccount") => is_owned || live.key.name == "default",
-        // Data outlive whoever asked for them.
-        ("", "PersistentVolumeClaim") => false,
-        _ => is_owned,
+        ("", "ConfigMap") => held.key.name == "kube-root-ca.crt",
+        ("", "ServiceAccount") => held.key.name == "default",
+        _ => false,
     }
 }
 
@@ -51,7 +47,7 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
     let object = || live.key.clone();
     let mut losses = Vec::new();
     if let Some(contents) = contents {
-        let lost = lost_objects(contents, &|uid| going.contains(uid));
+        let lost = lost_objects(contents, &[], going);
         if !lost.is_empty() || !contents.unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
                 container: object(),
@@ -71,19 +67,70 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
     losses
 }
 
-fn lost_objects(contents: &Contents, is_going: &dyn Fn(&str) -> bool) -> Vec<ObjectKey> {
+/// The objects that would be lost, of which none is `going` in any case or has been `seen` and
+/// agreed to.
+///
+/// What a controller makes for another object is no loss of its own: an object is left out if a
+/// chain of its owners ends in one that is counted, going or agreed to. Owners that own each other
+/// end nowhere, and an owner that is in every namespace ends no chain.
+fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<ObjectKey> {
     let objects = || contents.objects.iter();
-    let inside: HashSet<&str> = objects().map(|inside| inside.uid.as_str()).collect();
-    let is_counted = |uid: &str| inside.contains(uid) || is_going(uid);
-    let is_service = |inside: &&Held| inside.key.group_kind == GroupKind::new("", "Service");
-    let services = objects()
-        .filter(is_service)
-        .map(|inside| inside.key.name.as_str())
+    let everywhere: HashSet<&str> = objects()
+        .chain(seen)
+        .filter(|held| is_in_every_namespace(held))
+        .map(|held| held.uid.as_str())
         .collect();
+    let agreed: HashSet<&str> = seen.iter().map(|held| held.uid.as_str()).collect();
+    let is_settled = |uid: &str| going.contains(uid) || (agreed.contains(uid) && !everywhere.contains(uid));
+    let inside: HashSet<&str> = objects().map(|held| held.uid.as_str()).collect();
+    let is_owner = |uid: &str| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid));
+    let services: HashMap<&str, &str> = objects()
+        .filter(|held| held.key.group_kind == GroupKind::new("", "Service"))
+        .map(|held| (held.key.name.as_str(), held.uid.as_str()))
+        .collect();
+
+    let mut counted = HashSet::new();
+    let mut accounted_for = Vec::new();
+    let mut owned: HashMap<&str, Vec<&str>> = HashMap::new();
+    for held in objects().filter(|held| !everywhere.contains(held.uid.as_str())) {
+        let uid = held.uid.as_str();
+        let owners = owners(held, &services).filter(|owner| is_owner(owner));
+        let owners: Vec<&str> = owners.collect();
+        // Data outlive the object that asked for them.
+        let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
+        if is_claim || owners.is_empty() {
+            counted.insert(uid);
+            accounted_for.push(uid);
+        } else if is_settled(uid) || owners.iter().any(|owner| is_settled(owner)) {
+            accounted_for.push(uid);
+        }
+        for owner in owners {
+            owned.entry(owner).or_default().push(uid);
+        }
+    }
+    let mut left_out = HashSet::new();
+    while let Some(uid) = accounted_for.pop() {
+        if left_out.insert(uid) {
+            accounted_for.extend(owned.get(uid).into_iter().flatten());
+        }
+    }
+    left_out.retain(|uid| !counted.contains(uid));
+    let is_lost = |uid: &str| {
+        let is_no_loss = everywhere.contains(uid) || is_settled(uid) || left_out.contains(uid);
+        !is_no_loss
+    };
     objects()
-        .filter(|inside| !is_going(&inside.uid) && !is_made_by_itself(inside, &is_counted, &services))
-        .map(|inside| inside.key.clone())
+        .filter(|held| is_lost(&held.uid))
+        .map(|held| held.key.clone())
         .collect()
+}
+
+/// The UIDs of what an object was made for. Endpoints are made for the Service of their name.
+fn owners<'h>(held: &'h Held, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
+    let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
+    let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
+    let owners = held.owners.iter().map(String::as_str);
+    owners.chain(service.flatten())
 }
 
 /// Why a container that holds `now` is not deleted although that was decided when it held what was
@@ -94,8 +141,7 @@ pub(super) fn filled(
     going: &BTreeSet<String>,
 ) -> Option<SkipReason> {
     // What it held then was either no loss, or the user has agreed to lose it.
-    let seen_objects = seen.into_iter().flat_map(|seen| &seen.objects);
-    let settled: HashSet<&str> = seen_objects.map(|held| held.uid.as_str()).collect();
+    let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
     let was_unknown = |name: &&String| seen.is_some_and(|seen| seen.unknown.contains(name));
     let unknown: Vec<String> = now
         .unknown
@@ -103,7 +149,7 @@ pub(super) fn filled(
         .filter(|name| !was_unknown(name))
         .cloned()
         .collect();
-    let lost = lost_objects(now, &|uid| settled.contains(uid) || going.contains(uid));
+    let lost = lost_objects(now, seen_objects, going);
     (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledMeanwhile { lost, unknown })
 }
 
@@ -274,6 +320,71 @@ mod tests {
         assert_eq!(count(vec![owner, owned_by("PersistentVolumeClaim", &uid)]), 2);
     }
 
+    /// An object of no set with these owners.
+    fn stranger(kind: &str, name: &str, owners: &[&Live]) -> Live {
+        let mut live = live(kind, Some("old"), name);
+        live.part_of = None;
+        let owner = |owner: &&Live| crate::observe::OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: owner.key.group_kind.kind.clone(),
+            name: owner.key.name.clone(),
+            uid: owner.uid.clone(),
+        };
+        live.owners = owners.iter().map(owner).collect();
+        live
+    }
+
+    #[test]
+    fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
+        let account = stranger("ServiceAccount", "default", &[]);
+        let root = stranger("ConfigMap", "kube-root-ca.crt", &[]);
+        let web = stranger("Deployment.apps", "web", &[]);
+        let copies = stranger("ReplicaSet.apps", "web-1", &[&web]);
+        let pod = stranger("Pod", "web-1-a", &[&copies]);
+        let of_account = stranger("Secret", "db", &[&account]);
+        let below = stranger("ConfigMap", "below", &[&of_account]);
+        let one = || stranger("ConfigMap", "one", &[&stranger("Secret", "two", &[])]);
+        let two = || stranger("Secret", "two", &[&stranger("ConfigMap", "one", &[])]);
+        let under_circle = stranger("ConfigMap", "three", &[&one()]);
+        let selfish = stranger("ConfigMap", "me", &[&stranger("ConfigMap", "me", &[])]);
+        let service = stranger("Service", "served", &[]);
+        let endpoints = stranger("Endpoints", "served", &[]);
+        let mirrored = stranger("EndpointSlice.discovery.k8s.io", "served-a", &[&endpoints]);
+        let going = live("ConfigMap", Some("old"), "going");
+        let of_going = stranger("Secret", "made", &[&going]);
+        let both = stranger("Secret", "both", &[&account, &web]);
+        let table: [(Vec<Live>, &[&str]); 11] = [
+            (vec![account.clone(), root.clone()], &[]),
+            (vec![account.clone(), of_account.clone()], &["db"]),
+            (vec![root.clone(), stranger("Secret", "x", &[&root])], &["x"]),
+            (vec![account.clone(), of_account, below], &["db"]),
+            (vec![one(), two()], &["one", "two"]),
+            (vec![one(), two(), under_circle], &["one", "three", "two"]),
+            (vec![selfish], &["me"]),
+            (vec![pod, copies, web.clone()], &["web"]),
+            (vec![mirrored, endpoints, service], &["served"]),
+            (vec![of_going], &[]),
+            (vec![account.clone(), web, both], &["web"]),
+        ];
+        let going = BTreeSet::from([going.uid]);
+        for (objects, expected) in table {
+            let contents = holding(objects);
+            let mut lost: Vec<String> = lost_objects(&contents, &[], &going)
+                .into_iter()
+                .map(|key| key.name)
+                .collect();
+            lost.sort();
+            assert_eq!(lost, expected, "{contents:?}");
+        }
+        // Nor does the account hide what came in since it was seen, unless it goes itself.
+        let seen = holding(vec![account.clone()]);
+        let new = stranger("Secret", "new", &[&account]);
+        let account = account.uid;
+        let now = holding(vec![new]);
+        let lost = |going| lost_objects(&now, &seen.objects, &going).len();
+        assert_eq!((lost(BTreeSet::new()), lost(BTreeSet::from([account]))), (1, 0));
+    }
+
     #[test]
     fn what_came_in_since_the_look_keeps_its_container() {
         let inside = |name: &str| {
@@ -372,13 +483,10 @@ mod tests {
             (live("ServiceAccount", Some("n"), "mine"), false),
         ];
         for (live, expected) in table {
-            let services = BTreeSet::from(["served"]);
-            let [held] = &holding(vec![live]).objects[..] else {
-                panic!("one object");
-            };
-            let is_counted = |_: &str| false;
-            let is_made = is_made_by_itself(held, &is_counted, &services);
-            assert_eq!(is_made, expected, "{}", held.key);
+            let key = live.key.clone();
+            let contents = holding(vec![live, self::live("Service", Some("n"), "served")]);
+            let is_made = !lost_objects(&contents, &[], &BTreeSet::new()).contains(&key);
+            assert_eq!(is_made, expected, "{key}");
         }
     }
 }

@@ -75,6 +75,40 @@ fn a_namespace_with_objects_of_others() {
     set.assert_holds_without(&own, &[kept]);
 }
 
+/// Makes `owner` an owner of `object`, both as they are in the cluster.
+fn own(object: &Value, owner: &Value) {
+    let live = cluster().live(owner).expect("the owner");
+    let reference = json!({
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": live["metadata"]["uid"],
+    });
+    cluster().patch(object, &json!({"metadata": {"ownerReferences": [reference]}}));
+}
+
+#[test]
+fn objects_of_others_are_not_hidden_by_their_owners() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let away = fresh("away");
+    let own_namespace = namespace_object(&away);
+    set.apply(&[kept.clone(), own_namespace.clone()]);
+    let account = named("v1", "ServiceAccount", Some(&away), "default");
+    let of_account = secret(&away, "of-account");
+    let circle = [config_map(&away, "one", "1"), secret(&away, "two")];
+    for object in [&account, &of_account, &circle[0], &circle[1]] {
+        cluster().create(object);
+    }
+    own(&of_account, &account);
+    own(&circle[0], &circle[1]);
+    own(&circle[1], &circle[0]);
+    let texts = ["3 objects", "secret/of-account", "configmap/one", "secret/two"];
+    let watched = [own_namespace, of_account, circle[0].clone(), circle[1].clone()];
+    assert_refused(&set, &[kept], &[], &watched, &[&texts]);
+}
+
 #[test]
 fn a_namespace_with_what_a_protection_keeps() {
     let home = namespace("home");
