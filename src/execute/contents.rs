@@ -11,16 +11,16 @@ use crate::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{self, Contents, ContentsError, KindWait, Live};
-use crate::plan::{DataLoss, SkipReason, is_container};
+use crate::plan::{SkipReason, is_container};
 
 impl Deleting<'_> {
     /// What becomes of those of the objects that are not deleted, because something came into
-    /// them, or nobody can say whether it did. Nothing is looked at where the user has allowed
-    /// all losses beforehand.
+    /// them, or nobody can say whether it did. What a mark keeps counts even where the user has
+    /// allowed all losses beforehand.
     pub(super) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
-        let is_careful = self.policy.data_loss == DataLoss::Refused && self.writing.dry_run == DryRun::None;
+        let is_written = self.writing.dry_run == DryRun::None;
         let containers: Vec<Live> = objects
-            .filter(|live| is_careful && is_container(live))
+            .filter(|live| is_written && is_container(live))
             .cloned()
             .collect();
         if containers.is_empty() {
@@ -34,7 +34,7 @@ impl Deleting<'_> {
             }
         };
         let outcome = |live: &Live| {
-            let reason = self.judge.filled(&live.key, now.get(&live.key)?)?;
+            let reason = self.judge.filled(live, now.get(&live.key)?)?;
             Some(match &reason {
                 SkipReason::FilledMeanwhile { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())

@@ -333,8 +333,16 @@ impl SetDeletion<'_> {
             places: self.places.clone(),
             homes,
             deleted: deleted.clone(),
+            holders: self.holders(),
             lingering,
         }
+    }
+
+    /// The UIDs of what is kept because a mark keeps an object in it.
+    fn holders(&self) -> BTreeSet<String> {
+        let skips = self.plan.skips.iter();
+        let holders = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsMarked { .. }));
+        holders.map(|skip| skip.live.uid.clone()).collect()
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {
@@ -463,7 +471,6 @@ impl SetDeletion<'_> {
         Deleting {
             server: self.server,
             judge,
-            policy: self.policy,
             writing: self.writing,
             done: Action::Deleted,
             approval: None,

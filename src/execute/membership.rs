@@ -262,6 +262,7 @@ impl Moving<'_> {
                 // What it lives in has moved like any other member.
                 homes: Vec::new(),
                 deleted: BTreeSet::new(),
+                holders: BTreeSet::new(),
                 lingering: Lingering::Awaited,
             },
             unlisted: self.unlisted.clone(),

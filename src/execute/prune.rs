@@ -17,7 +17,7 @@ use crate::apiserver::{ApiError, ApiServer, Before, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::identity::ObjectKey;
 use crate::observe::{Live, METADATA, Presence, WHOLE_OBJECTS};
-use crate::plan::{Judge, Judgement, Kept, Policy, Refusal, SkipReason, with_marks};
+use crate::plan::{Judge, Judgement, Kept, Refusal, SkipReason, with_marks};
 use crate::saved_plan::Approval;
 
 /// How often an object that keeps changing is judged again.
@@ -29,7 +29,6 @@ pub(super) struct Deleting<'a> {
     pub(super) server: &'a ApiServer,
     /// Judges every object right before it is deleted.
     pub(super) judge: &'a Judge<'a>,
-    pub(super) policy: &'a Policy,
     pub(super) writing: &'a Writing,
     /// What is told of an object that was deleted.
     pub(super) done: Action,

@@ -62,7 +62,6 @@ impl Execution<'_> {
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
-            policy: self.policy,
             writing: self.writing,
             done: Action::Pruned,
             approval: self.approval,

@@ -53,6 +53,8 @@ pub(super) struct Remaining<'a> {
     pub(super) homes: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
     pub(super) deleted: BTreeSet<String>,
+    /// UIDs of what is kept because a mark keeps an object in it.
+    pub(super) holders: BTreeSet<String>,
     pub(super) lingering: Lingering,
 }
 
@@ -177,7 +179,14 @@ impl Remaining<'_> {
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
         let (copies, left) = found.into_iter().partition(is_copy);
         Ok(Found {
-            remains: Remains::sort(left, self.set, self.appliers, &self.deleted, parent),
+            remains: Remains::sort(
+                left,
+                self.set,
+                self.appliers,
+                &self.deleted,
+                &self.holders,
+                parent,
+            ),
             copies,
         })
     }

@@ -41,6 +41,8 @@ pub struct Held {
     pub uid: String,
     /// The UIDs of its owners.
     pub owners: Vec<String>,
+    /// The annotation or label that keeps it from being deleted, as `key: value`.
+    pub mark: Option<String>,
 }
 
 /// Lists everything inside of the `containers`, namespaces and CRDs.
@@ -238,6 +240,7 @@ impl Held {
         let live = Live::of(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
+            mark: live.protection,
             key: live.key,
             uid: live.uid,
         })

@@ -67,6 +67,11 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
     losses
 }
 
+/// The objects that a mark keeps.
+pub(super) fn marked(contents: &Contents) -> impl Iterator<Item = &Held> {
+    contents.objects.iter().filter(|held| held.mark.is_some())
+}
+
 /// The objects that would be lost, of which none is `going` in any case or has been `seen` and
 /// agreed to.
 ///
@@ -199,6 +204,7 @@ mod tests {
         let held = |live: Live| Held {
             key: live.key,
             uid: live.uid,
+            mark: live.protection,
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
         };
         Contents {
@@ -288,6 +294,54 @@ mod tests {
                 .group_kinds
                 .contains(&GroupKind::new("", "Namespace"))
         );
+    }
+
+    #[test]
+    fn a_container_with_a_marked_object_of_others_is_kept_whatever_is_allowed() {
+        let namespace = live("Namespace", None, "old");
+        let member = live("Deployment.apps", Some("old"), "web");
+        let mark = || Some("helm.sh/resource-policy: keep".to_owned());
+        let marked = |owners: &[&Live]| Live {
+            protection: mark(),
+            ..stranger("ConfigMap", "precious", owners)
+        };
+        let owner = stranger("Deployment.apps", "theirs", &[]);
+        let other = || stranger("ConfigMap", "other", &[]);
+        let wanted = |inside: bool| Desired {
+            members: vec![if inside {
+                desired("ConfigMap", Some("old"), "precious")
+            } else {
+                desired("ConfigMap", Some("shop"), "always")
+            }],
+            ..Desired::default()
+        };
+        // The objects in the namespace, whether the manifests ask for the marked one, and how many
+        // objects are deleted, skipped and refused.
+        let table = [
+            (vec![marked(&[])], false, (1, 1, 0)),
+            (vec![other(), marked(&[])], false, (1, 1, 0)),
+            (vec![owner.clone(), marked(&[&owner])], false, (1, 1, 0)),
+            (vec![marked(&[&namespace])], false, (1, 1, 0)),
+            (vec![marked(&[&member])], false, (2, 0, 0)),
+            (vec![other()], false, (2, 0, 0)),
+            (vec![marked(&[])], true, (2, 0, 1)),
+        ];
+        for (objects, inside, expected) in table {
+            let now = holding(objects);
+            let observed = Observed {
+                members: vec![namespace.clone(), member.clone()],
+                contents: BTreeMap::from([(namespace.key.clone(), now.clone())]),
+                ..Observed::default()
+            };
+            let (set, wanted) = (set(), wanted(inside));
+            let plan = plan(&set, &wanted, &observed, &careless());
+            let counts = (plan.deletions(), plan.skips.len(), plan.refusals.len());
+            assert_eq!(counts, expected, "{now:?}");
+            let is_marked = |skip: &super::super::Skip| {
+                skip.live == namespace && matches!(skip.reason, SkipReason::HoldsMarked { .. })
+            };
+            assert!(plan.skips.iter().all(is_marked), "{:?}", plan.skips);
+        }
     }
 
     #[test]

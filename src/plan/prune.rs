@@ -57,6 +57,13 @@ pub enum SkipReason {
         /// That object.
         kept: ObjectKey,
     },
+    /// It holds an object of no set, or of another one, that a mark keeps.
+    HoldsMarked {
+        /// That object.
+        marked: ObjectKey,
+        /// The annotation or label, as `key: value`.
+        mark: String,
+    },
     /// It holds what it did not hold when its deletion was decided, or may do so.
     FilledMeanwhile {
         /// Objects that would be lost with it.
@@ -81,6 +88,9 @@ impl fmt::Display for SkipReason {
             }
             Self::Protected { mark } => write!(f, "kept by its mark {mark}"),
             Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
+            Self::HoldsMarked { marked, mark } => {
+                write!(f, "it holds {marked}, which is kept by its mark {mark}")
+            }
             Self::HoldsParent => f.write_str("it holds the set's parent"),
             Self::FilledMeanwhile { lost, unknown } => {
                 write!(f, "deleting it would by now take along {}", losses(lost, unknown))

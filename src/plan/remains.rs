@@ -23,7 +23,8 @@ pub struct Remains {
 
 impl Remains {
     /// Sorts what was found. `deleted` are the UIDs of what the run deletes, `parent` is what
-    /// becomes of the parent once nothing holds it.
+    /// becomes of the parent once nothing holds it, and `holders` are the UIDs of what is kept
+    /// with an object in it that a mark keeps.
     ///
     /// A member with another owner counts as kept: an applier labelled it, so a parent must
     /// keep recording it, and deleting it is up to its owner. No rerun could delete it either,
@@ -33,6 +34,7 @@ impl Remains {
         set: &Set,
         appliers: &BTreeSet<String>,
         deleted: &BTreeSet<String>,
+        holders: &BTreeSet<String>,
         parent: &ParentFate,
     ) -> Self {
         let mut remains = Self::default();
@@ -44,6 +46,7 @@ impl Remains {
                     remains.going.push(live);
                 }
                 Some(SkipReason::Owned { .. } | SkipReason::Protected { .. }) => remains.kept.push(live),
+                _ if holders.contains(&live.uid) => remains.kept.push(live),
                 _ => rest.push(live),
             }
         }
@@ -106,7 +109,9 @@ mod tests {
 
     fn counts(left: &[Live], parent: &ParentFate) -> [usize; 3] {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
-        let remains = Remains::sort(left.to_vec(), &set(), &policy().appliers, &deleted, parent);
+        let holders = BTreeSet::from([live("Namespace", None, "holds-marked").uid]);
+        let appliers = &policy().appliers;
+        let remains = Remains::sort(left.to_vec(), &set(), appliers, &deleted, &holders, parent);
         assert_eq!(remains.all().count(), left.len());
         [remains.kept.len(), remains.going.len(), remains.undeleted.len()]
     }
@@ -128,6 +133,10 @@ mod tests {
             (vec![map("away")], [0, 0, 1]),
             (vec![unowned_copy], [0, 0, 1]),
             (vec![holder], [0, 0, 1]),
+            (
+                vec![live("Namespace", None, "holds-marked"), home.clone()],
+                [2, 0, 0],
+            ),
             (vec![home], [0, 0, 1]),
         ];
         for (left, expected) in table {

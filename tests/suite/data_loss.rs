@@ -130,6 +130,41 @@ fn a_namespace_with_what_a_protection_keeps() {
 }
 
 #[test]
+fn a_container_with_what_a_mark_of_others_keeps() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let (away, group) = (fresh("away"), format!("{}.example.com", fresh("g")));
+    let containers = [namespace_object(&away), definition(&group, "Cluster")];
+    let mark = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
+    let precious = [
+        with(config_map(&away, "precious", "1"), &mark),
+        with(custom_resource(&group, None, "precious"), &mark),
+    ];
+    set.apply(&[kept.clone(), containers[0].clone(), containers[1].clone()]);
+    for object in precious.iter().chain([&config_map(&away, "unmarked", "1")]) {
+        cluster().create(object);
+    }
+    for flags in [&[][..], &["--allow-data-loss"]] {
+        let run = set.apply_with(std::slice::from_ref(&kept), flags).expect(0);
+        assert_eq!(run.results("skipped"), identities(&containers));
+        assert!(run.stderr.contains("precious"), "{}", run.stderr);
+        for object in precious.iter().chain(&containers) {
+            let live = cluster().live(object).expect("it is kept");
+            assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+        }
+    }
+    set.assert_holds(&[kept, containers[0].clone(), containers[1].clone()]);
+
+    set.delete(&["--allow-data-loss"]).expect(0);
+    set.assert_holds(&containers);
+    for object in &precious {
+        let live = cluster().live(object).expect("it is kept");
+        assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    }
+}
+
+#[test]
 fn a_definition_with_custom_resources_of_others() {
     let [home, away] = [namespace("home"), namespace("away")];
     let group = format!("{}.example.com", fresh("g"));

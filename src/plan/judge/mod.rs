@@ -11,7 +11,7 @@ use super::{
 use crate::desired::Desired;
 use crate::event::Operation;
 use crate::identity::ObjectKey;
-use crate::observe::{Contents, Live};
+use crate::observe::{Contents, Held, Live};
 
 /// Everything that the judgement of one object depends on.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Judge<'a> {
     desired_inside: Inside<'a>,
     /// What namespaces and definitions of kinds held when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
+    /// Those of them that a mark keeps, by what holds them.
+    marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
     kept: Kept,
     /// The UIDs of what goes, and so is no loss.
     going: BTreeSet<String>,
@@ -55,6 +57,10 @@ impl<'a> Judge<'a> {
             desired_uids,
             desired_inside: Inside::of(members().chain(parent)),
             contents,
+            marked: contents
+                .iter()
+                .map(|(container, held)| (container, contents::marked(held).collect()))
+                .collect(),
             kept: Kept::default(),
             going: BTreeSet::new(),
             attached: HashMap::new(),
@@ -107,6 +113,7 @@ impl<'a> Judge<'a> {
         // What is kept may keep what it lives in.
         loop {
             self.keep_all(&skips);
+            self.going = prunes.iter().map(|live| live.uid.clone()).collect();
             let before = prunes.len();
             let mut left = Vec::with_capacity(before);
             for live in prunes {
@@ -198,8 +205,32 @@ impl<'a> Judge<'a> {
         if let Some(kept) = self.kept.held_by(live) {
             return Some(SkipReason::HoldsKept { kept: kept.clone() });
         }
+        let marked = self.marked.get(&live.key).into_iter().flatten().copied();
+        if let Some(reason) = self.holds_marked(live, marked) {
+            return Some(reason);
+        }
         // What the parent lives in stays with the parent, and that with what is kept.
         (!self.kept.is_empty() && is_home_of(self.set, live)).then_some(SkipReason::HoldsParent)
+    }
+
+    /// The reason for which a container is kept that holds `marked` objects. What is owned by an
+    /// object that goes is deleted after it, whether the container is kept or not.
+    fn holds_marked<'h>(
+        &self,
+        container: &Live,
+        marked: impl Iterator<Item = &'h Held>,
+    ) -> Option<SkipReason> {
+        let is_going = |uid: &String| *uid != container.uid && self.going.contains(uid);
+        let is_desired =
+            |held: &Held| self.desired.contains(&held.key) || self.desired_uids.contains(&held.uid);
+        let mut kept = marked
+            .filter(|held| !is_desired(held) && !is_going(&held.uid) && !held.owners.iter().any(is_going));
+        kept.find_map(|held| {
+            Some(SkipReason::HoldsMarked {
+                marked: held.key.clone(),
+                mark: held.mark.clone()?,
+            })
+        })
     }
 
     /// Why the object may not be deleted, although nothing keeps it.
@@ -285,8 +316,13 @@ impl<'a> Judge<'a> {
     /// Why a namespace or the definition of a kind, which holds `now` right before it is deleted,
     /// is not deleted although that was decided: what came into it since would go along. `None`
     /// if it may go.
-    pub fn filled(&self, container: &ObjectKey, now: &Contents) -> Option<SkipReason> {
-        contents::filled(self.contents.get(container), now, &self.going)
+    pub fn filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
+        let marked = contents::marked(now);
+        self.holds_marked(container, marked)
+            .or_else(|| match self.policy.data_loss {
+                DataLoss::Allowed => None,
+                DataLoss::Refused => contents::filled(self.contents.get(&container.key), now, &self.going),
+            })
     }
 }
 

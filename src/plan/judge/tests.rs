@@ -101,6 +101,7 @@ fn cases() -> Vec<Case> {
                     key: live("ConfigMap", Some("old"), "stranger").key,
                     uid: "stranger".to_owned(),
                     owners: Vec::new(),
+                    mark: None,
                 }],
                 unknown: Vec::new(),
             }),
@@ -341,16 +342,30 @@ fn what_came_into_a_container_keeps_it() {
     let policy = policy();
     let plan = plan(&set, &wanted, &observed, &policy);
     let judge = Judge::of_plan(&set, &policy, &wanted, &contents, &plan, BTreeSet::new());
-    assert_eq!(judge.filled(&namespace.key, &Contents::default()), None);
+    assert_eq!(judge.filled(&namespace, &Contents::default()), None);
     let now = Contents {
         objects: vec![Held {
             key: live("ConfigMap", Some("old"), "new").key,
             uid: "new".to_owned(),
             owners: Vec::new(),
+            mark: None,
         }],
         unknown: Vec::new(),
     };
-    assert!(judge.filled(&namespace.key, &now).is_some());
+    assert!(judge.filled(&namespace, &now).is_some());
+    let allowed = Policy {
+        data_loss: DataLoss::Allowed,
+        ..self::policy()
+    };
+    let judge = Judge::of_plan(&set, &allowed, &wanted, &contents, &plan, BTreeSet::new());
+    assert_eq!(judge.filled(&namespace, &now), None);
+    let mut marked = now;
+    marked.objects[0].mark = Some("helm.sh/resource-policy: keep".to_owned());
+    let reason = judge.filled(&namespace, &marked);
+    assert!(
+        matches!(reason, Some(SkipReason::HoldsMarked { .. })),
+        "{reason:?}"
+    );
 }
 
 /// Takes minutes if anything is compared with everything.
@@ -372,6 +387,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
                     key: inside.key.clone(),
                     uid: inside.uid.clone(),
                     owners: Vec::new(),
+                    mark: None,
                 }],
                 unknown: Vec::new(),
             },

@@ -141,6 +141,7 @@ fn what_a_container_holds_goes_with_it() {
         key: live("Widget.example.com", Some("shop"), uid).key,
         uid: uid.to_owned(),
         owners: owners.iter().map(|&uid| uid.to_owned()).collect(),
+        mark: None,
     };
     let contents = Contents {
         objects: vec![widget("widget", &[])],
