@@ -11,7 +11,8 @@ use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
 
-/// Every fault found in the sources, in reading order; never empty.
+/// The faults found in the sources, in reading order; never empty. Where there are too many to be
+/// shown, the last is [`Problem::More`].
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 
@@ -214,6 +215,12 @@ pub enum Problem {
     /// The manifest claims membership of a set by itself.
     #[error("label applyset.kubernetes.io/part-of is already in the manifest")]
     PartOf,
+    /// More faults than can be shown. This one and all behind it are left out.
+    #[error(
+        "and more from here on: only the first {} faults are shown",
+        super::MOST_FAULTS
+    )]
+    More,
     /// A field of metadata that does not fit the API.
     #[error("metadata: {0}")]
     Metadata(String),
@@ -281,6 +288,7 @@ impl Problem {
             Self::ApiVersion(_) => "write v1 or apps/v1, for example".to_owned(),
             Self::Kind(_) => "a kind is letters and digits, such as Deployment".to_owned(),
             Self::PartOf => "remove the label: membership is recorded by apply".to_owned(),
+            Self::More => "correct these first".to_owned(),
             Self::Metadata(_) => "correct the field as the API reference describes it".to_owned(),
         }
     }

@@ -25,6 +25,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Serialize, Serializer};
 
@@ -81,7 +82,8 @@ pub struct Manifest {
 ///
 /// # Errors
 ///
-/// All faults of all sources; no manifest is returned where there is one.
+/// The faults of all sources, as far as they can be shown; no manifest is returned where there
+/// is one.
 pub fn read(sources: &[Source], recursion: Recursion) -> Result<Vec<Manifest>, ManifestErrors> {
     read_with(sources, recursion, io::stdin())
 }
@@ -111,9 +113,9 @@ pub fn read_with(
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
-    let mut all = Reading::default();
-    for reading in parallel::map(texts, |(source, text)| Reading::of(source, text)) {
-        all.extend(reading);
+    let mut all = Reading::of_all(texts, |(source, text)| Reading::of(source, text));
+    if let Some(next) = all.errors.get_mut(MOST_FAULTS) {
+        next.problem = Problem::More;
     }
     if all.errors.is_empty() {
         Ok(all.manifests)
@@ -130,7 +132,10 @@ enum Text {
     Refused(Problem),
 }
 
-/// What has been read so far.
+/// How many faults are shown. A short text can hold millions of them.
+const MOST_FAULTS: usize = 100;
+
+/// What has been read so far. Of the faults, no more than one beyond those that are shown.
 #[derive(Default)]
 struct Reading {
     manifests: Vec<Manifest>,
@@ -146,12 +151,8 @@ impl Reading {
         };
         match text {
             Ok(text) => {
-                let mut all = Self::default();
                 let parts = source::parts(source, &text);
-                for reading in parallel::map(parts, |(source, text)| Self::of_text(&Arc::new(source), text)) {
-                    all.extend(reading);
-                }
-                all
+                Self::of_all(parts, |(source, text)| Self::of_text(&Arc::new(source), text))
             }
             Err(problem) => Self {
                 manifests: Vec::new(),
@@ -164,8 +165,20 @@ impl Reading {
     }
 
     fn of_text(source: &Arc<Source>, text: &str) -> Self {
+        Self::of_all(document::divide(text), |part| Self::of_part(source, &part))
+    }
+
+    /// Reads these one beside the other, and none behind those that have enough faults.
+    fn of_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
+        let faults = AtomicUsize::new(0);
+        let is_enough = || faults.load(Ordering::SeqCst) > MOST_FAULTS;
+        let readings = parallel::map_until(items, is_enough, |item| {
+            let reading = read(item);
+            faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
+            reading
+        });
         let mut all = Self::default();
-        for reading in parallel::map(document::divide(text), |part| Self::of_part(source, &part)) {
+        for reading in readings {
             all.extend(reading);
         }
         all
@@ -173,30 +186,35 @@ impl Reading {
 
     fn of_part(source: &Arc<Source>, part: &document::Part<'_>) -> Self {
         let mut reading = Self::default();
-        let read: ControlFlow<()> = part.read(&mut |document| {
+        let _ = part.read(&mut |document| {
             for manifest in manifests(source, document) {
                 match manifest {
                     Ok(manifest) => reading.manifests.push(manifest),
                     Err(faults) => reading.faults(source, faults),
                 }
+                if reading.errors.len() > MOST_FAULTS {
+                    return ControlFlow::Break(());
+                }
             }
             ControlFlow::Continue(())
         });
-        debug_assert!(read.is_continue());
         reading
     }
 
     fn extend(&mut self, later: Self) {
         self.manifests.extend(later.manifests);
-        self.errors.extend(later.errors);
+        let room = (MOST_FAULTS + 1).saturating_sub(self.errors.len());
+        self.errors.extend(later.errors.into_iter().take(room));
     }
 
     fn faults(&mut self, source: &Arc<Source>, faults: Vec<yaml::Fault>) {
-        self.errors.extend(faults.into_iter().map(|(line, problem)| {
-            let source = Arc::clone(source);
-            let place = Place::Line(Position { source, line });
-            ManifestError { place, problem }
-        }));
+        let room = (MOST_FAULTS + 1).saturating_sub(self.errors.len());
+        self.errors
+            .extend(faults.into_iter().take(room).map(|(line, problem)| {
+                let source = Arc::clone(source);
+                let place = Place::Line(Position { source, line });
+                ManifestError { place, problem }
+            }));
     }
 }
 

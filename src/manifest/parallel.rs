@@ -8,15 +8,24 @@ use std::{panic, thread};
 /// More threads than this would wait for memory and not for processors.
 const MOST_THREADS: usize = 8;
 
-/// The results of `work` in the order of `items`.
-pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+/// The results of `work` in the order of `items`, up to where there `is_enough`. All items before
+/// the last one that was worked on have their result as well.
+pub(super) fn map_until<T: Send, R: Send>(
+    items: Vec<T>,
+    is_enough: impl Fn() -> bool + Sync,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(MOST_THREADS).min(items.len());
     if threads <= 1 {
-        return items.into_iter().map(work).collect();
+        let wanted = items.into_iter().take_while(|_| !is_enough());
+        return wanted.map(work).collect();
     }
     let queue = Mutex::new(items.into_iter().enumerate());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_enough() { None } else { queue.next() }
+    };
     let share = || {
         let mut done = Vec::new();
         while let Some((index, item)) = next() {
@@ -41,6 +50,8 @@ pub(super) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -48,7 +59,21 @@ mod tests {
         for count in [0, 1, 2, 1000] {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
-            assert_eq!(map(items, |item| item * 2), doubled);
+            assert_eq!(map_until(items, || false, |item| item * 2), doubled);
         }
+    }
+
+    #[test]
+    fn results_end_where_there_are_enough() {
+        let seen = AtomicUsize::new(0);
+        let is_enough = || seen.load(Ordering::SeqCst) >= 10;
+        let work = |item: usize| {
+            seen.fetch_add(1, Ordering::SeqCst);
+            item
+        };
+        let results = map_until((0..1000).collect(), is_enough, work);
+        let expected: Vec<usize> = (0..results.len()).collect();
+        assert_eq!(results, expected);
+        assert!((10..=10 + MOST_THREADS).contains(&results.len()), "{results:?}");
     }
 }

@@ -10,6 +10,7 @@ use granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
 };
 
+use super::MOST_FAULTS;
 use super::error::Problem;
 use super::node::{Content, Entry, MAX_VALUES, Node, Origin};
 use super::scalar::{Scalar, Style, resolve};
@@ -267,8 +268,10 @@ impl<'text> Composer<'text> {
         match entries.get(&key) {
             Some(earlier) if earlier.origin == Origin::Written => {
                 let first = earlier.line;
-                self.duplicates
-                    .push((entry.line, Problem::DuplicateKey { key, first }));
+                if self.duplicates.len() <= MOST_FAULTS {
+                    self.duplicates
+                        .push((entry.line, Problem::DuplicateKey { key, first }));
+                }
             }
             _ => {
                 entries.insert(key, entry);

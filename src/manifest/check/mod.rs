@@ -17,7 +17,7 @@ use super::error::Problem;
 use super::node::{Content, Entry, Node};
 use super::scalar::Scalar;
 use super::yaml::Fault;
-use super::{Manifest, Position, Source};
+use super::{MOST_FAULTS, Manifest, Position, Source};
 use crate::identity::GroupVersionKind;
 use crate::object::Object;
 
@@ -258,6 +258,9 @@ fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
         let entries = strings(object.get(field), field, Nulls::Taken, faults);
         let is_encoded = (kind, field) != ("ConfigMap", "data") && field != "stringData";
         for (key, entry) in entries.into_iter().flatten().filter(|_| is_encoded) {
+            if faults.len() > MOST_FAULTS {
+                break;
+            }
             if entry.value.as_str().is_some_and(|text| !is_base64(text)) {
                 let field = format!("{field}[{key:?}]");
                 faults.push((entry.value.line, Problem::NotBase64 { field }));
@@ -299,6 +302,9 @@ fn strings<'node>(
         return None;
     };
     for (key, entry) in entries {
+        if faults.len() > MOST_FAULTS {
+            break;
+        }
         let is_taken = nulls == Nulls::Taken && entry.value.is_null();
         if !is_taken && entry.value.as_str().is_none() {
             faults.push(wrong_type(&entry.value, format!("{field}[{key:?}]"), "string"));

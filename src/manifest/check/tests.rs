@@ -301,3 +301,40 @@ fn a_hint_says_what_to_type() {
     assert_eq!(errors.0[0].hint(), "quote it");
     assert!(errors.to_string().ends_with("\n  hint: quote it"));
 }
+
+#[test]
+fn faults_without_end_are_shown_up_to_a_limit() {
+    let list = |count: usize| {
+        let items = vec!["{}"; count].join(",");
+        format!("apiVersion: v1\nkind: List\nitems: [{items}]\n")
+    };
+    let fields = |count: usize, line: &dyn Fn(usize) -> String| {
+        let lines: String = (0..count).map(line).collect();
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\ndata:\n{lines}")
+    };
+    // Three faults of each item.
+    assert_eq!(errors(&list(33)).len(), 99);
+    let separators = |count: usize| "---\nx\n".repeat(count);
+    assert_eq!(errors(&separators(100)).len(), 100);
+    for text in [
+        list(50_000),
+        separators(101),
+        separators(300_000),
+        list(20) + &separators(10_000),
+        fields(50_000, &|number| format!("  k{number}: 1\n")),
+        fields(50_000, &|number| format!("  k{number}: '*'\n")),
+        fields(50_000, &|_| "  k: ''\n".to_owned()),
+    ] {
+        let errors = errors(&text);
+        assert_eq!(errors.len(), 101, "{:?}", errors.last());
+        let more = errors.iter().filter(|error| error.contains("and more"));
+        assert_eq!(more.count(), 1);
+        assert!(
+            errors[100].ends_with("only the first 100 faults are shown"),
+            "{}",
+            errors[100]
+        );
+    }
+    let first: Vec<String> = errors(&separators(300_000)).into_iter().take(100).collect();
+    assert_eq!(first, errors(&separators(100)));
+}
