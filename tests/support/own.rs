@@ -61,7 +61,12 @@ fn clean(cluster: &Cluster) {
         let list = cluster.get(DEFINITIONS).expect("definitions");
         list["items"].as_array().cloned().unwrap_or_default()
     };
-    for mut definition in definitions() {
+    // One that is being deleted already may be gone before it could be deleted again.
+    let is_going = |definition: &Value| definition["metadata"]["deletionTimestamp"].is_string();
+    for mut definition in definitions()
+        .into_iter()
+        .filter(|definition| !is_going(definition))
+    {
         definition["apiVersion"] = Value::from("apiextensions.k8s.io/v1");
         definition["kind"] = Value::from("CustomResourceDefinition");
         cluster.delete(&definition);
