@@ -15,10 +15,12 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use super::wave::showing;
 use super::{Cause, Interrupt, Sink};
 use crate::apiserver::{ApiError, ApiServer};
 use crate::discovery::Resource;
 use crate::event::Event;
+use crate::identity::ObjectKey;
 
 /// How long all definitions of a run may take to be established and served. Seconds are
 /// usual; kubectl's waits default to thirty.
@@ -39,16 +41,30 @@ pub(super) enum NotServed {
 #[derive(Debug, Default)]
 pub(super) struct Unserved(RefCell<BTreeMap<String, String>>);
 
+/// Runs `wait` for kinds that the object `key` needs. Once it takes long, reports what is waited
+/// for, and again if the time of the run is over before.
+pub(super) async fn reporting<T>(
+    key: &ObjectKey,
+    interrupt: &Interrupt,
+    sink: &mut Sink<'_>,
+    wait: impl AsyncFnOnce(&Unserved) -> T,
+) -> T {
+    let unserved = Unserved::default();
+    let waited = Box::pin(showing(key, wait(&unserved), || unserved.lines(), sink)).await;
+    unserved.report_timeout(interrupt, sink);
+    waited
+}
+
 impl Unserved {
     /// What is waited for, a line for each kind.
-    pub(super) fn lines(&self) -> Vec<String> {
+    fn lines(&self) -> Vec<String> {
         let unserved = self.0.borrow();
         let line = |(definition, reason): (&String, &String)| format!("{definition}: {reason}");
         unserved.iter().map(line).collect()
     }
 
     /// Reports what was waited for when the time of the run was over.
-    pub(super) fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
+    fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
         if interrupt.is_requested() && interrupt.cause() == Cause::Time {
             for line in self.lines() {
                 sink(Event::failure(format!("{line}; --timeout ran out")));

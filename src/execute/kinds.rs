@@ -12,9 +12,8 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::creation::Precondition;
-use super::establish::{NotServed, PATIENCE, Unserved, await_served, pause};
+use super::establish::{NotServed, PATIENCE, await_served, pause, reporting};
 use super::redefined::Redefined;
-use super::wave::showing;
 use super::{Execution, Progress, Sink};
 use crate::apiserver::{ApiError, Reply};
 use crate::desired::DesiredObject;
@@ -96,24 +95,22 @@ impl Execution<'_> {
             }
         }
         let deadline = *kinds.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-        let unserved = Unserved::default();
-        let waits = new.into_iter().map(async |(id, object)| {
-            let (resource, namespace) = (&object.resource, object.key.namespace.as_deref());
-            let served = await_served(
-                self.server,
-                self.interrupt,
-                resource,
-                namespace,
-                deadline,
-                &unserved,
-            );
-            (id, served.await)
+        let waited = reporting(&promised[0].key, self.interrupt, sink, async |unserved| {
+            let waits = new.into_iter().map(async |(id, object)| {
+                let (resource, namespace) = (&object.resource, object.key.namespace.as_deref());
+                let served = await_served(
+                    self.server,
+                    self.interrupt,
+                    resource,
+                    namespace,
+                    deadline,
+                    unserved,
+                );
+                (id, served.await)
+            });
+            join_all(waits).await
         });
-        let waits = join_all(waits);
-        let waits = showing(&promised[0].key, waits, || unserved.lines(), sink);
-        let waited = Box::pin(waits).await;
-        unserved.report_timeout(self.interrupt, sink);
-        for (id, served) in waited {
+        for (id, served) in Box::pin(waited).await {
             let reason = match served {
                 Ok(()) => None,
                 // Nothing of the wave is begun then.

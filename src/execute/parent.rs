@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::carry::{Carrying, carrying};
-use super::establish::{NotServed, PATIENCE, Unserved, await_served};
+use super::establish::{NotServed, PATIENCE, await_served, reporting};
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
-use super::wave::showing;
 use super::{Conflicts, Interrupt, Sink, Writing};
 use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
 use crate::applyset::parent::{is_bookkeeping_key, labels};
@@ -248,18 +247,18 @@ impl ParentWriting<'_> {
             let namespace = manifest.key.namespace.as_deref();
             let deadline = Instant::now() + PATIENCE;
             let resource = &manifest.resource;
-            let unserved = Unserved::default();
-            let served = await_served(
-                self.server,
-                self.interrupt,
-                resource,
-                namespace,
-                deadline,
-                &unserved,
-            );
-            let served = Box::pin(showing(&manifest.key, served, || unserved.lines(), sink)).await;
-            unserved.report_timeout(self.interrupt, sink);
-            match served {
+            let served = reporting(&manifest.key, self.interrupt, sink, async |unserved| {
+                await_served(
+                    self.server,
+                    self.interrupt,
+                    resource,
+                    namespace,
+                    deadline,
+                    unserved,
+                )
+                .await
+            });
+            match Box::pin(served).await {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
                 Err(NotServed::Interrupted) => {
