@@ -53,11 +53,7 @@ pub(super) async fn credible(
             .as_ref()
             .is_some_and(|name| known.contains(name))
     };
-    let is_applied = |live: &Live| {
-        live.part_of_writers
-            .iter()
-            .any(|writer| search.appliers.contains(writer))
-    };
+    let is_applied = |live: &Live| live.is_labelled_by(search.appliers);
     let deletion = |live: &Live| Right::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
     let needed = Needed {

@@ -3,7 +3,7 @@
 //! Pages of a LIST are dropped as soon as their objects were reduced, so memory
 //! grows with the number of members and not with their size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,14 @@ pub struct OwnerReference {
 }
 
 impl Live {
+    /// Returns whether one of these field managers owns the part-of label. Controllers copy labels,
+    /// and what they copy is no member.
+    pub fn is_labelled_by(&self, appliers: &BTreeSet<String>) -> bool {
+        self.part_of_writers
+            .iter()
+            .any(|writer| appliers.contains(writer))
+    }
+
     /// Reduces an object as a GET or an item of a LIST shows it.
     ///
     /// `None` where it has no name, UID or resourceVersion, or owner references that cannot be

@@ -196,11 +196,7 @@ fn foreign_owner<'l>(live: &'l Live, parent_uid: Option<&str>) -> Option<&'l Own
 }
 
 fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    let is_applied = live
-        .part_of_writers
-        .iter()
-        .any(|writer| appliers.contains(writer));
-    (!is_applied).then(|| SkipReason::CopiedLabel {
+    (!live.is_labelled_by(appliers)).then(|| SkipReason::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
 }

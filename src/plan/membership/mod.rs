@@ -246,11 +246,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     } else if let Some(owner) = live.owners.first() {
         // An owner reference to the old parent would take the object along with it.
         LeaveReason::Owned(owner.clone())
-    } else if live
-        .part_of_writers
-        .iter()
-        .any(|writer| appliers.contains(writer))
-    {
+    } else if live.is_labelled_by(appliers) {
         return MembershipChange::Write;
     } else {
         LeaveReason::CopiedLabel {
@@ -332,12 +328,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
     let mut changes: Vec<Live> = members
         .filter(|live| judge_release(live, set) == MembershipChange::Write)
         .collect();
-    let is_copy = |live: &Live| {
-        !live
-            .part_of_writers
-            .iter()
-            .any(|writer| appliers.contains(writer))
-    };
+    let is_copy = |live: &Live| !live.is_labelled_by(appliers);
     changes.sort_by_key(|live| (is_copy(live), live.key.clone()));
     MembershipPlan {
         changes,
