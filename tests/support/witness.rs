@@ -15,7 +15,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -29,6 +30,16 @@ use super::runtime;
 pub(crate) struct Witness {
     address: SocketAddr,
     seen: Arc<Mutex<BTreeSet<Seen>>>,
+    connections: watch::Sender<Connections>,
+}
+
+/// The clients' connections.
+#[derive(Default)]
+struct Connections {
+    accepted: usize,
+    ended: usize,
+    /// The client that was accepted last.
+    latest: Option<SocketAddr>,
 }
 
 /// One kind of request: all that says who asks and whom.
@@ -66,9 +77,26 @@ impl Witness {
         self.address.port()
     }
 
-    /// Returns what was seen since the last call, each kind of request once.
+    /// Returns what was seen since the last call, each kind of request once. A client that has
+    /// exited may have left requests behind: what it has sent is read to the end first, or it
+    /// would count as the next client's.
     pub(crate) fn take(&self) -> BTreeSet<Seen> {
+        runtime().block_on(self.all_read());
         std::mem::take(&mut *self.seen.lock().expect("no panic in the server"))
+    }
+
+    /// Connections are accepted in their order, so all earlier ones are once this one is.
+    async fn all_read(&self) {
+        // Ports are used again: only what is accepted from here on is this connection.
+        self.connections.send_modify(|now| now.latest = None);
+        let last = TcpStream::connect(self.address).await.expect("a connection");
+        let client = last.local_addr().expect("an address");
+        let mut connections = self.connections.subscribe();
+        let accepted = connections.wait_for(|now| now.latest == Some(client)).await;
+        accepted.expect("the server runs");
+        drop(last);
+        let ended = connections.wait_for(|now| now.ended == now.accepted).await;
+        ended.expect("the server runs");
     }
 
     fn serving(acceptor: Option<TlsAcceptor>) -> Self {
@@ -78,29 +106,41 @@ impl Witness {
         let witness = Self {
             address: listener.local_addr().expect("an address"),
             seen: Arc::default(),
+            connections: watch::Sender::default(),
         };
         let seen = Arc::clone(&witness.seen);
+        let connections = witness.connections.clone();
         runtime().spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Ok((stream, client)) = listener.accept().await {
                 let (seen, acceptor) = (Arc::clone(&seen), acceptor.clone());
+                let connections = connections.clone();
+                connections.send_modify(|now| {
+                    now.accepted += 1;
+                    now.latest = Some(client);
+                });
                 tokio::spawn(async move {
-                    let Some(acceptor) = acceptor else {
-                        return serve(stream, Seen::default(), seen).await;
-                    };
-                    // A client that does not trust the certificate ends the handshake.
-                    if let Ok(stream) = acceptor.accept(stream).await {
-                        let connection = stream.get_ref().1;
-                        let handshake = Seen {
-                            server_name: connection.server_name().map(str::to_owned),
-                            shows_certificate: connection.peer_certificates().is_some(),
-                            headers: Vec::new(),
-                        };
-                        serve(stream, handshake, seen).await;
-                    }
+                    converse(stream, acceptor, seen).await;
+                    connections.send_modify(|now| now.ended += 1);
                 });
             }
         });
         witness
+    }
+}
+
+async fn converse(stream: TcpStream, acceptor: Option<TlsAcceptor>, seen: Arc<Mutex<BTreeSet<Seen>>>) {
+    let Some(acceptor) = acceptor else {
+        return serve(stream, Seen::default(), seen).await;
+    };
+    // A client that does not trust the certificate ends the handshake.
+    if let Ok(stream) = acceptor.accept(stream).await {
+        let connection = stream.get_ref().1;
+        let handshake = Seen {
+            server_name: connection.server_name().map(str::to_owned),
+            shows_certificate: connection.peer_certificates().is_some(),
+            headers: Vec::new(),
+        };
+        serve(stream, handshake, seen).await;
     }
 }
 
