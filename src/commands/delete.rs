@@ -7,7 +7,7 @@ use super::membership;
 use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation::{self, Rules};
-use super::unrecorded::{self, Scope, Search};
+use super::unrecorded::{self, Scope};
 use super::waiting;
 use crate::applyset::Tooling;
 use crate::applyset::parent::Reading;
@@ -309,13 +309,15 @@ async fn read(
     }
     let nothing = Desired::default();
     let concurrency = options.writing.concurrency;
-    let search = Search {
-        appliers: &options.policy.appliers,
+    let rules = Rules {
+        policy: &options.policy,
+        parent_policy,
+        field_manager: &options.writing.field_manager,
         concurrency,
     };
     let home = situation::read_home(&cluster.server, opened, &standing).await?;
     let Scope { survey, widened, .. } =
-        unrecorded::scope_of_members(cluster, opened, standing, &home, search).await?;
+        unrecorded::scope_of_members(cluster, opened, standing, &home, rules.search()).await?;
     let mut warnings = survey.warnings();
     let (hidden, left_out) = widened
         .map(|widened| (widened.hidden, widened.left_out))
@@ -324,12 +326,6 @@ async fn read(
         warnings.push(unrecorded::no_record(&hidden));
     }
     warnings.extend(left_out.warnings.iter().cloned());
-    let rules = Rules {
-        policy: &options.policy,
-        parent_policy,
-        field_manager: &options.writing.field_manager,
-        concurrency,
-    };
     let (members, comparisons) =
         situation::read_members(server, opened, &nothing, &survey.places, rules).await?;
     if parent.is_none() && members.is_empty() {
@@ -387,11 +383,13 @@ fn goes(
     options: &DeleteOptions,
 ) -> bool {
     let Some(parent) = parent else { return true };
-    let policy = policy(options, Pruning::WholeSet);
-    let going = plan::plan(set, &Desired::default(), observed, &policy)
-        .dependants
-        .going;
-    parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
+    if !parent.live.owners.is_empty() {
+        let policy = policy(options, Pruning::WholeSet);
+        let going = plan::plan(set, &Desired::default(), observed, &policy)
+            .dependants
+            .going;
+        parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
+    }
     let managers = parent_managers(&options.writing.field_manager);
     plan::parent_fate(set, &parent.live, &parent.content_writers, &managers) == ParentFate::Goes
 }

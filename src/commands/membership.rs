@@ -84,10 +84,7 @@ async fn judge(
     let Scope { survey, widened, .. } =
         unrecorded::scope_of_members(cluster, &opened, standing, &home, search).await?;
     let mut warnings = survey.warnings();
-    if let Some(widened) = widened {
-        warnings.extend(unrecorded::found(&opened, parent.as_ref(), &widened));
-        warnings.extend(widened.left_out.warnings);
-    }
+    warnings.extend(unrecorded::warnings(&opened, parent.as_ref(), widened));
     Ok(SetRead {
         opened,
         parent,

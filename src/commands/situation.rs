@@ -40,7 +40,7 @@ pub(super) struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn search(self) -> Search<'a> {
+    pub(super) fn search(self) -> Search<'a> {
         Search {
             appliers: &self.policy.appliers,
             concurrency: self.concurrency,
@@ -106,10 +106,7 @@ pub(super) async fn read(
     let (mut members, mut comparisons) = read_members(server, opened, desired, &survey.places, rules).await?;
 
     let mut warnings = survey.warnings();
-    if let Some(widened) = widened {
-        warnings.extend(unrecorded::found(opened, parent.as_ref(), &widened));
-        warnings.extend(widened.left_out.warnings);
-    }
+    warnings.extend(unrecorded::warnings(opened, parent.as_ref(), widened));
     if parent.is_none() && !members.is_empty() {
         let Widened { hidden, left_out, .. } =
             unrecorded::widen_to_everything(cluster, opened, &mut survey, rules.search()).await?;

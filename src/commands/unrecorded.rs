@@ -212,10 +212,23 @@ pub(super) fn orphans_found(opened: &OpenedSet, count: usize, hidden: &[String])
     text
 }
 
-/// What people should know of a set without a record, and of what may be in it; `None` where
-/// it is a new one. That most people may not look everywhere is not told of every new set,
-/// but of one whose parent exists: that may have had a record.
-pub(super) fn found(opened: &OpenedSet, parent: Option<&ParentObject>, widened: &Widened) -> Option<String> {
+/// The warnings about a set without a record: what was found of it, what may have been missed,
+/// and what was left out; none about a set that has a record or is new.
+pub(super) fn warnings(
+    opened: &OpenedSet,
+    parent: Option<&ParentObject>,
+    widened: Option<Widened>,
+) -> Vec<String> {
+    let Some(widened) = widened else {
+        return Vec::new();
+    };
+    let found = found(opened, parent, &widened);
+    found.into_iter().chain(widened.left_out.warnings).collect()
+}
+
+/// Most users may not look everywhere. That is no warning about every new set, but about one
+/// whose parent exists: that may have had a record.
+fn found(opened: &OpenedSet, parent: Option<&ParentObject>, widened: &Widened) -> Option<String> {
     let Widened {
         members,
         hidden,
