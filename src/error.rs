@@ -6,20 +6,20 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::apiserver::{ApiError, ApiErrorKind};
-use crate::applyset::ApplySetId;
-use crate::connection::ConnectionError;
-use crate::desired::{DesiredError, Misfit};
-use crate::discovery::DiscoveryError;
+use crate::cluster::apiserver::{ApiError, ApiErrorKind};
+use crate::cluster::connection::ConnectionError;
+use crate::cluster::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
-use crate::identity::ObjectKey;
+use crate::manifest::desired::{DesiredError, Misfit};
 use crate::manifest::{ManifestError, ManifestErrors, Position};
-use crate::message::Message;
-use crate::observe::{ContentsError, ListError, Place, UnsettledError};
+use crate::model::applyset::ApplySetId;
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::permission::Right;
+use crate::model::text::{counted, members_missed};
+use crate::plan::saved::{Alteration, Moved};
 use crate::plan::{Refusal, SurveyError};
-use crate::rights::Right;
-use crate::saved_plan::{Alteration, Moved};
-use crate::wording::{counted, members_missed};
+use crate::read::{ContentsError, ListError, Place, UnsettledError};
 
 /// How a run ended, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::discovery::Resource;
-use crate::identity::{GroupKind, ObjectKey};
+use crate::compare::status::State;
 use crate::manifest::Position;
-use crate::message::Message;
-use crate::readiness::State;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::message::Message;
+use crate::model::resource::Resource;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use super::waiting;
 use crate::cli::{Apply, Shared};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
-use crate::execute::DryRun;
 use crate::manifest::Source;
-use crate::observe;
-use crate::options::{self, ApplyOptions};
-use crate::rights;
-use crate::saved_plan::{Approval, SavedPlan};
+use crate::model::settings::DryRun;
+use crate::plan::permissions;
+use crate::plan::saved::{Approval, SavedPlan};
+use crate::read;
+use crate::settings::{self, ApplyOptions};
 use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
@@ -32,7 +32,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
     let mut run = Run::begin(
         Operation::Apply,
         opening::unopened(&options.set),
-        options::style(shared),
+        settings::style(shared),
         options.writing.dry_run,
         asks,
     );
@@ -58,7 +58,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exi
     let mut run = Run::begin(
         Operation::Apply,
         opening::unopened(&options.set),
-        options::style(shared),
+        settings::style(shared),
         options.writing.dry_run,
         Questions::Impossible,
     );
@@ -146,8 +146,8 @@ async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
     }
     let parent = situation.parent.as_ref();
     let manager = &writing.field_manager;
-    let needed = rights::needed_now(&opened.set, &opened.resource, parent, desired, plan, manager);
-    let missing = observe::missing_rights(&cluster.server, &needed, writing.concurrency).await;
+    let needed = permissions::needed_now(&opened.set, &opened.resource, parent, desired, plan, manager);
+    let missing = read::missing_rights(&cluster.server, &needed, writing.concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
 use crate::plan::{Plan, Refusal};
 
 /// Losses that a person has said yes to, by the object that would be deleted.

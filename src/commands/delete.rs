@@ -9,22 +9,24 @@ use super::run::{Questions, Run};
 use super::situation::{self, Rules};
 use super::unrecorded::{self, Scope};
 use super::waiting;
-use crate::applyset::Tooling;
-use crate::applyset::parent::Reading;
 use crate::cli::{Delete, Shared};
-use crate::desired::Desired;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{DryRun, Lingering, SetDeletion, parent_managers};
-use crate::observe::{self, Places, WholeParent};
-use crate::options::{self, Absence, DeleteOptions, TakeOver};
+use crate::execute::{Lingering, SetDeletion, parent_managers};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::Reading;
+use crate::model::set::Set;
+use crate::model::settings::DryRun;
+use crate::model::text::counted;
+use crate::plan::permissions;
 use crate::plan::{
     self, Confirmation, Observed, ParentFate, ParentPolicy, Plan, Policy, Pruning, Refusal, Standing,
 };
+use crate::read::{self, Places, WholeParent};
 use crate::report::SetDocument;
-use crate::rights;
+use crate::settings::{self, Absence, DeleteOptions, TakeOver};
 use crate::wait::{Deadline, Outcome, Path, Patience, Waiting};
-use crate::wording::counted;
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Error> {
@@ -37,7 +39,7 @@ pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Err
     let mut run = Run::begin(
         Operation::Delete,
         opening::unopened(&options.set),
-        options::style(shared),
+        settings::style(shared),
         options.writing.dry_run,
         asks,
     );
@@ -221,8 +223,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     run.warn(&found.warnings);
     if options.writing.dry_run != DryRun::Client {
         let parent = found.parent.as_ref().map(|parent| &parent.object);
-        let needed = rights::needed_to_delete(&opened.set, &opened.resource, parent, &plan);
-        let missing = observe::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
+        let needed = permissions::needed_to_delete(&opened.set, &opened.resource, parent, &plan);
+        let missing = read::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
         if !missing.is_empty() {
             return Err(Error::MissingRights(missing));
         }
@@ -289,7 +291,7 @@ async fn read(
     options: &DeleteOptions,
 ) -> Result<Option<Found>, Error> {
     let server = &cluster.server.clone();
-    let read = observe::whole_parent(server, &opened.resource, &opened.set.parent).await;
+    let read = read::whole_parent(server, &opened.resource, &opened.set.parent).await;
     let object = read.map_err(|error| Error::Read {
         what: format!("the set's parent {}", opened.set.parent),
         error,
@@ -376,12 +378,7 @@ async fn read(
 
 /// Returns whether the parent goes with its set. Owners of it that go as well are taken from
 /// `parent`: the run removes these references before it deletes anything.
-fn goes(
-    set: &plan::Set,
-    parent: Option<&mut WholeParent>,
-    observed: &Observed,
-    options: &DeleteOptions,
-) -> bool {
+fn goes(set: &Set, parent: Option<&mut WholeParent>, observed: &Observed, options: &DeleteOptions) -> bool {
     let Some(parent) = parent else { return true };
     if !parent.live.owners.is_empty() {
         let policy = policy(options, Pruning::WholeSet);

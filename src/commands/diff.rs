@@ -9,23 +9,23 @@ use super::opening;
 use super::preparation::{self, Input, Prepared};
 use super::run::{Questions, Run};
 use super::saved;
-use crate::apiserver::ApiServer;
-use crate::applyset::parent::Reading;
 use crate::cli::{Diff, Shared};
-use crate::diff::{self, Difference};
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::diff::{self, Difference};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Foreseen, Interrupt, News};
-use crate::identity::ObjectKey;
-use crate::message::Message;
-use crate::observe;
-use crate::options::{self, DiffOptions};
+use crate::model::applyset::parent::Reading;
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::text::counted;
 use crate::plan::Refusal;
+use crate::plan::permissions;
+use crate::read;
 use crate::report::{
     self, Comparison, Completeness, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument,
 };
-use crate::rights;
-use crate::wording::counted;
+use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error> {
@@ -33,7 +33,7 @@ pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error
         saved::discard(file)?;
     }
     let options = DiffOptions::new(arguments, shared)?;
-    let style = options::style(shared);
+    let style = settings::style(shared);
     let mut run = Run::begin(
         Operation::Diff,
         opening::unopened(&options.apply.set),
@@ -153,9 +153,10 @@ async fn compare(
 }
 
 async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
-    let needed = rights::needed_to_foresee(&prepared.opened.set.parent, &prepared.desired, &prepared.plan);
+    let needed =
+        permissions::needed_to_foresee(&prepared.opened.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
-    let missing = observe::missing_rights(&prepared.cluster.server, &needed, concurrency).await;
+    let missing = read::missing_rights(&prepared.cluster.server, &needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

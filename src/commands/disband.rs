@@ -5,16 +5,17 @@ use super::membership::{self, SetRead, TakingOver};
 use super::opening::{self, Cluster};
 use super::run::Run;
 use super::unrecorded::Search;
-use crate::applyset::Tooling;
 use crate::cli::{Disband, Shared};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{Disbanding, DryRun};
-use crate::observe::ParentObject;
-use crate::options::{self, DisbandOptions, TakeOver};
+use crate::execute::Disbanding;
+use crate::model::applyset::Tooling;
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::DryRun;
+use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
 use crate::report::{self, SetDocument};
-use crate::rights;
+use crate::settings::{self, DisbandOptions, TakeOver};
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &Shared) -> Result<Exit, Error> {
@@ -22,7 +23,7 @@ pub(super) async fn run(arguments: &Disband, shared: &Shared) -> Result<Exit, Er
     let mut run = Run::begin(
         Operation::Disband,
         opening::unopened(&options.membership.set),
-        options::style(shared),
+        settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, &[]),
     );
@@ -60,7 +61,7 @@ async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         let parent = &prepared.read.opened.set.parent;
         let text = format!("{parent} is an ordinary object now; delete it when nothing needs it");
-        report::note(&text, options::style(shared));
+        report::note(&text, settings::style(shared));
     }
     Ok(ending)
 }
@@ -102,8 +103,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
         opening::discover_again(&mut cluster).await?;
     };
     run.warn(&read.warnings);
-    let mut rights = rights::to_relabel(&plan.changes);
-    rights.insert(rights::on_parent(&read.opened.set, &read.opened.resource));
+    let mut rights = permissions::to_relabel(&plan.changes);
+    rights.insert(permissions::on_parent(&read.opened.set, &read.opened.resource));
     membership::check_rights(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::opening::Cluster;
-use crate::discovery::{Discovery, KindLookup, Origin, Resource};
+use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::error::Error;
-use crate::identity::GroupKind;
-use crate::observe::{self, KindWait};
-use crate::options::SetReference;
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Origin, Resource};
+use crate::read::{self, KindWait};
+use crate::settings::SetReference;
 
 /// What a look through all kinds cannot see, by name.
 pub(super) struct Unseen {
@@ -35,11 +36,11 @@ impl Cluster {
         let waits = self.waits;
         let note = |text: &str| waits.note(text);
         let wait = KindWait::new(waits.end_of_run, &note);
-        let settled = observe::await_everything(&self.server, &mut self.discovery, &wait);
+        let settled = read::await_everything(&self.server, &mut self.discovery, &wait);
         let unlistable = Box::pin(settled).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
         Ok(Unseen {
-            without_permission: unlistable.missing_permission.map(observe::unseen_kinds),
+            without_permission: unlistable.missing_permission.map(read::unseen_kinds),
             unserved: unlistable.definitions.into_iter().chain(failures).collect(),
         })
     }
@@ -55,7 +56,7 @@ pub(super) async fn parent_resource(
     let waits = cluster.waits;
     let note = |text: &str| waits.note(text);
     let wait = KindWait::new(waits.end_of_run, &note);
-    let named = observe::await_named(&cluster.server, &mut cluster.discovery, text, &wait);
+    let named = read::await_named(&cluster.server, &mut cluster.discovery, text, &wait);
     if let Some(kept) = Box::pin(named).await? {
         let kind = kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string());
         let reason = kept.reason;
@@ -80,7 +81,7 @@ pub(super) async fn parent_resource(
 /// so. Warns of those that may have objects and cannot be listed: their sets are not gone.
 pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
     let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
-    match observe::custom_parent_kinds(&cluster.server).await {
+    match read::custom_parent_kinds(&cluster.server).await {
         Ok(custom) => kinds.extend(custom),
         Err(error) => warnings.push(format!(
             "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
@@ -96,7 +97,7 @@ pub(super) async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) 
         let waits = cluster.waits;
         let note = |text: &str| waits.note(text);
         let wait = KindWait::new(waits.end_of_run, &note);
-        let settled = observe::settle(&cluster.server, discovery.to_mut(), unlisted, &wait);
+        let settled = read::settle(&cluster.server, discovery.to_mut(), unlisted, &wait);
         unsettled = Box::pin(settled).await.err();
     }
     let mut resources = Vec::new();

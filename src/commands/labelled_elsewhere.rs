@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::unrecorded::Search;
-use crate::apiserver::ApiServer;
-use crate::observe::{self, Live};
-use crate::rights::{Needed, Right, Verb};
-use crate::wording::{counted, listed};
+use crate::cluster::apiserver::ApiServer;
+use crate::model::live::Live;
+use crate::model::permission::{Needed, Right, Verb};
+use crate::model::text::{counted, listed};
+use crate::read;
 
 /// What a search has found, without what is not credible.
 pub(super) struct Credible {
@@ -60,7 +61,7 @@ pub(super) async fn credible(
         rights: elsewhere.map(deletion).collect(),
         ..Needed::default()
     };
-    let missing = observe::missing_rights(server, &needed, search.concurrency).await;
+    let missing = read::missing_rights(server, &needed, search.concurrency).await;
     let doubt = |live: &Live| {
         if is_known(live) {
             None

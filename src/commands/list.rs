@@ -7,14 +7,14 @@ use super::opening::{self, Waits};
 use super::run::{listen, unless_stopped};
 use crate::cli::{List, Shared};
 use crate::error::{Error, Exit};
-use crate::inspect::FoundSet;
-use crate::observe;
-use crate::options;
+use crate::read;
+use crate::read::inspect::FoundSet;
 use crate::report::{self, ListDocument, SetListing, Style};
+use crate::settings;
 
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
-    let style = options::style(shared);
+    let style = settings::style(shared);
     let listed = unless_stopped(&listen(), list(arguments, shared, style)).await;
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
@@ -34,7 +34,7 @@ async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Err
     let mut unread = Vec::new();
     for kind in &kinds {
         // One kind that cannot be listed hides no other.
-        match observe::parents(&cluster.server, slice::from_ref(kind), namespace).await {
+        match read::parents(&cluster.server, slice::from_ref(kind), namespace).await {
             Ok(found) => parents.extend(found),
             Err(failure) => unread.push(failure),
         }

@@ -9,17 +9,20 @@ use super::opening::{self, Cluster, OpenedSet};
 use super::run::{Questions, Run};
 use super::situation;
 use super::unrecorded::{self, Scope, Search};
-use crate::applyset::parent::Reading;
-use crate::applyset::{PART_OF_LABEL, Tooling};
-use crate::desired::Desired;
 use crate::error::Error;
 use crate::event::Operation;
-use crate::execute::{DryRun, Interrupt, ParentWriting};
+use crate::execute::{Interrupt, ParentWriting};
 use crate::manifest::Source;
-use crate::observe::{self, ListError, Live, NamespaceState, ParentObject, Place, Selector};
-use crate::options::{MembershipOptions, SetReference, TakeOver};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::parent::Reading;
+use crate::model::applyset::{PART_OF_LABEL, Tooling};
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::permission::{Needed, Right};
+use crate::model::settings::DryRun;
 use crate::plan::{self, Confirmation, ParentPolicy, Refusal, Standing, Survey};
-use crate::rights::{Needed, Right};
+use crate::read::{self, ListError, NamespaceState, Place, Selector};
+use crate::settings::{MembershipOptions, SetReference, TakeOver};
 
 /// A set as it was read, and may be written.
 pub(super) struct SetRead {
@@ -167,10 +170,10 @@ impl SetRead {
         let own = format!("{PART_OF_LABEL}={}", self.opened.set.id);
         let selector = Selector {
             labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
-            accept: observe::METADATA_LIST,
+            accept: read::METADATA_LIST,
         };
         let places = &self.survey.places;
-        let found = observe::members(&cluster.server, places, &selector, concurrency, Live::of).await;
+        let found = read::members(&cluster.server, places, &selector, concurrency, Live::of).await;
         let mut found = found.map_err(|failure| unlisted(failure, labels))?;
         found.retain(|live| !self.opened.set.is_parent(live));
         found.sort_by(|one, other| one.key.cmp(&other.key));
@@ -221,7 +224,7 @@ pub(super) async fn check_rights(
         rights,
         ..Needed::default()
     };
-    let missing = observe::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
+    let missing = read::missing_rights(&cluster.server, &needed, options.writing.concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

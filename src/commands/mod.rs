@@ -28,7 +28,7 @@ mod waiting;
 
 use crate::cli::{Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
-use crate::{options, report};
+use crate::{report, settings};
 
 /// Runs what was typed, prints what there is to print, and says how it ended.
 pub fn run(cli: &Cli) -> Exit {
@@ -45,7 +45,7 @@ fn run_command(cli: &Cli) -> Exit {
             message: "-o wide is for `list` and `view`".to_owned(),
             hint: "leave it out, or take -o json for everything there is to tell".to_owned(),
         };
-        report::error(&error, options::style(&cli.shared).colors);
+        report::error(&error, settings::style(&cli.shared).colors);
         return error.exit();
     }
     let outcome = match &cli.command {
@@ -75,7 +75,7 @@ fn run_command(cli: &Cli) -> Exit {
         Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
     };
     outcome.unwrap_or_else(|error| {
-        report::error(&error, options::style(&cli.shared).colors);
+        report::error(&error, settings::style(&cli.shared).colors);
         error.exit()
     })
 }

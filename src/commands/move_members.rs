@@ -7,20 +7,22 @@ use super::membership::{self, SetRead, TakingOver};
 use super::opening::{self, Cluster, Waits};
 use super::run::Run;
 use super::unrecorded::Search;
-use crate::applyset::Record;
-use crate::applyset::parent::Pairs;
 use crate::cli::{Move, Shared};
-use crate::connection::Connection;
-use crate::desired;
+use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::{Adopting, Farewell, Moving, Obstacles};
 use crate::manifest::Manifest;
-use crate::observe::{Live, ParentObject};
-use crate::options::{self, MoveOptions, Selection};
-use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Set, Stealing, Way};
+use crate::manifest::desired;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Pairs;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::set::Set;
+use crate::plan::permissions;
+use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
 use crate::report::SetDocument;
-use crate::rights;
+use crate::settings::{self, MoveOptions, Selection};
 
 /// Runs `move`. What is reported of a set is said of the one that members come into.
 pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error> {
@@ -32,7 +34,7 @@ pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error
     let mut run = Run::begin(
         Operation::Move,
         opening::unopened(&options.new),
-        options::style(shared),
+        settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
     );
@@ -146,13 +148,20 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         ..obstacles(sets[0], &held, &settled, &plan, &membership.appliers)
     };
     let farewell = farewell(obstacles, &options.selection);
-    let mut rights = rights::to_relabel(&plan.changes);
+    let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
         let parent = into.parent.as_ref();
-        rights.extend(rights::to_record(sets[1], &into.opened.resource, parent, &record));
+        rights.extend(permissions::to_record(
+            sets[1],
+            &into.opened.resource,
+            parent,
+            &record,
+        ));
         rights.extend(match &farewell {
-            Farewell::Narrow | Farewell::Keep(_) => vec![rights::on_parent(sets[0], &from.opened.resource)],
-            Farewell::Release => rights::to_release(sets[0], &from.opened.resource).into(),
+            Farewell::Narrow | Farewell::Keep(_) => {
+                vec![permissions::on_parent(sets[0], &from.opened.resource)]
+            }
+            Farewell::Release => permissions::to_release(sets[0], &from.opened.resource).into(),
         });
     }
     membership::check_rights(&cluster, rights, membership).await?;

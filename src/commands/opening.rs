@@ -10,26 +10,27 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::kinds;
-use crate::apiserver::ApiServer;
-use crate::applyset::parent::RecordedKinds;
-use crate::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
 use crate::cli::Shared;
-use crate::connection::{Connection, ConnectionOptions, Endpoint, Login};
-use crate::desired;
-use crate::discovery::{self, Discovery, KindLookup, Origin, Resource, Scope};
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::connection::{Connection, ConnectionOptions, Endpoint, Login};
+use crate::cluster::discovery::{self, Discovery, KindLookup};
 use crate::error::Error;
-use crate::identity::{GroupKind, GroupVersionKind, ObjectKey};
-use crate::inspect::{self, FoundSet};
+use crate::manifest::desired;
 use crate::manifest::{self, Manifest, Recursion, Source};
-use crate::observe::{
-    self, Contents, DefinitionLabels, KindWait, ListError, Live, Looking, ParentObject, Place, Selector,
-};
-use crate::options::{self, SetReference};
-use crate::plan::Set;
-use crate::recorded;
+use crate::model::applyset::parent::RecordedKinds;
+use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::set::Set;
+use crate::model::text::listed;
+use crate::read::inspect::{self, FoundSet};
+use crate::read::recorded_kinds;
+use crate::read::{self, Contents, DefinitionLabels, KindWait, ListError, Looking, Place, Selector};
 use crate::report::{self, SetDocument, Style};
+use crate::settings::{self, SetReference};
 use crate::verify::ParentKind;
-use crate::wording::listed;
 
 /// A cluster that has told what it serves.
 pub(super) struct Cluster {
@@ -90,7 +91,7 @@ impl Cluster {
         let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
         // Which kinds are unknown is said of each set.
         let wait = KindWait::never();
-        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        let settled = read::settle(&self.server, &mut self.discovery, unlisted, &wait);
         let _ = Box::pin(settled).await;
     }
 
@@ -100,7 +101,7 @@ impl Cluster {
         let waits = self.waits;
         let note = |text: &str| waits.note(text);
         let wait = KindWait::new(waits.end_of_run, &note);
-        let settled = observe::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        let settled = read::settle(&self.server, &mut self.discovery, unlisted, &wait);
         Box::pin(settled).await.map_err(Error::from)
     }
 
@@ -114,7 +115,7 @@ impl Cluster {
         let note = |text: &str| waits.note(text);
         let wait = KindWait::new(waits.end_of_run, &note);
         let discovery = &mut self.discovery;
-        let contents = observe::contents(&self.server, discovery, containers, concurrency, &wait);
+        let contents = read::contents(&self.server, discovery, containers, concurrency, &wait);
         Box::pin(contents).await.map_err(Error::from)
     }
 }
@@ -131,7 +132,7 @@ pub(super) struct OpenedSet {
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     let kinds = records
         .iter()
-        .flat_map(|kinds| recorded::unlisted(kinds, discovery));
+        .flat_map(|kinds| recorded_kinds::unlisted(kinds, discovery));
     kinds.collect()
 }
 
@@ -144,7 +145,7 @@ pub(super) async fn connect(shared: &Shared) -> Result<Connection, Error> {
 pub(super) async fn connect_for(shared: &Shared, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
-        ..options::connection(&shared.connection)?
+        ..settings::connection(&shared.connection)?
     };
     connect_with(options, shared).await
 }
@@ -155,7 +156,7 @@ pub(super) async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Er
         impersonate: None,
         impersonate_groups: Vec::new(),
         impersonate_uid: None,
-        ..options::connection(&shared.connection)?
+        ..settings::connection(&shared.connection)?
     };
     connect_with(options, shared).await
 }
@@ -163,7 +164,7 @@ pub(super) async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Er
 async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
     if let Some(namespace) = &shared.namespace {
-        if !crate::applyset::record::is_dns_label(namespace) {
+        if !crate::model::applyset::record::is_dns_label(namespace) {
             return Err(Error::Usage {
                 message: format!("--namespace {namespace:?} cannot be the name of a namespace"),
                 hint: "a namespace is lower-case letters, digits and dashes, at most 63".to_owned(),
@@ -234,14 +235,14 @@ pub(super) async fn with_definitions(mut cluster: Cluster, manifests: &[Manifest
     let waits = cluster.waits;
     let note = |text: &str| waits.note(text);
     let wait = KindWait::new(waits.end_of_run, &note);
-    let defined = observe::await_defined(&cluster.server, &mut cluster.discovery, unlisted, &wait);
+    let defined = read::await_defined(&cluster.server, &mut cluster.discovery, unlisted, &wait);
     Box::pin(defined).await?;
     let doubtful = manifests
         .iter()
         .map(|manifest| &manifest.gvk)
         .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &cluster.discovery));
     let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
-    let states = Box::pin(observe::definition_states(&cluster.server, &doubtful)).await?;
+    let states = Box::pin(read::definition_states(&cluster.server, &doubtful)).await?;
     cluster.discovery.set_unserved(states);
     Ok(cluster)
 }
@@ -295,7 +296,7 @@ pub(super) async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Resul
     if is_plain_parent(resource) {
         return Ok(ParentKind::Permitted);
     }
-    match observe::definition_labels(&cluster.server, resource).await {
+    match read::definition_labels(&cluster.server, resource).await {
         Ok(Some(labels)) if labels.is_parent_type => Ok(ParentKind::Permitted),
         Ok(Some(_)) => Ok(ParentKind::Unlabelled),
         Ok(None) => Ok(ParentKind::Forbidden),
@@ -342,7 +343,7 @@ pub(super) async fn read_parent(
     if opened.resource.origin == Origin::Promised {
         return Ok(None);
     }
-    let read = observe::parent(server, &opened.resource, &opened.set.parent).await;
+    let read = read::parent(server, &opened.resource, &opened.set.parent).await;
     read.map_err(|error| Error::Read {
         what: format!("the set's parent {}", opened.set.parent),
         error,
@@ -358,11 +359,11 @@ pub(super) async fn find_members(
     let places = inspect::places(sets, &cluster.discovery);
     let selector = Selector {
         labels: PART_OF_LABEL.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let ids = ids(sets);
     let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::of(item, resource)?, &ids);
-    let members = observe::members(&cluster.server, &places, &selector, concurrency, reduce).await;
+    let members = read::members(&cluster.server, &places, &selector, concurrency, reduce).await;
     let members = members.map_err(|(place, error)| Error::List { place, error })?;
     inspect::assign(sets, members, &[], &cluster.discovery);
     Ok(())
@@ -378,7 +379,7 @@ pub(super) async fn find_visible_members(
 ) {
     let selector = Selector {
         labels: PART_OF_LABEL.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     find_members_by(cluster, sets, (&selector, &Live::of), concurrency, warnings).await;
 }
@@ -397,7 +398,7 @@ pub(super) async fn find_whole_members(
 ) {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: observe::WHOLE_OBJECTS,
+        accept: read::WHOLE_OBJECTS,
     };
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let live = Live::of(item, resource)?;
@@ -423,7 +424,7 @@ async fn find_members_by(
     };
     let ids = ids(sets);
     let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
-    let look = observe::visible(&cluster.server, &places, looking, reduce).await;
+    let look = read::visible(&cluster.server, &places, looking, reduce).await;
     let unread: Vec<Place> = look.unread.iter().map(|(place, _)| place.clone()).collect();
     inspect::assign(sets, look.found, &unread, &cluster.discovery);
     let mut unread = unread_reasons(look.unread);
@@ -505,7 +506,7 @@ async fn check_parent_type(
             part_of: None,
         })
     } else {
-        let read = observe::definition_labels(&cluster.server, resource).await;
+        let read = read::definition_labels(&cluster.server, resource).await;
         read.map_err(|error| Error::Read {
             what: format!("CustomResourceDefinition {name}"),
             error,

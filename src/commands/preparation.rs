@@ -8,16 +8,17 @@ use super::opening::{self, Cluster, OpenedSet};
 use super::run::Run;
 use super::situation::{self, Rules, Situation};
 use crate::cli::Shared;
-use crate::connection::Connection;
-use crate::desired::{self, Desired, Target};
+use crate::cluster::connection::Connection;
+use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
-use crate::execute::{Execution, Interrupt, Writing};
+use crate::execute::{Execution, Interrupt};
 use crate::manifest::Manifest;
-use crate::options::{ApplyOptions, TakeOver};
-use crate::ownership::member_field_manager;
+use crate::manifest::desired::{self, Desired, Target};
+use crate::model::settings::Writing;
+use crate::plan::saved::{self, Approval, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::report::SetDocument;
-use crate::saved_plan::{self, Approval, Salt, SavedManifest};
+use crate::settings::{ApplyOptions, TakeOver};
 
 /// Everything that was read and decided, before anything is written.
 pub(super) struct Prepared {
@@ -178,7 +179,7 @@ async fn want(
 /// Values of Secrets are not kept, but read from their files again; standard input and pipes
 /// cannot be, and addresses may hold passwords.
 fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
-    match manifests.iter().find(|manifest| saved_plan::is_lost(manifest)) {
+    match manifests.iter().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
         Some(manifest) => Err(Error::Usage {
             message: format!(

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 
 use super::opening::{self, Cluster, OpenedSet, Waits};
 use super::run::{listen, unless_stopped};
-use crate::applyset::Tooling;
 use crate::cli::{Rbac, Shared};
-use crate::desired::{self, Desired};
 use crate::error::{Error, Exit};
-use crate::inspect::{self, FoundSet};
-use crate::options::{self, RbacOptions};
-use crate::recorded;
+use crate::manifest::desired::{self, Desired};
+use crate::model::applyset::Tooling;
+use crate::model::permission::{Right, Verb};
+use crate::model::text::counted;
+use crate::plan::permissions::{self, Past};
+use crate::read::inspect::{self, FoundSet};
+use crate::read::recorded_kinds;
 use crate::report;
-use crate::rights::{self, Past, Right, Verb};
-use crate::wording::counted;
+use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
 /// rights, and need not have any yet.
@@ -23,7 +24,7 @@ pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error
 }
 
 async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
-    let style = options::style(shared);
+    let style = settings::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = opening::connect_as_oneself(shared).await?;
     let (mut cluster, manifests) = opening::discover_with(
@@ -43,19 +44,19 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
         }
         past => past?,
     };
-    let rights = rights::needed_ever(&opened.set, &opened.resource, &desired, &past, &cluster.discovery);
+    let rights = permissions::needed_ever(&opened.set, &opened.resource, &desired, &past, &cluster.discovery);
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
         report::note(note, style);
     }
-    let name = rights::name(&opened.set.parent);
+    let name = permissions::name(&opened.set.parent);
     let namespace = opened
         .set
         .parent
         .namespace
         .as_deref()
         .unwrap_or(&cluster.namespace);
-    let objects = rights::objects(&name, &rights, &options.subject, namespace);
+    let objects = permissions::objects(&name, &rights, &options.subject, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
 }
@@ -68,7 +69,7 @@ async fn read_past(cluster: &mut Cluster, opened: &OpenedSet, concurrency: usize
     cluster.look_up(&sets).await;
     let places = inspect::places(&sets, &cluster.discovery);
     let record = sets[0].bookkeeping();
-    let unlisted = record.map(|record| recorded::unlisted(&record.kinds, &cluster.discovery));
+    let unlisted = record.map(|record| recorded_kinds::unlisted(&record.kinds, &cluster.discovery));
     let unlisted = unlisted.unwrap_or_default();
     opening::find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;

@@ -7,10 +7,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::opening::Waits;
-use crate::apiserver::ApiServer;
+use crate::cluster::apiserver::ApiServer;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, NotDone, Operation, Resume};
-use crate::execute::{Cause, DryRun, Interrupt, Wish};
+use crate::execute::{Cause, Interrupt, Wish};
+use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::report::{self, Colors, Completeness, Cost, Reporter, SetDocument, Style};
 

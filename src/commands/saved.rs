@@ -16,19 +16,20 @@ use super::opening::Cluster;
 use super::preparation::{self, Input, Prepared};
 use super::run::Run;
 use crate::cli::Shared;
-use crate::discovery::{KindLookup, Resource};
+use crate::cluster::discovery::KindLookup;
 use crate::error::{Error, Exit};
 use crate::event::Action;
 use crate::execute::Foreseen;
-use crate::identity::ObjectKey;
-use crate::observe::{self, NamespaceState};
-use crate::options::ApplyOptions;
-use crate::report::{Comparison, Differences};
-use crate::saved_plan::{
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
+use crate::model::text::listed;
+use crate::plan::saved::{
     self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
     SavedPlan, SavedSet, Seen,
 };
-use crate::wording::listed;
+use crate::read::{self, NamespaceState};
+use crate::report::{Comparison, Differences};
+use crate::settings::ApplyOptions;
 
 /// The namespace that every cluster has and that nobody can delete; its UID is by convention
 /// that of the cluster.
@@ -72,7 +73,7 @@ pub(super) async fn plan(
         .filter(|foreseen| foreseen.outcome.taken_in)
         .map(|foreseen| foreseen.outcome.subject.key())
         .collect();
-    let intents = saved_plan::intents(&prepared.plan, &prepared.desired).into_iter();
+    let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
@@ -103,7 +104,7 @@ pub(super) async fn plan(
         }),
         record: prepared.plan.record_after.clone(),
         objects: objects.filter(|object| !is_gone(object)).collect(),
-        detached: saved_plan::detached(&prepared.plan),
+        detached: saved::detached(&prepared.plan),
         salt,
     })
 }
@@ -111,7 +112,7 @@ pub(super) async fn plan(
 /// By what the cluster is known again.
 async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
-    let found = observe::namespaces(&cluster.server, &names).await;
+    let found = read::namespaces(&cluster.server, &names).await;
     let mut found = found.map_err(|(place, error)| Error::List { place, error })?;
     let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
     Ok(SavedCluster::new(&cluster.endpoint, uid))
@@ -136,7 +137,7 @@ pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Resul
     if !found.refusals.is_empty() || !found.failures.is_empty() || found.objects.iter().any(is_failing) {
         return Err(Error::NotSaved);
     }
-    saved_plan::write(file, plan).map_err(|error| unwritable(file, &error))
+    saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }
 
 /// Discards the plan of an earlier run: where no new one comes about, there is none.
@@ -146,7 +147,7 @@ pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Resul
 /// Where `file` is `-`, which is a file to nobody.
 pub(super) fn discard(file: &Path) -> Result<(), Error> {
     check_name("--out", file)?;
-    saved_plan::discard(file).map_err(|error| unwritable(file, &error))
+    saved::discard(file).map_err(|error| unwritable(file, &error))
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> Error {
@@ -170,7 +171,7 @@ fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
 /// Reads the file of a plan.
 pub(super) fn read(file: &Path) -> Result<SavedPlan, Error> {
     check_name("--plan", file)?;
-    saved_plan::read(file).map_err(|error| Error::Usage {
+    saved::read(file).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
         hint: "`kubectl applyset diff SET -f … --out FILE` saves a plan".to_owned(),
     })
@@ -187,7 +188,7 @@ pub(super) async fn approve(
     options: &ApplyOptions,
     saved: &SavedPlan,
 ) -> Result<(Prepared, Approval), Error> {
-    let manifests = saved_plan::restore(saved)?.map_err(Error::Altered)?;
+    let manifests = saved::restore(saved)?.map_err(Error::Altered)?;
     let input = Input::Saved {
         manifests,
         namespace: saved.set.namespace.clone(),
@@ -213,11 +214,11 @@ pub(super) async fn approve(
         namespaces: &uids(&prepared.situation.namespaces),
         seen: &seen,
     };
-    let moved = saved_plan::moved(saved, &fresh);
+    let moved = saved::moved(saved, &fresh);
     if !moved.is_empty() {
         return Err(Error::Overtaken(moved));
     }
-    let uncompared = saved_plan::uncompared(saved, &fresh);
+    let uncompared = saved::uncompared(saved, &fresh);
     if !uncompared.is_empty() {
         run.warn(&[format!(
             "whether these namespaces are still those that the plan was made for is not known, \
@@ -234,7 +235,7 @@ pub(super) async fn approve(
 
 /// Reads what either plan writes.
 async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
-    let keys = saved_plan::looked_at(saved, &prepared.plan, &prepared.desired);
+    let keys = saved::looked_at(saved, &prepared.plan, &prepared.desired);
     let resources = resources(prepared);
     let server = &prepared.cluster.server;
     let looks = keys.into_iter().map(|key| {
@@ -243,7 +244,7 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
             let Some(resource) = resource else {
                 return Ok(None);
             };
-            let object = observe::object(server, &resource, &key).await;
+            let object = read::object(server, &resource, &key).await;
             let object = object.map_err(|error| Error::Read {
                 what: key.to_string(),
                 error,
@@ -264,7 +265,7 @@ async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, &prepared.situation.parent) else {
         return Ok(None);
     };
-    let object = observe::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
+    let object = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
     let object = object.map_err(|error| Error::Read {
         what: format!("the set's parent {}", manifest.key),
         error,

@@ -13,20 +13,20 @@ use serde_json::Value;
 use super::kinds;
 use super::opening::{self, Cluster, OpenedSet};
 use super::unrecorded::{self, Scope, Search, Start, Widened, WithoutRecord};
-use crate::apiserver::ApiServer;
-use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
-use crate::changes::{self, Definition, Reason, Verdict};
-use crate::desired::{Desired, DesiredObject};
-use crate::discovery::Resource;
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::changes::{self, Definition, Reason, Verdict};
+use crate::compare::ownership;
 use crate::error::{Error, MissingNamespace};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{
-    self, Holders, Live, Looking, NamespaceState, Owners, ParentObject, Places, Presence, Selector,
-};
-use crate::ownership;
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
 use crate::plan::{
     self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing, Unowned,
 };
+use crate::read::{self, Holders, Looking, NamespaceState, Owners, Places, Selector};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]
@@ -213,7 +213,7 @@ async fn read_namespaces(
         .iter()
         .filter_map(|member| member.key.namespace.as_deref());
     let names = wanted.chain(opened.set.parent.namespace.as_deref()).collect();
-    let found = observe::namespaces(server, &names).await;
+    let found = read::namespaces(server, &names).await;
     found.map_err(|(place, error)| Error::List { place, error })
 }
 
@@ -228,7 +228,7 @@ pub(super) async fn read_owners(
         .into_iter()
         .partition(|name| namespaces.contains_key(name));
     holders.namespaces = unread;
-    let read = observe::owners_of_holders(server, &holders).await;
+    let read = read::owners_of_holders(server, &holders).await;
     let mut owners = read.map_err(|(place, error)| Error::List { place, error })?;
     let known: BTreeSet<String> = known;
     let known = known.iter().filter_map(|name| {
@@ -251,9 +251,9 @@ async fn read_others(
     let places = plan::places_of_newcomers(desired, members);
     let selector = Selector {
         labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", opened.set.id),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
-    let others = observe::members(server, &places, &selector, concurrency, Live::of).await;
+    let others = read::members(server, &places, &selector, concurrency, Live::of).await;
     others.map_err(|(place, error)| Error::List { place, error })
 }
 
@@ -271,7 +271,7 @@ async fn read_existing(
         return Ok(Vec::new());
     }
     let newcomers = plan::newcomers(desired, members, &places.resources, namespaces);
-    let existing = observe::existing(server, &newcomers, rules.concurrency).await;
+    let existing = read::existing(server, &newcomers, rules.concurrency).await;
     existing.map_err(|(place, error)| Error::List { place, error })
 }
 
@@ -312,14 +312,14 @@ pub(super) async fn parents_of(
     let kinds = kinds::parent_kinds(cluster, &mut doubts).await;
     let selector = Selector {
         labels: ID_LABEL.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let looking = Looking {
         selector: &selector,
         concurrency,
         seen: &|| (),
     };
-    let look = observe::crawl(&cluster.server, &kinds, &namespaces, looking, Live::of).await;
+    let look = read::crawl(&cluster.server, &kinds, &namespaces, looking, Live::of).await;
     let parents = look.found.into_iter();
     let found: BTreeMap<String, ParentIdentity> = parents
         .map(|parent| (ApplySetId::of(&parent.key).to_string(), parent.key))
@@ -371,7 +371,7 @@ async fn read_definitions(
             && !changes::is_built_in(&resource.api_version(), &resource.kind)
     };
     let reads = places.resources.iter().filter(is_custom).map(async |resource| {
-        let read = observe::definition(server, resource).await;
+        let read = read::definition(server, resource).await;
         let definition = read.map_err(|error| Error::Read {
             what: format!("the definition of {}", resource.group_kind()),
             error,
@@ -398,7 +398,7 @@ pub(super) async fn read_members(
 ) -> Result<(Vec<Live>, BTreeMap<ObjectKey, Verdict>), Error> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", opened.set.id),
-        accept: observe::WHOLE_OBJECTS,
+        accept: read::WHOLE_OBJECTS,
     };
     let wanted: HashMap<&ObjectKey, &DesiredObject> = desired
         .members
@@ -429,7 +429,7 @@ pub(super) async fn read_members(
         });
         Some((live, verdict))
     };
-    let listed = observe::members(server, places, &selector, rules.concurrency, reduce).await;
+    let listed = read::members(server, places, &selector, rules.concurrency, reduce).await;
     let listed = listed.map_err(|(place, error)| Error::List { place, error })?;
     let mut members = Vec::new();
     let mut comparisons = BTreeMap::new();

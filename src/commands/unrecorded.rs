@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use super::labelled_elsewhere::{self, Credible, LeftOut};
 use super::opening::{Cluster, OpenedSet};
-use crate::applyset::{PART_OF_LABEL, Record};
-use crate::desired::{Desired, VERBS_OF_MEMBERS};
-use crate::discovery::Resource;
 use crate::error::Error;
-use crate::identity::GroupKind;
-use crate::observe::{self, ListError, Live, Look, Looking, NamespaceState, ParentObject, Place, Selector};
-use crate::options::MembershipOptions;
+use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
+use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::model::text::{counted, members_missed};
 use crate::plan::{self, Standing, Survey};
-use crate::wording::{counted, members_missed};
+use crate::read::{self, ListError, Look, Looking, NamespaceState, Place, Selector};
+use crate::settings::MembershipOptions;
 
 /// What a look at everything has found of a set that nothing records.
 pub(super) struct Widened {
@@ -68,7 +70,7 @@ pub(super) async fn widen_to_everything(
     let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", opened.set.id),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let looking = Looking {
         selector: &selector,
@@ -78,7 +80,7 @@ pub(super) async fn widen_to_everything(
     let mut namespaces = survey.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
     let Look { mut found, unread } =
-        observe::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
+        read::crawl(&cluster.server, &resources, &namespaces, looking, Live::of).await;
     found.retain(|live| !opened.set.is_parent(live));
     let Credible { found, left_out } =
         labelled_elsewhere::credible(&cluster.server, found, &namespaces, search).await;

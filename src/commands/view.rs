@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::opening::{self, Waits};
 use super::run::{listen, unless_stopped};
-use crate::applyset::Tooling;
-use crate::applyset::parent::Reading;
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
-use crate::inspect::{FoundSet, MemberState};
-use crate::observe::Live;
-use crate::options::{self, SetReference};
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::Reading;
+use crate::model::live::Live;
+use crate::read::inspect::{FoundSet, MemberState};
 use crate::report::{self, SetDocument, ViewDocument};
+use crate::settings::{self, SetReference};
 
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
-    let style = options::style(shared);
+    let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut set = opening::unopened(&reference);
     let viewed = unless_stopped(&listen(), view(&reference, shared, &mut set)).await;
@@ -45,7 +45,7 @@ async fn view(
 ) -> Result<ViewDocument, Error> {
     let mut cluster = opening::discover(
         opening::connect(shared).await?,
-        Waits::unlimited(options::style(shared)),
+        Waits::unlimited(settings::style(shared)),
     )
     .await?;
     let opened = opening::open(&mut cluster, reference, Tooling::ours(), &[]).await?;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::desired::Desired;
 use crate::event::{Action, Ending, Event};
-use crate::identity::ObjectKey;
-use crate::observe::{Live, Presence};
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, Presence};
 use crate::plan::Plan;
 use crate::wait::{Goal, Outcome, Path, Target};
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use super::parent::Known;
 use super::{Applied, Execution, Sink, detach, member, prune};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::identity::ObjectKey;
 use crate::manifest::Position;
+use crate::model::identity::ObjectKey;
+use crate::model::text::counted;
 use crate::plan::{Skip, SkipReason};
-use crate::wording::counted;
 
 impl Applied {
     /// Tells what has become of the members that nothing else has changed, of which these were

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apiserver::{ApiError, ApiServer, Reply, query};
-use crate::discovery::Resource;
-use crate::identity::ObjectKey;
-use crate::observe::{Live, METADATA, METADATA_LIST};
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply, query};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::read::{METADATA, METADATA_LIST};
 
 /// Reads the object again; `None` where it is gone.
 pub(super) async fn read_again(

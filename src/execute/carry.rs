@@ -1,12 +1,12 @@
 //! Applies over a parent without taking its bookkeeping off.
 
 use super::Execution;
-use crate::apiserver::{ApiError, ApiServer};
-use crate::desired::DesiredObject;
-use crate::observe;
-use crate::ownership;
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::compare::ownership;
+use crate::manifest::desired::DesiredObject;
+use crate::plan::saved::Seen;
 use crate::plan::{MemberStanding, may_hold_record};
-use crate::saved_plan::Seen;
+use crate::read;
 
 /// An object as it is sent over a parent, with its bookkeeping.
 pub(super) struct Carrying {
@@ -24,7 +24,7 @@ pub(super) async fn carrying(
     object: &DesiredObject,
     manager: &str,
 ) -> Result<Option<Carrying>, ApiError> {
-    let live = observe::metadata(server, &object.resource, &object.key).await?;
+    let live = read::metadata(server, &object.resource, &object.key).await?;
     let Some(live) = live else {
         return Ok(None);
     };

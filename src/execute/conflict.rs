@@ -6,11 +6,11 @@
 use serde_json::{Deserializer, Value};
 
 use super::refused;
-use crate::apiserver::{ApiError, ApiServer, Status, StatusCause};
-use crate::desired::DesiredObject;
-use crate::identity::GroupKind;
-use crate::message::Message;
-use crate::observe::WHOLE_OBJECTS;
+use crate::cluster::apiserver::{ApiError, ApiServer, Status, StatusCause};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
+use crate::read::WHOLE_OBJECTS;
 
 /// The longest value that is shown whole, in characters.
 const LONGEST: usize = 60;
@@ -124,7 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apiserver::StatusDetails;
+    use crate::cluster::apiserver::StatusDetails;
 
     fn conflict(field: &str) -> Status {
         let cause = StatusCause {

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::DryRun;
 use super::prune::Deleting;
-use crate::discovery::{self, DiscoveryError};
+use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::identity::ObjectKey;
-use crate::observe::{self, Contents, ContentsError, KindWait, Live};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::settings::DryRun;
 use crate::plan::{SkipReason, is_container};
+use crate::read::{self, Contents, ContentsError, KindWait};
 
 impl Deleting<'_> {
     /// What becomes of those of the objects that are not deleted, because something came into
@@ -49,7 +50,7 @@ impl Deleting<'_> {
         // Kinds may have been defined meanwhile, and objects of them made.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::unreported();
-        let contents = observe::contents(
+        let contents = read::contents(
             self.server,
             &mut discovery,
             containers,

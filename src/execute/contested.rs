@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Execution, Sink};
-use crate::apiserver::ApiErrorKind;
-use crate::applyset::PART_OF_LABEL;
+use crate::cluster::apiserver::ApiErrorKind;
 use crate::event::Event;
-use crate::identity::ObjectKey;
-use crate::message::Message;
-use crate::observe::{self, Live, METADATA_LIST, Places, Selector};
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::message::Message;
+use crate::read::{self, METADATA_LIST, Places, Selector};
 
 impl Execution<'_> {
     /// Reports the objects among `found` that the run of another set has taken since this run
@@ -36,7 +37,7 @@ impl Execution<'_> {
             accept: METADATA_LIST,
         };
         let concurrency = self.writing.concurrency;
-        match observe::members(self.server, &places, &selector, concurrency, Live::of).await {
+        match read::members(self.server, &places, &selector, concurrency, Live::of).await {
             Ok(others) => {
                 let taken = others.iter().filter(|live| found.contains(&live.key));
                 let mut count = 0;

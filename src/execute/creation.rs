@@ -12,11 +12,12 @@ use serde_json::json;
 use super::kinds::Kinds;
 use super::member::ATTEMPTS;
 use super::{Execution, contested};
-use crate::apiserver::{ApiError, Before, Reply};
-use crate::desired::DesiredObject;
-use crate::message::Message;
-use crate::observe::{self, Live};
+use crate::cluster::apiserver::{ApiError, Before, Reply};
+use crate::manifest::desired::DesiredObject;
+use crate::model::live::Live;
+use crate::model::message::Message;
 use crate::plan::{MemberStanding, Unowned};
+use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
 const VERSION_OF_NO_OBJECT: &str = "1";
@@ -75,7 +76,7 @@ impl Execution<'_> {
                 Err(error) if precondition == Precondition::Absent && error.is(StatusCode::CONFLICT) => error,
                 answer => return answer.map_err(Unapplied::Failed),
             };
-            let found = observe::metadata(self.server, &object.resource, &object.key).await;
+            let found = read::metadata(self.server, &object.resource, &object.key).await;
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::of(&found, &object.resource));
             let standing = match &found {

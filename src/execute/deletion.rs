@@ -14,20 +14,25 @@ use super::prune::{Deleting, LeftInPlace, untouched};
 use super::release::{Parent, Releasing, foreseen, names, told, unlistable};
 use super::remaining::{Found, Lingering, Remaining, Unseen, fail, obstacles, waiting};
 use super::wave::News;
-use super::{Cause, DryRun, Interrupt, ParentWriting, Sink, Writing};
-use crate::apiserver::ApiServer;
-use crate::applyset::Record;
-use crate::desired::Desired;
-use crate::discovery::Resource;
+use super::{Cause, Interrupt, ParentWriting, Sink};
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::ownership::{
+    FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
+};
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
-use crate::identity::ObjectKey;
-use crate::observe::{Contents, Live, Places, WholeParent};
-use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::Record;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::model::settings::{DryRun, Writing};
+use crate::model::text::counted;
 use crate::plan::{
-    Confirmation, Dependants, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Set, Skip, SkipReason,
+    Confirmation, Dependants, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Skip, SkipReason,
     is_home_of,
 };
-use crate::wording::counted;
+use crate::read::{Contents, Places, WholeParent};
 
 /// Everything that deleting a set needs.
 pub struct SetDeletion<'a> {

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use futures_util::future::try_join3;
 
-use crate::apiserver::{ApiError, ApiServer};
-use crate::applyset::PART_OF_LABEL;
-use crate::desired::Desired;
-use crate::discovery::Resource;
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{self, Contents, ListError, Live, METADATA_LIST, Owners, Place, Places, Selector};
-use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan, Set};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan};
+use crate::read::{self, Contents, ListError, METADATA_LIST, Owners, Place, Places, Selector};
 
 /// Everything that the second look needs.
 pub(super) struct SecondLook<'a> {
@@ -82,7 +84,7 @@ impl SecondLook<'_> {
             labels: format!("{PART_OF_LABEL}={}", self.set.id),
             accept: METADATA_LIST,
         };
-        let listed = observe::members(self.server, &places, &selector, self.concurrency, Live::of).await;
+        let listed = read::members(self.server, &places, &selector, self.concurrency, Live::of).await;
         let mut members = listed.map_err(|(place, error)| Unread::Members { place, error })?;
         members.retain(|live| !self.set.is_parent(live));
         Ok(members)
@@ -93,7 +95,7 @@ impl SecondLook<'_> {
         let Some(resource) = self.parent.filter(|_| near.holds(key.namespace.as_deref())) else {
             return Ok(None);
         };
-        let read = observe::parent(self.server, resource, key).await;
+        let read = read::parent(self.server, resource, key).await;
         let read = read.map_err(|error| Unread::Parent {
             parent: key.clone(),
             error,
@@ -104,7 +106,7 @@ impl SecondLook<'_> {
     /// The owners of what holds the parent, desired and kept objects.
     async fn holder_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
         let holders = plan::holders_of_plan(self.set, self.parent, self.desired, self.plan);
-        let owners = observe::owners_of_holders(self.server, &holders).await;
+        let owners = read::owners_of_holders(self.server, &holders).await;
         owners.map_err(|(place, error)| Unread::Members { place, error })
     }
 }

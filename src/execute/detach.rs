@@ -14,13 +14,15 @@ use serde_json::{Value, json};
 use super::again::{is_about, read_again};
 use super::pace::Pace;
 use super::wave::{News, each};
-use super::{DryRun, Interrupt, Sink, Writing};
-use crate::apiserver::{ApiServer, Call, query};
+use super::{Interrupt, Sink};
+use crate::cluster::apiserver::{ApiServer, Call, query};
 use crate::event::Event;
-use crate::identity::ObjectKey;
-use crate::observe::{METADATA, Presence};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Presence;
+use crate::model::settings::{DryRun, Writing};
+use crate::model::text::listed;
 use crate::plan::{Dependant, Detachment, Judge};
-use crate::wording::listed;
+use crate::read::METADATA;
 
 /// How often an object that others write at the same time is read and written again.
 const ATTEMPTS: usize = 20;

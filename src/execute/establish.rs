@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep};
 
 use super::wave::showing;
 use super::{Cause, Interrupt, Sink};
-use crate::apiserver::{ApiError, ApiServer};
-use crate::discovery::Resource;
+use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::event::Event;
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
 
 /// How long all definitions of a run may take to be established and served. Seconds are
 /// usual; kubectl's waits default to thirty.

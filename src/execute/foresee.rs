@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::Value;
 
+use super::Execution;
 use super::again::GONE_ALREADY;
 use super::conflict::explained;
 use super::detach::{OWNERS_REMOVED, without_owners};
@@ -17,17 +18,18 @@ use super::member::{TERMINATING, uid};
 use super::pace::Pace;
 use super::refused;
 use super::wave::{News, each};
-use super::{Conflicts, Execution, Writing};
-use crate::apiserver::{ApiError, Call, Reply, query};
-use crate::desired::DesiredObject;
+use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use crate::compare::ownership::{self, Former};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::identity::ObjectKey;
-use crate::message::Message;
-use crate::observe::{self, Live, WHOLE_OBJECTS};
-use crate::ownership::{self, Former};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::message::Message;
+use crate::model::settings::{Conflicts, Writing};
 use crate::plan::{
     Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, defined_kind, is_promised,
 };
+use crate::read::{self, WHOLE_OBJECTS};
 
 /// What a run would do to one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,7 +127,7 @@ impl Execution<'_> {
         if self.is_out_of_reach(manifest) {
             return Ok(Some(ForeseenParent::default()));
         }
-        let mut live = observe::object(self.server, &manifest.resource, &manifest.key).await?;
+        let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
         let parent = self.parent_writing();
         let rehearse = async || parent.rehearse_manifest(manifest).await;
         Ok(Some(
@@ -176,7 +178,7 @@ impl Execution<'_> {
         // Most objects that are no members are not there.
         let mut live = match standing {
             MemberStanding::NotAMember => None,
-            _ => match observe::object(self.server, &object.resource, &object.key).await {
+            _ => match read::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
             },
@@ -249,7 +251,7 @@ impl Execution<'_> {
         let mut live = None;
         let readable = self.readable_through(object);
         if let Some(resource) = readable {
-            live = match observe::object(self.server, resource, &object.key).await {
+            live = match read::object(self.server, resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
             };
@@ -308,7 +310,7 @@ impl Execution<'_> {
             if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
-            *live = observe::object(self.server, &object.resource, &object.key).await?;
+            *live = read::object(self.server, &object.resource, &object.key).await?;
             if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
@@ -396,7 +398,7 @@ impl Execution<'_> {
     /// Foresees an object that a run only detaches from its owners.
     async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Foreseen {
         let Dependant { key, resource, .. } = &detachment.dependant;
-        match observe::object(self.server, resource, key).await {
+        match read::object(self.server, resource, key).await {
             Ok(live) => Foreseen {
                 predicted: live.clone(),
                 live,
@@ -407,7 +409,7 @@ impl Execution<'_> {
     }
 
     async fn foresee_prune(&self, live: &Live) -> Foreseen {
-        match observe::object(self.server, &live.resource, &live.key).await {
+        match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::because(
                 subject(live),
                 Action::Pruned,

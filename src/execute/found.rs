@@ -16,14 +16,14 @@ use tokio::time::timeout;
 
 use super::member::MemberReply;
 use super::{Execution, contested};
-use crate::apiserver::{ApiError, ApiErrorKind, Change, query};
-use crate::applyset::PART_OF_LABEL;
-use crate::desired::DesiredObject;
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, Change, query};
 use crate::event::Action;
-use crate::identity::{GroupKind, ObjectKey};
-use crate::message::Message;
-use crate::observe::{self, METADATA, METADATA_LIST, Place, Places, Selector};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::message::Message;
 use crate::plan::Stealing;
+use crate::read::{self, METADATA, METADATA_LIST, Place, Places, Selector};
 
 /// How long a watch may take to show writes that are over; usually milliseconds.
 const WATCHED: Duration = Duration::from_secs(5);
@@ -211,7 +211,7 @@ async fn look(
         labels: PART_OF_LABEL.to_owned(),
         accept: METADATA,
     };
-    let watch = observe::changes(run.server, place, &selector, &first.to_string(), WATCHED).await;
+    let watch = read::changes(run.server, place, &selector, &first.to_string(), WATCHED).await;
     let mut watch = watch.map_err(|error| *error.kind)?;
     while let Some(event) = watch.next().await {
         let event = event?;

@@ -5,7 +5,7 @@
 use tokio::sync::watch;
 
 use crate::event::{Event, Resume};
-use crate::wording::counted;
+use crate::model::text::counted;
 
 /// A wish that only grows; it can be uttered from anywhere, and waited for.
 #[derive(Debug, Clone)]

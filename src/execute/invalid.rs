@@ -3,10 +3,10 @@
 //!
 //! Which manifests do not even fit the API is the business of `refused`.
 
-use crate::apiserver::{Status, StatusCause};
-use crate::desired::DesiredObject;
+use crate::cluster::apiserver::{Status, StatusCause};
+use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::message::Message;
+use crate::model::message::Message;
 
 /// The longest text about one field that is shown whole, in characters.
 const LONGEST: usize = 200;

@@ -15,11 +15,11 @@ use super::creation::Precondition;
 use super::establish::{NotServed, PATIENCE, await_served, pause, reporting};
 use super::redefined::Redefined;
 use super::{Execution, Progress, Sink};
-use crate::apiserver::{ApiError, Reply};
-use crate::desired::DesiredObject;
-use crate::discovery::Resource;
+use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
-use crate::identity::{GroupKind, ObjectKey};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::resource::Resource;
 use crate::plan::{Apply, MemberStanding, defined_kind, is_promised};
 
 /// What a run knows of its kinds.

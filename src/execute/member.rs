@@ -6,20 +6,21 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::Execution;
 use super::conflict::explained;
 use super::creation::{self, Precondition, Unapplied, as_new};
 use super::kinds::Kinds;
-use super::{Conflicts, DryRun, Execution};
-use crate::apiserver::{ApiError, Before, Call, Reply, query};
-use crate::applyset::parent::Pairs;
-use crate::desired::DesiredObject;
+use crate::cluster::apiserver::{ApiError, Before, Call, Reply, query};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::message::Message;
-use crate::object::Object;
-use crate::observe::{self, METADATA, WHOLE_OBJECTS};
-use crate::ownership::{self, CLIENT_SIDE_APPLY};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::parent::Pairs;
+use crate::model::message::Message;
+use crate::model::object::Object;
+use crate::model::settings::{Conflicts, DryRun};
+use crate::plan::saved::Seen;
 use crate::plan::{Apply, MemberStanding, Refusal};
-use crate::saved_plan::Seen;
+use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 /// Body of server-side apply. JSON is YAML.
 pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -211,7 +212,7 @@ impl Execution<'_> {
             if let Some(approval) = self.approval
                 && let Some(seen) = &lock
             {
-                let now = observe::object(self.server, &object.resource, &object.key).await?;
+                let now = read::object(self.server, &object.resource, &object.key).await?;
                 lock = approval.renewed(seen, now.as_ref());
                 if lock.is_none() {
                     return Err(error);

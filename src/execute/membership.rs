@@ -16,18 +16,21 @@ use super::release::{
     CREATED_AGAIN, Parent, ReleaseError, Releasing, foreseen, left_behind, names, unlistable,
 };
 use super::remaining::{Lingering, Remaining, waiting};
-use super::{DryRun, Sink, interrupt};
-use crate::apiserver::ApiError;
-use crate::applyset::parent::{Reading, annotations};
-use crate::applyset::{PART_OF_LABEL, Record};
+use super::{Sink, interrupt};
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Resume, Subject};
-use crate::identity::ObjectKey;
-use crate::observe::{self, ListError, Live, ParentObject, Places, Selector};
+use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::DryRun;
+use crate::model::text::counted;
 use crate::plan::{
     Candidate, Left, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption, judge_move,
     judge_release,
 };
-use crate::wording::counted;
+use crate::read::{self, ListError, Places, Selector};
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -300,7 +303,7 @@ impl Moving<'_> {
             writing,
             ..
         } = self.from;
-        if let Some(parent) = observe::whole_parent(server, resource, &set.parent).await? {
+        if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
             let (_, event) = foreseen(set, &parent, &writing.field_manager);
             sink(event);
         }
@@ -546,10 +549,10 @@ const ATTEMPTS: usize = 20;
 async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live>, ListError> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", parent.set.id),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let concurrency = parent.writing.concurrency;
-    let found = observe::members(parent.server, places, &selector, concurrency, Live::of).await;
+    let found = read::members(parent.server, places, &selector, concurrency, Live::of).await;
     let mut found = found.map_err(|(_, error)| error)?;
     found.retain(|live| !parent.set.is_parent(live));
     Ok(found)

@@ -8,10 +8,10 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::parent::{Known, ParentWriteError, ParentWriting, Written, known};
-use crate::apiserver::{Call, query};
-use crate::applyset::parent::annotations;
-use crate::observe::METADATA;
-use crate::ownership::PARENT_FIELD_MANAGER;
+use crate::cluster::apiserver::{Call, query};
+use crate::compare::ownership::PARENT_FIELD_MANAGER;
+use crate::model::applyset::parent::annotations;
+use crate::read::METADATA;
 use crate::verify::{Mend, Removal};
 
 /// What became of a mend.

@@ -6,11 +6,11 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::Execution;
-use crate::apiserver::{ApiError, Call, query};
-use crate::applyset::Tooling;
-use crate::desired::DesiredObject;
-use crate::observe::METADATA;
-use crate::ownership::{self, Former, LastApplied};
+use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::compare::ownership::{self, Former, LastApplied};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::Tooling;
+use crate::read::METADATA;
 
 /// How often an object that others write at the same time is read and tried again.
 const ATTEMPTS: u32 = 5;

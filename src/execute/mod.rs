@@ -37,7 +37,6 @@ mod release;
 mod remaining;
 mod taken_in;
 mod wave;
-mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,17 +55,19 @@ pub use prune::LeftInPlace;
 pub use remaining::Lingering;
 pub use wave::News;
 use wave::each;
-pub use writing::{Conflicts, DryRun, Validation, Writing};
 
-use crate::apiserver::ApiServer;
-use crate::desired::Desired;
-use crate::discovery::Resource;
+use crate::cluster::apiserver::ApiServer;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
-use crate::identity::ObjectKey;
-use crate::observe::{Contents, NamespaceState, ParentObject, Places};
-use crate::plan::{Apply, ParentPolicy, Plan, Policy, Set};
-use crate::saved_plan::Approval;
-use crate::wording::counted;
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::model::settings::{DryRun, Writing};
+use crate::model::text::counted;
+use crate::plan::saved::Approval;
+use crate::plan::{Apply, ParentPolicy, Plan, Policy};
+use crate::read::{Contents, NamespaceState, Places};
 
 /// Everything that carrying out a plan needs.
 #[derive(Clone, Copy)]

@@ -14,18 +14,21 @@ use tokio::time::Instant;
 use super::carry::{Carrying, carrying};
 use super::establish::{NotServed, PATIENCE, await_served, reporting};
 use super::member::{APPLY_PATCH, ATTEMPTS, is_passing_conflict, locked, written};
-use super::{Conflicts, Interrupt, Sink, Writing};
-use crate::apiserver::{ApiError, ApiServer, Call, Reply, query};
-use crate::applyset::parent::{is_bookkeeping_key, labels};
-use crate::applyset::{ID_LABEL, PART_OF_LABEL, TOOLING_ANNOTATION};
-use crate::desired::DesiredObject;
-use crate::discovery::Resource;
+use super::{Interrupt, Sink};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Reply, query};
+use crate::compare::ownership::{MEMBER_FIELD_MANAGER, parent_field_manager};
 use crate::event::Event;
-use crate::object::apply_body;
-use crate::observe::{self, ListError, METADATA, ParentObject, WHOLE_OBJECTS};
-use crate::ownership::{MEMBER_FIELD_MANAGER, parent_field_manager};
-use crate::plan::{ParentPolicy, Refusal, Set, is_promised};
-use crate::saved_plan::Approval;
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::parent::{is_bookkeeping_key, labels};
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, TOOLING_ANNOTATION};
+use crate::model::object::apply_body;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::model::settings::{Conflicts, Writing};
+use crate::plan::saved::Approval;
+use crate::plan::{ParentPolicy, Refusal, is_promised};
+use crate::read::{self, ListError, METADATA, WHOLE_OBJECTS};
 
 /// Everything that writing the parent of a set needs.
 #[derive(Clone, Copy)]
@@ -161,7 +164,7 @@ impl ParentWriting<'_> {
             let approved = match approval {
                 None => None,
                 Some(approval) => {
-                    let now = observe::object(self.server, self.resource, &self.set.parent).await?;
+                    let now = read::object(self.server, self.resource, &self.set.parent).await?;
                     let seen = approval.renewed_parent(now.as_ref());
                     Some(seen.ok_or(ParentWriteError::Disapproved)?)
                 }
@@ -193,7 +196,7 @@ impl ParentWriting<'_> {
     }
 
     pub(super) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
-        observe::parent(self.server, self.resource, &self.set.parent).await
+        read::parent(self.server, self.resource, &self.set.parent).await
     }
 
     /// Writes the record on a parent that has this resourceVersion.

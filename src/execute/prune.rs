@@ -8,17 +8,19 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
 
+use super::Interrupt;
 use super::again::{GONE_ALREADY, is_of, read_as};
 use super::member::OVERTAKEN;
 use super::pace::Pace;
 use super::wave::{News, each};
-use super::{DryRun, Interrupt, Writing};
-use crate::apiserver::{ApiError, ApiServer, Before, Call};
+use crate::cluster::apiserver::{ApiError, ApiServer, Before, Call};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::identity::ObjectKey;
-use crate::observe::{Live, METADATA, Presence, WHOLE_OBJECTS};
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, Presence};
+use crate::model::settings::{DryRun, Writing};
+use crate::plan::saved::Approval;
 use crate::plan::{Judge, Judgement, Kept, Refusal, SkipReason, with_marks};
-use crate::saved_plan::Approval;
+use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// How often an object that keeps changing is judged again.
 const JUDGEMENTS: usize = 5;

@@ -9,9 +9,10 @@ use super::dependants::SecondLook;
 use super::detach::Detaching;
 use super::prune::{self, Deleting, LeftInPlace};
 use super::wave::News;
-use super::{Applied, DryRun, Execution, Progress, Sink};
+use super::{Applied, Execution, Progress, Sink};
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase};
-use crate::observe::Live;
+use crate::model::live::Live;
+use crate::model::settings::DryRun;
 use crate::plan::{Dependants, Detachment, Judge};
 
 /// What became of the objects that were to be pruned.

@@ -14,13 +14,15 @@ use serde_json::Value;
 use super::again::read_again;
 use super::parent::{Known, ParentWriteError, ParentWriting, Written};
 use super::{Execution, Sink};
-use crate::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
-use crate::applyset::{PART_OF_LABEL, Record};
-use crate::discovery::{Resource, Scope};
 use crate::event::{Ending, Event};
-use crate::identity::GroupKind;
-use crate::observe::{self, ListError, Live, ParentObject, Places, Presence, Selector};
+use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
+use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::{Resource, Scope};
 use crate::plan::{self, Standing};
+use crate::read::{self, ListError, Places, Selector};
 
 /// How often a parent that others write at the same time is read and tried again.
 const ATTEMPTS: usize = 20;
@@ -190,11 +192,11 @@ impl Execution<'_> {
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let selector = Selector {
             labels: format!("{PART_OF_LABEL}={}", self.set.id),
-            accept: observe::METADATA_LIST,
+            accept: read::METADATA_LIST,
         };
         let mut others = Others::default();
         for places in self.places_to_leave() {
-            let members = observe::members(
+            let members = read::members(
                 self.server,
                 &places,
                 &selector,

@@ -18,16 +18,17 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::Execution;
 use super::establish::{PATIENCE, pause};
 use super::kinds::Kinds;
 use super::refused::is_misfit;
-use super::{DryRun, Execution};
-use crate::apiserver::{ApiError, Reply};
-use crate::changes::{Definition, Typing};
-use crate::desired::DesiredObject;
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe;
+use crate::cluster::apiserver::{ApiError, Reply};
+use crate::compare::changes::{Definition, Typing};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::settings::DryRun;
 use crate::plan::{Apply, is_promised};
+use crate::read;
 
 /// How long an answer is not believed that may come of the former schema, and of the new one as
 /// well: an invalid value, or a conflict.
@@ -138,7 +139,7 @@ impl Execution<'_> {
         let reads = defined.iter().map(async |(key, kind)| {
             let of_kind = members().find(|object| object.key.group_kind == *kind && !is_promised(object))?;
             let definition = members().find(|object| object.key == *key)?;
-            let former = observe::definition(self.server, &of_kind.resource).await.ok()??;
+            let former = read::definition(self.server, &of_kind.resource).await.ok()??;
             Some((key.clone(), Redefined::new(former, definition)))
         });
         join_all(reads).await.into_iter().flatten().collect()

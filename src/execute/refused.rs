@@ -4,11 +4,11 @@
 //! only the server knows; the message names the command that tells.
 
 use super::invalid;
-use crate::apiserver::ApiError;
-use crate::desired::DesiredObject;
-use crate::identity::GroupKind;
+use crate::cluster::apiserver::ApiError;
+use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::message::Message;
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
 
 /// How structured-merge-diff says that there is no such field.
 const UNDECLARED: &str = "field not declared in schema";

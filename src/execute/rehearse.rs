@@ -7,12 +7,13 @@ use http::StatusCode;
 
 use super::member::{MemberReply, failed, told, written};
 use super::pruning::Pruned;
-use super::{DryRun, Execution, Progress, Sink};
-use crate::desired::DesiredObject;
-use crate::discovery::Resource;
+use super::{Execution, Progress, Sink};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::observe::METADATA;
+use crate::manifest::desired::DesiredObject;
+use crate::model::resource::Resource;
+use crate::model::settings::DryRun;
 use crate::plan::{MemberStanding, is_promised};
+use crate::read::METADATA;
 
 impl Execution<'_> {
     /// Tells what a run would do, asking the server where the user wants that.

@@ -13,13 +13,15 @@ use super::member::APPLY_PATCH;
 use super::pace::Pace;
 use super::parent::MERGE_PATCH;
 use super::wave::{News, each};
-use super::{DryRun, Interrupt, Sink, Writing};
-use crate::apiserver::{ApiError, ApiServer, Call, query};
-use crate::applyset::{ApplySetId, PART_OF_LABEL};
+use super::{Interrupt, Sink};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, query};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::object::apply_body;
-use crate::observe::{Live, METADATA, Tracking};
+use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::live::{Live, Tracking};
+use crate::model::object::apply_body;
+use crate::model::settings::{DryRun, Writing};
 use crate::plan::{LeaveReason, MembershipChange};
+use crate::read::METADATA;
 
 /// How often an object that keeps changing is judged again: controllers write the status of
 /// busy objects several times a second.

@@ -14,20 +14,24 @@ use super::parent::{Forgotten, Written};
 use super::prune::{LeftInPlace, deletion};
 use super::record::{OVERTAKEN, is_up_to_date};
 use super::remaining::{Found, Lingering, Remaining, Unseen, obstacles};
-use super::{DryRun, ParentWriteError, ParentWriting, Sink, parent_managers};
-use crate::apiserver::{ApiError, Reply};
-use crate::applyset::Record;
-use crate::applyset::parent::{Reading, annotations};
-use crate::desired::Desired;
-use crate::discovery::{self, Discovery, DiscoveryError};
+use super::{ParentWriteError, ParentWriting, Sink, parent_managers};
+use crate::cluster::apiserver::{ApiError, Reply};
+use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::observe::{self, KindWait, Live, ParentObject, Places, Presence, UnsettledError, WholeParent};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::live::{Live, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::set::Set;
+use crate::model::settings::DryRun;
+use crate::model::text::{counted, listed};
 use crate::plan::{
-    Confirmation, ParentFate, ParentPolicy, Remains, Set, SkipReason, Standing, SurveyError,
-    judge_for_deletion, parent_fate, survey,
+    Confirmation, ParentFate, ParentPolicy, Remains, SkipReason, Standing, SurveyError, judge_for_deletion,
+    parent_fate, survey,
 };
-use crate::recorded;
-use crate::wording::{counted, listed};
+use crate::read::recorded_kinds;
+use crate::read::{self, KindWait, Places, UnsettledError, WholeParent};
 
 /// How often a parent that others write at the same time is read and judged again.
 const ATTEMPTS: usize = 20;
@@ -102,7 +106,7 @@ impl Releasing<'_> {
             ..
         } = self.writing;
         for _ in 0..ATTEMPTS {
-            let read = observe::whole_parent(server, resource, &set.parent).await?;
+            let read = read::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
                 return self.without_parent(sink).await;
             };
@@ -232,9 +236,9 @@ impl Releasing<'_> {
         let mut discovery = discovery::fetch(server).await?;
         let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
         if let Standing::Recorded(bookkeeping) = &standing {
-            let unlisted = |discovery: &Discovery| recorded::unlisted(&bookkeeping.kinds, discovery);
+            let unlisted = |discovery: &Discovery| recorded_kinds::unlisted(&bookkeeping.kinds, discovery);
             let wait = KindWait::unreported();
-            Box::pin(observe::settle(server, &mut discovery, unlisted, &wait)).await?;
+            Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
         }
         let survey = survey(set, &standing, &Desired::default(), &discovery)?;
         self.unlisted = self.unlisted.union(&survey.unlisted);

@@ -6,13 +6,15 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Interrupt, Sink};
-use crate::apiserver::ApiServer;
-use crate::applyset::PART_OF_LABEL;
+use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::identity::GroupKind;
-use crate::observe::{self, ListError, Live, Place, Places, Presence, Selector};
-use crate::plan::{self, ParentFate, Remains, Set};
-use crate::wording::listed;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, Presence};
+use crate::model::set::Set;
+use crate::model::text::listed;
+use crate::plan::{self, ParentFate, Remains};
+use crate::read::{self, ListError, Place, Places, Selector};
 
 /// Pauses between the first looks: what the server's own controllers hold back goes within
 /// them.
@@ -170,9 +172,9 @@ impl Remaining<'_> {
     async fn look_into(&self, places: &Places, parent: &ParentFate) -> Result<Found, Unseen> {
         let selector = Selector {
             labels: format!("{PART_OF_LABEL}={}", self.set.id),
-            accept: observe::WHOLE_OBJECTS,
+            accept: read::WHOLE_OBJECTS,
         };
-        let found = observe::members(self.server, places, &selector, self.concurrency, Live::of).await;
+        let found = read::members(self.server, places, &selector, self.concurrency, Live::of).await;
         let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
         let is_home = |live: &Live| self.homes.iter().any(|home| home.uid == live.uid);
         found.retain(|live| !self.set.is_parent(live) && !is_home(live));

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::Execution;
 use super::creation::{EXISTS, IGNORED};
 use super::member::FoundLive;
-use crate::applyset::PART_OF_LABEL;
-use crate::desired::DesiredObject;
 use crate::event::{Action, ObjectOutcome};
-use crate::message::Message;
-use crate::observe::Live;
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::live::Live;
+use crate::model::message::Message;
 use crate::plan::{MemberStanding, Refusal, Unowned, reason_of_taking_in};
 
 impl Execution<'_> {

@@ -10,9 +10,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use super::pace::Pace;
 use super::{Interrupt, Sink};
-use crate::apiserver::ApiServer;
+use crate::cluster::apiserver::ApiServer;
 use crate::event::{Event, ObjectOutcome};
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
 
 /// What is told of a wave while it goes on.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 mod check;
 #[cfg(test)]
 mod corpus;
+pub mod desired;
 mod document;
 mod error;
 mod json;
@@ -35,8 +36,8 @@ pub use self::locate::line_of_field;
 pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
 pub use self::stream::{StreamError, stream};
-use crate::identity::GroupVersionKind;
-use crate::object::Object;
+use crate::model::identity::GroupVersionKind;
+use crate::model::object::Object;
 
 /// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and of what
 /// a program printed as `kustomization overlays/prod, document 2, line 3`.

@@ -18,7 +18,7 @@ use ureq::{Agent, Body};
 use super::error::Problem;
 use super::redirect::Target;
 use super::source::stream;
-use crate::proxy::Proxy;
+use crate::cluster::proxy::Proxy;
 
 /// How often an address is asked at most, and the pause between (`defaultHttpGetAttempts`).
 const ATTEMPTS: u32 = 3;
@@ -41,7 +41,7 @@ pub enum RemoteError {
     Address,
     /// The proxy of the environment is none.
     #[error(transparent)]
-    Proxy(#[from] crate::proxy::InvalidProxy),
+    Proxy(#[from] crate::cluster::proxy::InvalidProxy),
     /// The server said no.
     #[error("the server answered {0}")]
     Status(StatusCode),

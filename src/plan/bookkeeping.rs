@@ -2,10 +2,10 @@
 //! whose record the apply would take off.
 
 use super::MemberStanding;
-use crate::changes;
-use crate::desired::DesiredObject;
-use crate::identity::GroupKind;
-use crate::ownership::MEMBER_FIELD_MANAGER;
+use crate::compare::changes;
+use crate::compare::ownership::MEMBER_FIELD_MANAGER;
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::GroupKind;
 
 /// Returns whether an apply of the object by `field_manager` may take the record of another set
 /// off it. The default manager owns no record, unless others write one under its name; what is

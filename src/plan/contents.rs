@@ -4,8 +4,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Contents, Held, Live};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::read::{Contents, Held};
 
 /// What holds other objects, and takes them along when it is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,13 +166,13 @@ mod tests {
     use super::super::fixtures::{desired, live, policy, set};
     use super::super::{DataLoss, Observed, Policy, plan};
     use super::*;
-    use crate::desired::Desired;
+    use crate::manifest::desired::Desired;
 
     const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
     fn refusals_of(
         members: Vec<Live>,
-        wanted: Vec<crate::desired::DesiredObject>,
+        wanted: Vec<crate::manifest::desired::DesiredObject>,
         contents: Vec<(&Live, Contents)>,
         policy: &Policy,
     ) -> Vec<Refusal> {
@@ -352,7 +353,7 @@ mod tests {
         let owned_by = |kind: &str, uid: &str| {
             let mut dependent = live(kind, Some("old"), "owned");
             dependent.part_of = None;
-            dependent.owners.push(crate::observe::OwnerReference {
+            dependent.owners.push(crate::model::live::OwnerReference {
                 api_version: "apps/v1".to_owned(),
                 kind: "Deployment".to_owned(),
                 name: "web".to_owned(),
@@ -378,7 +379,7 @@ mod tests {
     fn stranger(kind: &str, name: &str, owners: &[&Live]) -> Live {
         let mut live = live(kind, Some("old"), name);
         live.part_of = None;
-        let owner = |owner: &&Live| crate::observe::OwnerReference {
+        let owner = |owner: &&Live| crate::model::live::OwnerReference {
             api_version: "v1".to_owned(),
             kind: owner.key.group_kind.kind.clone(),
             name: owner.key.name.clone(),
@@ -447,7 +448,7 @@ mod tests {
             object
         };
         let mut owned = inside("owned");
-        owned.owners.push(crate::observe::OwnerReference {
+        owned.owners.push(crate::model::live::OwnerReference {
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
             name: "gone-by-now".to_owned(),

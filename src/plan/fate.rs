@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::Set;
-use crate::observe::{Live, OwnerReference, Tracking};
+use crate::model::live::{Live, OwnerReference, Tracking};
+use crate::model::set::Set;
 
 /// What becomes of the parent once no member is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,7 @@ mod tests {
     use super::super::fixtures::{live, policy, set};
     use super::super::{EmptyManifests, Observed, Policy, Pruning, plan};
     use super::*;
-    use crate::desired::Desired;
+    use crate::manifest::desired::Desired;
 
     fn fate(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentFate {
         let mut parent = live("Secret", Some("shop"), "web");
@@ -181,6 +181,6 @@ mod tests {
         let with_kept = planned(true);
         assert_eq!((with_kept.deletions(), with_kept.skips.len()), (0, 2));
         let kinds = &with_kept.record_after.group_kinds;
-        assert!(kinds.contains(&crate::identity::GroupKind::new("", "Namespace")));
+        assert!(kinds.contains(&crate::model::identity::GroupKind::new("", "Namespace")));
     }
 }

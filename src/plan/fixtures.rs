@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, EmptyManifests, Policy, Pruning, Set, Stealing, UnchangedMembers, Unowned};
-use crate::applyset::{ApplySetId, ParentIdentity, Tooling};
-use crate::desired::DesiredObject;
-use crate::discovery::{Resource, Scope};
-use crate::identity::{GroupKind, ObjectKey};
+use super::{DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned};
+use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
-use crate::object::Object;
-use crate::observe::{Live, Presence, Tracking};
+use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Presence, Tracking};
+use crate::model::object::Object;
+use crate::model::resource::{Resource, Scope};
+use crate::model::set::Set;
 
 /// The set of the Secret `web` in namespace `shop`.
 pub(crate) fn set() -> Set {

@@ -1,9 +1,9 @@
 //! What people can do about a refusal: the safe way first, then the flag that lifts it.
 
 use super::{OtherParent, Refusal};
-use crate::applyset::Tooling;
 use crate::event::Operation;
-use crate::wording::shell_word;
+use crate::model::applyset::Tooling;
+use crate::model::text::shell_word;
 
 impl Refusal {
     /// What to type next.

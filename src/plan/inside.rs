@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::contents::{Container, container};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::Live;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
 
 /// Objects by their namespaces and kinds.
 #[derive(Debug, Default)]

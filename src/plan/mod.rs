@@ -16,10 +16,12 @@ mod membership;
 mod overlap;
 mod owners;
 mod parent;
+pub mod permissions;
 mod places;
 mod prune;
 mod refusal;
 mod remains;
+pub mod saved;
 mod taken_in;
 mod waves;
 
@@ -48,13 +50,15 @@ pub use remains::Remains;
 pub use taken_in::{newcomers, reason_of_taking_in};
 pub use waves::Wave;
 
-use crate::applyset::parent::Pairs;
-use crate::applyset::{ApplySetId, ParentIdentity, Record, Tooling};
-use crate::changes::{Reason, Verdict};
-use crate::desired::{Desired, DesiredObject};
-use crate::discovery::{Origin, Resource};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Contents, Holders, Live, Owners, Presence};
+use crate::compare::changes::{Reason, Verdict};
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Pairs;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Presence};
+use crate::model::resource::{Origin, Resource};
+use crate::model::set::Set;
+use crate::read::{Contents, Holders, Owners};
 
 /// What the user allows and wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,27 +176,6 @@ pub struct Observed {
     /// The owners of the namespaces, and of the definitions of the kinds, of what stays; see
     /// `holders`.
     pub holder_owners: BTreeMap<ObjectKey, Owners>,
-}
-
-/// The set that a plan is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set {
-    /// The id.
-    pub id: ApplySetId,
-    /// The parent.
-    pub parent: ParentIdentity,
-    /// The parent's UID, where it exists.
-    pub parent_uid: Option<String>,
-    /// What is written as the set's tooling.
-    pub tooling: Tooling,
-}
-
-impl Set {
-    /// Whether the object is the parent. It is never a member of its own set: kubectl labels a
-    /// parent that is among its manifests all the same.
-    pub fn is_parent(&self, live: &Live) -> bool {
-        live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
-    }
 }
 
 /// Everything that one run does.

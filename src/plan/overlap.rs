@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Observed, Refusal};
-use crate::applyset::ParentIdentity;
-use crate::desired::Desired;
-use crate::discovery::{Origin, Resource, Scope};
-use crate::identity::ObjectKey;
-use crate::observe::{Live, Places};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::ParentIdentity;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::{Origin, Resource, Scope};
+use crate::read::Places;
 
 /// The places of objects that are not members yet: another set may hold them.
 pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Refusal, Set};
-use crate::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Pairs, Reading, RecordedKinds};
-use crate::applyset::{
+use super::Refusal;
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Pairs, Reading, RecordedKinds};
+use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION, Tooling,
 };
-use crate::identity::GroupKind;
-use crate::observe::{ParentObject, Presence};
+use crate::model::identity::GroupKind;
+use crate::model::live::Presence;
+use crate::model::parent_object::ParentObject;
+use crate::model::set::Set;
 
 /// What the user has confirmed about the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,8 +133,8 @@ mod tests {
     use super::super::fixtures::{policy, set};
     use super::super::{Observed, fixtures, plan};
     use super::*;
-    use crate::applyset::parent::ParentFault;
-    use crate::desired::Desired;
+    use crate::manifest::desired::Desired;
+    use crate::model::applyset::parent::ParentFault;
 
     fn found(reading: Reading) -> ParentObject {
         ParentObject {

@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::{Refusal, Set, Standing};
-use crate::applyset::Record;
-use crate::applyset::parent::{Bookkeeping, ParentFault};
-use crate::desired::{Desired, DesiredObject};
-use crate::discovery::{Discovery, FailedVersion, Kept, KeptReason, KindLookup, Origin, Resource, Scope};
-use crate::identity::GroupKind;
-use crate::observe::Places;
-use crate::recorded::{Entry, entries};
+use super::{Refusal, Standing};
+use crate::cluster::discovery::{Discovery, FailedVersion, Kept, KeptReason, KindLookup};
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Bookkeeping, ParentFault};
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::set::Set;
+use crate::read::Places;
+use crate::read::recorded_kinds::{Entry, entries};
 
 /// Where a set's members may be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::refusal::losses;
-use super::{Policy, Pruning, Refusal, Set};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::observe::{Live, OwnerReference, Presence};
-use crate::wording::shell_word;
+use super::{Policy, Pruning, Refusal};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::set::Set;
+use crate::model::text::shell_word;
 
 /// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
 use super::OtherParent;
-use crate::applyset::Tooling;
-use crate::applyset::parent::ParentFault;
 use crate::event::Operation;
-use crate::identity::ObjectKey;
 use crate::manifest::Position;
-use crate::message::Message;
-use crate::wording::{counted, listed};
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::ParentFault;
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::text::{counted, listed};
 
 /// One reason why nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -408,7 +408,7 @@ pub(super) fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::GroupKind;
+    use crate::model::identity::GroupKind;
 
     #[test]
     fn a_refusal_can_be_read_however_many_objects_it_is_about() {

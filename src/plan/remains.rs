@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::SkipReason;
 use super::fate::ParentFate;
 use super::inside::Kept;
 use super::prune::{is_home_of, reason_to_stay};
-use super::{Set, SkipReason};
-use crate::observe::Live;
+use crate::model::live::Live;
+use crate::model::set::Set;
 
 /// What a look after the last delete found of a set. A set is gone as it should be if
 /// nothing of it is `going` or `undeleted`.
@@ -81,7 +82,7 @@ mod tests {
     use super::super::ParentStays;
     use super::super::fixtures::{live, policy, set};
     use super::*;
-    use crate::observe::{OwnerReference, Presence};
+    use crate::model::live::{OwnerReference, Presence};
 
     fn owned_by(uid: &str, mut live: Live) -> Live {
         live.owners.push(OwnerReference {

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::prune::{Judgement, judge};
-use super::{Observed, Policy, Pruning, Refusal, Set, defined_kind};
-use crate::desired::{Desired, DesiredObject};
-use crate::discovery::Resource;
-use crate::identity::ObjectKey;
-use crate::observe::{Live, Presence};
+use super::{Observed, Policy, Pruning, Refusal, defined_kind};
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, Presence};
+use crate::model::resource::Resource;
+use crate::model::set::Set;
 
 /// The reason that is reported of an object that existed in no set and becomes a member: what a
 /// later run does with it once it leaves the manifests.
@@ -78,8 +79,8 @@ mod tests {
     use super::super::fixtures::{desired, live, policy, resource, set};
     use super::super::{Unowned, plan};
     use super::*;
-    use crate::discovery::{Origin, Scope};
-    use crate::observe::OwnerReference;
+    use crate::model::live::OwnerReference;
+    use crate::model::resource::{Origin, Scope};
 
     /// The reason for an object that was in no set, changed by `change`.
     fn reason(kind: &str, name: &str, change: impl FnOnce(&mut Live)) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Within a wave objects are independent of each other, as far as an API server cares.
 
-use crate::identity::GroupKind;
+use crate::model::identity::GroupKind;
 
 /// A step of the order; `as usize` is its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

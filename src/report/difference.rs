@@ -13,15 +13,15 @@ use super::{
     API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
     print_message, text,
 };
-use crate::applyset::Record;
-use crate::diff::{Change, Difference};
+use crate::compare::diff::{Change, Difference};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Operation, Summary};
-use crate::execute::DryRun;
-use crate::identity::ObjectKey;
-use crate::message::Message;
+use crate::model::applyset::Record;
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::settings::DryRun;
+use crate::model::text::{one_line, printable_text};
 use crate::plan::Refusal;
-use crate::wording::{one_line, printable_text};
 
 /// Everything in which the cluster differs from what a run would make of it.
 #[derive(Debug, Default)]

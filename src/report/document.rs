@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::{API_VERSION, Completeness};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
-use crate::execute::DryRun;
-use crate::message::Message;
-use crate::plan::Set;
+use crate::model::message::Message;
+use crate::model::set::Set;
+use crate::model::settings::DryRun;
 
 /// What is known of the set.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -7,9 +7,17 @@ use std::path::Path;
 
 use tempfile::{Builder, TempDir};
 
-use crate::diff::{Difference, text};
-use crate::options::ExternalDiff;
+use crate::compare::diff::{Difference, text};
 use crate::programs;
+
+/// A program that compares two directories, with arguments that follow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalDiff {
+    /// The program.
+    pub program: String,
+    /// Arguments behind the two directories.
+    pub arguments: Vec<String>,
+}
 
 /// What the program found, by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,4 +82,47 @@ fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(directory.join(file))?.write_all(content.as_bytes())
+}
+
+impl ExternalDiff {
+    /// Reads `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): cut at
+    /// blanks; an argument with other characters than letters, digits, `-` and `=` is dropped.
+    pub fn parse(value: &str) -> Option<Self> {
+        let mut words = value.split(' ');
+        let program = words.next().filter(|program| !program.is_empty())?;
+        let is_kept = |word: &&str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'=';
+            !word.is_empty() && word.bytes().all(is_plain)
+        };
+        Some(Self {
+            program: program.to_owned(),
+            arguments: words.filter(is_kept).map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_external_program_is_read_as_kubectl_reads_it() {
+        let table: [(&str, &[&str]); 5] = [
+            ("", &[]),
+            ("meld", &["meld"]),
+            ("/usr/bin/diff -N -u", &["/usr/bin/diff", "-N", "-u"]),
+            (
+                "dyff between --omit-header",
+                &["dyff", "between", "--omit-header"],
+            ),
+            ("diff  --color=always x;y /etc", &["diff", "--color=always"]),
+        ];
+        for (value, words) in table {
+            let expected = words.split_first().map(|(program, arguments)| ExternalDiff {
+                program: (*program).to_owned(),
+                arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            });
+            assert_eq!(ExternalDiff::parse(value), expected, "{value:?}");
+        }
+    }
 }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::document::{Cost, ErrorDocument};
 use super::{API_VERSION, SetListing, Style, hint};
 use crate::error::Error;
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
+use crate::model::text::counted;
 use crate::verify::{Finding, Mending, Rule, Severity};
-use crate::wording::counted;
 
 /// The document of `verify`.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::output::print_message;
 use super::{Colors, human};
-use crate::message::Message;
+use crate::model::message::Message;
 
 /// The hints of messages that were printed without them, in the order of their first messages.
 #[derive(Debug, Default)]

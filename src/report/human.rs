@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::reporter::ParentNews;
 use super::{Colors, Completeness, Cost};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
-use crate::execute::DryRun;
-use crate::identity::ObjectKey;
-use crate::message::Message;
-use crate::wording::counted;
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::settings::DryRun;
+use crate::model::text::counted;
 
 /// What a message on standard error begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::age::age;
 use super::sets::{UNKNOWN, ViewDocument, ViewedMember, columns, member_count, reference, status};
-use crate::identity::GroupKind;
-use crate::readiness::State;
+use crate::compare::status::State;
+use crate::model::identity::GroupKind;
 
 /// The set's fields, and its members by namespace and kind.
 pub(super) fn page(document: &ViewDocument) -> Vec<String> {

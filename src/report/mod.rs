@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 
 pub use difference::{Comparison, Differences, RecordChange, RecordDocument};
 pub use document::{Cost, Report, SetDocument};
-pub use external::ExternalVerdict;
 pub use external::show as show_externally;
+pub use external::{ExternalDiff, ExternalVerdict};
 pub use findings::VerifyDocument;
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
@@ -38,7 +38,7 @@ pub use style::{Colors, Format, Loudness, Progress, Style, Width};
 
 use crate::error::Error;
 use crate::event::Resume;
-use crate::identity::GroupVersionKind;
+use crate::model::identity::GroupVersionKind;
 
 /// `apiVersion` of all documents.
 pub const API_VERSION: &str = "kubectl-applyset/v1";

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Colors, human};
-use crate::message::Message;
-use crate::wording::{is_steering, one_line, printable_json};
+use crate::model::message::Message;
+use crate::model::text::{is_steering, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
 
 /// Planned objects, each with the outcome that it has if the run ends before it.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::{Progress, human};
 use crate::event::{Action, Phase};
-use crate::identity::ObjectKey;
-use crate::wording::one_line;
+use crate::model::identity::ObjectKey;
+use crate::model::text::one_line;
 
 /// Characters of a message beside the bar.
 const MESSAGE: usize = 60;

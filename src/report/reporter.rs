@@ -9,7 +9,7 @@ use super::taken_in::TakenIn;
 use super::{Colors, Completeness, Cost, Format, Loudness, Report, SetDocument, Style, document, human};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
-use crate::execute::DryRun;
+use crate::model::settings::DryRun;
 
 /// Consumes the events of a run, and tells of it at the end.
 pub struct Reporter {

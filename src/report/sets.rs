@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::document::ErrorDocument;
 use super::{API_VERSION, SetDocument, Width};
-use crate::applyset::parent::Reading;
-use crate::discovery::Discovery;
+use crate::cluster::discovery::Discovery;
+use crate::compare::status::State;
 use crate::error::Error;
-use crate::identity::GroupKind;
-use crate::inspect::{FoundSet, MemberState, Sight, Status};
-use crate::observe::Live;
-use crate::readiness::State;
-use crate::wording::one_line;
+use crate::model::applyset::parent::Reading;
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::model::text::one_line;
+use crate::read::inspect::{FoundSet, MemberState, Sight, Status};
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]

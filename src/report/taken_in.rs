@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::ObjectOutcome;
-use crate::identity::ObjectKey;
-use crate::wording::listed;
+use crate::model::identity::ObjectKey;
+use crate::model::text::listed;
 
 /// The objects that were taken in so far, by what is said of them.
 #[derive(Debug, Default)]
@@ -32,9 +32,9 @@ impl TakenIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::discovery::{Resource, Scope};
     use crate::event::{Action, Subject};
-    use crate::identity::GroupKind;
+    use crate::model::identity::GroupKind;
+    use crate::model::resource::{Resource, Scope};
 
     fn outcome(number: usize, reason: &str) -> ObjectOutcome {
         let key = ObjectKey {

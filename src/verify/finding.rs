@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
 
 /// One thing to report.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Examined, Extent, Finding, Mending, NewNamespaces, ParentKind, Surroundings, Verdict, check};
-use crate::applyset::parent::{annotations, labels};
-use crate::applyset::{Record, Tooling};
-use crate::discovery::{Discovery, Kept, KeptReason, Scope, Unserved};
-use crate::identity::GroupKind;
-use crate::observe::{Live, ParentCandidate};
-use crate::ownership::APPLIERS;
+use crate::cluster::discovery::{Discovery, Kept, KeptReason, Unserved};
+use crate::compare::ownership::APPLIERS;
+use crate::model::applyset::parent::{annotations, labels};
+use crate::model::applyset::{Record, Tooling};
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::model::resource::Scope;
 use crate::plan::fixtures::{resource, set};
+use crate::read::ParentCandidate;
 
 /// What the server serves: `ConfigMap`, `Secret`, `Namespace`, `Deployment.apps`. It is known that
 /// `Gone.example.com` is gone, and that the definition of `Dormant.example.com` serves nothing.
@@ -56,7 +58,7 @@ pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
 pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     let kind = |text: &&str| {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-        crate::identity::GroupKind::new(group, kind)
+        crate::model::identity::GroupKind::new(group, kind)
     };
     let record = Record {
         group_kinds: kinds.iter().map(kind).collect(),
@@ -82,7 +84,7 @@ pub(super) fn changed(
     annotations: &[(&str, Option<&str>)],
 ) -> Examined {
     let mut parent = set.parent.clone();
-    let write = |pairs: &mut crate::applyset::parent::Pairs, changes: &[(&str, Option<&str>)]| {
+    let write = |pairs: &mut crate::model::applyset::parent::Pairs, changes: &[(&str, Option<&str>)]| {
         for (key, value) in changes {
             match value {
                 Some(value) => pairs.insert((*key).to_owned(), (*value).to_owned()),
@@ -93,7 +95,7 @@ pub(super) fn changed(
     write(&mut parent.labels, labels);
     write(&mut parent.object.annotations, annotations);
     parent.object.reading =
-        crate::applyset::parent::read(&parent.identity, &parent.labels, &parent.object.annotations);
+        crate::model::applyset::parent::read(&parent.identity, &parent.labels, &parent.object.annotations);
     let mut changed = Examined::new(parent, set.kind);
     changed.found.members.clone_from(&set.found.members);
     changed.found.unread.clone_from(&set.found.unread);

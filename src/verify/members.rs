@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::finding::{Finding, Rule};
 use super::record::{members, served};
 use super::{Examined, is_within, kubectl_name};
-use crate::discovery::Discovery;
-use crate::inspect::FoundSet;
-use crate::observe::Live;
+use crate::cluster::discovery::Discovery;
+use crate::model::live::Live;
+use crate::model::text::listed;
 use crate::plan::{SkipReason, copied, label_written_by};
-use crate::wording::listed;
+use crate::read::inspect::FoundSet;
 
 /// Judges the members of one set.
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
@@ -113,8 +113,8 @@ pub(super) fn lost(live: &Live) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::OwnerReference;
-    use crate::ownership::APPLIERS;
+    use crate::compare::ownership::APPLIERS;
+    use crate::model::live::OwnerReference;
     use crate::plan::fixtures::live;
     use crate::verify::Severity;
 

@@ -12,20 +12,22 @@ use super::parent::annotations_size;
 use super::record::{accounted, members, needed, served};
 use super::values::{namespaces, tooling, understood};
 use super::{Examined, Extent, NewNamespaces, ParentKind, Surroundings};
-use crate::applyset::parent::{
+use crate::cluster::discovery::Discovery;
+use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
+use crate::model::applyset::parent::{
     ANNOTATIONS_LIMIT, Bookkeeping, Pairs, ParentFault, Reading, RecordedKinds, read,
 };
-use crate::applyset::record::InvalidValue;
-use crate::applyset::{
+use crate::model::applyset::record::InvalidValue;
+use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
 };
-use crate::discovery::{Discovery, Resource};
-use crate::inspect::FoundSet;
-use crate::observe::{ParentCandidate, Presence};
-use crate::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
-use crate::plan::Set;
-use crate::recorded::{self, Entry};
+use crate::model::live::Presence;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::read::ParentCandidate;
+use crate::read::inspect::FoundSet;
+use crate::read::recorded_kinds::{self, Entry};
 
 /// What is written on one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -306,7 +308,7 @@ fn kept(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, Stri
 /// namespace that may hold their objects.
 fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
-    for (name, entry) in recorded::entries(&bookkeeping.kinds, discovery) {
+    for (name, entry) in recorded_kinds::entries(&bookkeeping.kinds, discovery) {
         let kind = match entry {
             Entry::Served(_) | Entry::Misspelled(_) | Entry::Gone => continue,
             Entry::Kept(kept) => kept.kind.clone(),
@@ -346,8 +348,8 @@ mod tests {
     use super::super::fixtures::{changed, examined, told, verdict, verdict_with, with_members};
     use super::super::{Mending, Rule};
     use super::*;
-    use crate::observe::Live;
-    use crate::ownership::KUBECTL_PARENT_FIELD_MANAGER;
+    use crate::compare::ownership::KUBECTL_PARENT_FIELD_MANAGER;
+    use crate::model::live::Live;
     use crate::plan::fixtures::live;
 
     fn config_map(namespace: &str) -> Live {

@@ -19,14 +19,15 @@ use std::collections::BTreeSet;
 pub use finding::{Finding, Mending, Rule, Severity};
 pub use mend::{Mend, Removal};
 
-use crate::applyset::parent::Reading;
-use crate::applyset::{Record, Tooling};
-use crate::discovery::Discovery;
-use crate::identity::ObjectKey;
-use crate::inspect::FoundSet;
-use crate::observe::{Live, ParentCandidate};
+use crate::cluster::discovery::Discovery;
+use crate::model::applyset::parent::Reading;
+use crate::model::applyset::{Record, Tooling};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::text::{counted, listed};
 use crate::plan::copied;
-use crate::wording::{counted, listed};
+use crate::read::ParentCandidate;
+use crate::read::inspect::FoundSet;
 
 /// A parent, or what claims to be one, and what was found of its set.
 #[derive(Debug, Clone)]

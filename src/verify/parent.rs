@@ -6,13 +6,13 @@
 
 use super::finding::{Finding, Rule, Severity};
 use super::{Examined, ParentKind};
-use crate::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
-use crate::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
-use crate::applyset::{
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
+use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
+use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL, Record,
 };
-use crate::observe::Presence;
+use crate::model::live::Presence;
 
 /// From this share of the limit on, in percent, annotations are told to be large.
 const LARGE_ANNOTATIONS: usize = 80;
@@ -114,7 +114,7 @@ fn without_bookkeeping(set: &Examined) -> Finding {
     let key = &set.parent.identity;
     let count = set.found.members.len();
     if count > 0 {
-        let objects = crate::wording::counted(count, "object");
+        let objects = crate::model::text::counted(count, "object");
         let message = format!("it has no bookkeeping, and {objects} are members of its set");
         return Finding::new(Rule::NoBookkeeping, key, message)
             .hint("`kubectl applyset apply --take-over` of the same set takes the members up again");
@@ -202,7 +202,7 @@ mod tests {
     use super::super::fixtures::{changed, examined, told, with_members};
     use super::super::{Extent, Mending, fixtures};
     use super::*;
-    use crate::applyset::{ID_LABEL, TOOLING_ANNOTATION};
+    use crate::model::applyset::{ID_LABEL, TOOLING_ANNOTATION};
     use crate::plan::fixtures::live;
 
     type Changes<'a> = &'a [(&'a str, Option<&'a str>)];

@@ -4,15 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Finding, Rule};
-use crate::applyset::Record;
-use crate::applyset::parent::{Bookkeeping, ParentFault, Reading};
-use crate::discovery::{Discovery, Scope};
-use crate::inspect::{FoundSet, Status, entries};
-use crate::observe::{Live, Place, Presence};
-use crate::ownership::APPLIERS;
+use crate::cluster::discovery::Discovery;
+use crate::compare::ownership::APPLIERS;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Bookkeeping, ParentFault, Reading};
+use crate::model::live::{Live, Presence};
+use crate::model::resource::Scope;
+use crate::model::text::listed;
 use crate::plan::copied;
-use crate::recorded::Entry;
-use crate::wording::listed;
+use crate::read::Place;
+use crate::read::inspect::{FoundSet, Status, entries};
+use crate::read::recorded_kinds::Entry;
 
 /// Judges the record; nothing is said of one that cannot be read.
 ///

@@ -6,13 +6,15 @@
 use std::collections::BTreeSet;
 
 use super::Extent;
-use crate::applyset::parent::{Bookkeeping, Pairs, RecordedKinds};
-use crate::applyset::record::{InvalidValue, parse_group_kinds, parse_group_resources, parse_namespaces};
-use crate::applyset::{
+use crate::model::applyset::parent::{Bookkeeping, Pairs, RecordedKinds};
+use crate::model::applyset::record::{
+    InvalidValue, parse_group_kinds, parse_group_resources, parse_namespaces,
+};
+use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
     Tooling,
 };
-use crate::observe::ParentCandidate;
+use crate::read::ParentCandidate;
 
 /// What could be made of the annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::Target;
 use super::ledger::{Goal, Ledger};
-use crate::apiserver::{ApiServer, query};
-use crate::observe::WHOLE_OBJECTS;
-use crate::readiness::trouble_of_pod;
+use crate::cluster::apiserver::{ApiServer, query};
+use crate::compare::status::trouble_of_pod;
+use crate::read::WHOLE_OBJECTS;
 
 /// More than so many objects are not looked into.
 const OBJECTS: usize = 20;

@@ -14,11 +14,11 @@ use tokio::time::sleep;
 
 use super::ledger::has_arrived;
 use super::{Path, Sighting, Target};
-use crate::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
-use crate::applyset::{ApplySetId, PART_OF_LABEL};
-use crate::discovery::{Resource, Scope};
-use crate::identity::GroupKind;
-use crate::observe::{self, ListError, Place, Places, Selector, WHOLE_OBJECTS};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
+use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Resource, Scope};
+use crate::read::{self, ListError, Place, Places, Selector, WHOLE_OBJECTS};
 
 /// After this time the server ends a watch, and another one begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
@@ -110,7 +110,7 @@ impl Follow<'_> {
             }
             // Who may not watch the whole cluster may well watch namespaces.
         }
-        let narrow = places.lists(observe::Reach::Namespace);
+        let narrow = places.lists(read::Reach::Namespace);
         let follow = narrow.iter().map(async |place| {
             let followed = group.followed(place.namespace.as_deref());
             if let Err(left) = self.place(place, followed).await {
@@ -168,7 +168,7 @@ impl Follow<'_> {
     ) -> Result<(), Trouble> {
         let mut seen: BTreeMap<usize, Sighting> = BTreeMap::new();
         let by_name = |object: &Value| find(followed, object);
-        let listed = observe::objects_at_version(self.server, place, selector, |object| {
+        let listed = read::objects_at_version(self.server, place, selector, |object| {
             let position = by_name(object)?;
             Some((position, Sighting::of(object, followed[position].target)))
         });
@@ -181,7 +181,7 @@ impl Follow<'_> {
         if followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = observe::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
+        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
         self.heed(watch.map_err(|error| trouble(&error))?, followed).await
     }
 

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::Target;
+use crate::compare::status::{Readiness, State, readiness};
 use crate::event::{Awaited, Standing, Subject};
-use crate::readiness::{Readiness, State, readiness};
 
 /// What is waited for with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

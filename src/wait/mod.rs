@@ -18,13 +18,13 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::apiserver::ApiServer;
-use crate::applyset::ApplySetId;
-use crate::discovery::Resource;
+use crate::cluster::apiserver::ApiServer;
 use crate::event::{Awaited, Event, Phase, Standing, Subject};
 use crate::execute::{Interrupt, Sink};
-use crate::identity::ObjectKey;
-use crate::wording::counted;
+use crate::model::applyset::ApplySetId;
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
+use crate::model::text::counted;
 use ledger::Ledger;
 pub use ledger::{Goal, Sighting};
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use http::Method;
-use kubectl_applyset::changes::Definition;
+use kubectl_applyset::compare::changes::Definition;
 use serde_json::{Value, json};
 
 use case::Case;

@@ -14,17 +14,18 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use http::{Request, Response};
 use kube::client::Body;
-use kubectl_applyset::apiserver::ApiServer;
-use kubectl_applyset::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
-use kubectl_applyset::applyset::{
+use kubectl_applyset::cluster::apiserver::ApiServer;
+use kubectl_applyset::cluster::discovery;
+use kubectl_applyset::compare::changes::{self, Verdict};
+use kubectl_applyset::manifest::{self, Recursion, Source};
+use kubectl_applyset::model::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
+use kubectl_applyset::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
     ID_LABEL, ParentIdentity, Record, TOOLING_ANNOTATION, Tooling,
 };
-use kubectl_applyset::changes::{self, Verdict};
-use kubectl_applyset::discovery::{self, Resource, Scope};
-use kubectl_applyset::identity::GroupKind;
-use kubectl_applyset::manifest::{self, Recursion, Source};
-use kubectl_applyset::observe;
+use kubectl_applyset::model::identity::GroupKind;
+use kubectl_applyset::model::resource::{Resource, Scope};
+use kubectl_applyset::read;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -383,7 +384,7 @@ fn pages_without_end() {
         let kinds = std::slice::from_ref(&config_maps);
         runtime.block_on(async {
             let server = server(answer);
-            let (_, error) = observe::parents(&server, kinds, Some("home"))
+            let (_, error) = read::parents(&server, kinds, Some("home"))
                 .await
                 .expect_err("a list without an end");
             assert!(error.to_string().contains("never ends"), "{error}");

@@ -7,8 +7,8 @@ use std::path::Path;
 use bytes::Bytes;
 use controlplane::{ControlPlane, User};
 use http::Method;
-use kubectl_applyset::apiserver::Call;
-use kubectl_applyset::connection::{Connection, ConnectionOptions};
+use kubectl_applyset::cluster::apiserver::Call;
+use kubectl_applyset::cluster::connection::{Connection, ConnectionOptions};
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kubectl_applyset::applyset::{ApplySetId, ParentIdentity};
-use kubectl_applyset::identity::GroupKind;
+use kubectl_applyset::model::applyset::{ApplySetId, ParentIdentity};
+use kubectl_applyset::model::identity::GroupKind;
 use serde_json::Value;
 
 use super::objects::{group_kind, named};

@@ -11,16 +11,18 @@ use serde_json::Value;
 use super::{Found, Search, Tracked, find_labelled, find_named, missing_verb, served};
 use crate::commands::opening::Cluster;
 use crate::commands::run::Run;
-use crate::discovery::{Resource, Scope};
 use crate::error::Error;
 use crate::event::Event;
-use crate::execute::{self, DryRun};
-use crate::identity::{GroupKind, ObjectKey};
-use crate::inventory::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
-use crate::observe::{self, Places, Selector};
-use crate::options::{AdoptOptions, Choice, InventoryReference};
-use crate::plan::{self, Bounds, MembershipPlan, Refusal, Set};
-use crate::wording::listed;
+use crate::execute;
+use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::resource::{Resource, Scope};
+use crate::model::set::Set;
+use crate::model::settings::DryRun;
+use crate::model::text::listed;
+use crate::plan::{self, Bounds, MembershipPlan, Refusal};
+use crate::read::{self, Places, Selector};
+use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
 /// Finds what is in the inventory.
 pub(super) async fn find(
@@ -164,7 +166,7 @@ async fn read_inventory(
     cluster: &Cluster,
     reference: &InventoryReference,
     namespace: &str,
-) -> Result<(inventory::Found, Inventory), Error> {
+) -> Result<(import::Found, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
     let unusable = |reason: &Unusable| Error::Usage {
         message: format!("the inventory {name} in namespace {namespace} cannot be adopted: {reason}"),
@@ -175,7 +177,7 @@ async fn read_inventory(
         let Some(resource) = served(cluster, &kind)? else {
             continue;
         };
-        let found = inventory::Found {
+        let found = import::Found {
             name: name.clone(),
             namespace: namespace.to_owned(),
             kind,
@@ -196,16 +198,16 @@ async fn read_inventory(
 async fn look(
     cluster: &Cluster,
     tool: Tool,
-    place: &inventory::Place,
+    place: &import::Place,
     resource: &Arc<Resource>,
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
     match place {
-        inventory::Place::Object(group_kind, name) => {
+        import::Place::Object(group_kind, name) => {
             let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
             Ok(read.into_iter().collect())
         }
-        inventory::Place::Labelled(_, labels) => {
+        import::Place::Labelled(_, labels) => {
             look_for_labels(cluster, tool, labels, resource, namespace).await
         }
     }
@@ -226,10 +228,10 @@ async fn look_for_labels(
     };
     let selector = Selector {
         labels: labels.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let metadata = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-    let listed = observe::members(&cluster.server, &places, &selector, 1, metadata).await;
+    let listed = read::members(&cluster.server, &places, &selector, 1, metadata).await;
     let mut listed = listed.map_err(|(place, error)| Error::List { place, error })?;
     let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let needed: Vec<Option<String>> = tool.needed(&listed).into_iter().map(name_of).collect();
@@ -263,7 +265,7 @@ async fn read_whole(
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     };
-    let read = observe::object(&cluster.server, resource, &key).await;
+    let read = read::object(&cluster.server, resource, &key).await;
     read.map_err(|error| Error::Read {
         what: key.to_string(),
         error,

@@ -12,23 +12,26 @@ use super::membership::{self, SetRead, unlisted};
 use super::opening::{self, Cluster, Waits};
 use super::run::Run;
 use super::situation;
-use crate::applyset::{PART_OF_LABEL, Record};
 use crate::cli::{Adopt, Shared};
-use crate::connection::Connection;
-use crate::desired::{self, VERBS_OF_MEMBERS};
-use crate::discovery::{KindLookup, Origin, Resource};
+use crate::cluster::connection::Connection;
+use crate::cluster::discovery::KindLookup;
+use crate::compare::ownership::{self, Maker};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
-use crate::identity::{GroupKind, ObjectKey};
-use crate::inventory::{self, Tool, Unmarked};
+use crate::import::{self, Tool, Unmarked};
 use crate::manifest::Manifest;
-use crate::observe::{self, Live, Places, Selector, Tracking};
-use crate::options::{self, AdoptOptions, Choice, Namespaces};
-use crate::ownership::{self, Maker};
-use crate::plan::{self, Candidate, Left, MembershipPlan, Set, SkipReason, Way};
+use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
+use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Tracking};
+use crate::model::resource::{Origin, Resource};
+use crate::model::set::Set;
+use crate::plan::permissions;
+use crate::plan::{self, Candidate, Left, MembershipPlan, SkipReason, Way};
+use crate::read::{self, Places, Selector};
 use crate::report::SetDocument;
-use crate::rights;
+use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
 /// The kinds that `kubectl apply --prune` deletes where it is given no others (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
@@ -65,7 +68,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Erro
     let mut run = Run::begin(
         Operation::Adopt,
         opening::unopened(&options.membership.set),
-        options::style(shared),
+        settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
     );
@@ -100,7 +103,7 @@ enum Search {
 /// The inventory of a tool, and how it is read.
 struct Tracked {
     tool: Tool,
-    inventory: inventory::Found,
+    inventory: import::Found,
     unmarked: Unmarked,
     selector: Option<String>,
 }
@@ -197,7 +200,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
     let record = read.survey.recorded.union(&plan.record(set));
     let annotations = read.parent.as_ref().map(|parent| &parent.annotations);
-    let nothing = crate::applyset::parent::Pairs::new();
+    let nothing = crate::model::applyset::parent::Pairs::new();
     plan.refusals.extend(plan::annotations_too_large(
         &record,
         set,
@@ -211,9 +214,9 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
         run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
     }
     run.warn(&never_pruned(&found.candidates, set, &membership.appliers));
-    let mut rights = rights::to_relabel(&plan.changes);
+    let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
-        rights.extend(rights::to_record(
+        rights.extend(permissions::to_record(
             set,
             &read.opened.resource,
             read.parent.as_ref(),
@@ -321,7 +324,7 @@ async fn find_named(
         let way = search.way(&live.key, &object["metadata"]);
         Some(Candidate { live, way })
     };
-    let read = observe::objects(&cluster.server, &wanted, concurrency, reduce).await;
+    let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
     let read = read.map_err(|(key, error)| Error::Read {
         what: key.to_string(),
         error,
@@ -348,7 +351,7 @@ async fn find_labelled(
 ) -> Result<Found, Error> {
     let selector = Selector {
         labels: labels.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
         let live = Live::of(object, resource)?;
@@ -361,9 +364,9 @@ async fn find_labelled(
             resources,
             namespaces: namespace.into_iter().collect(),
         };
-        observe::members(server, &places, &selector, concurrency, reduce).await
+        read::members(server, &places, &selector, concurrency, reduce).await
     } else {
-        observe::throughout(server, resources, &selector, concurrency, reduce).await
+        read::throughout(server, resources, &selector, concurrency, reduce).await
     };
     let mut candidates = listed.map_err(|failure| unlisted(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));

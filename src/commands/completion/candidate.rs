@@ -5,7 +5,7 @@
 
 use clap_complete::engine::CompletionCandidate;
 
-use crate::wording::one_line;
+use crate::model::text::one_line;
 
 /// What the asking shell makes of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

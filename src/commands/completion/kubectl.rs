@@ -13,7 +13,7 @@ use super::PROGRAM;
 use super::candidate::Quoting;
 use super::tree::{self, PathsBy, WantedPath};
 use super::values::Values;
-use crate::wording::one_line;
+use crate::model::text::one_line;
 
 /// Cobra's directives to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

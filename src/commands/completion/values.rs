@@ -15,13 +15,14 @@ use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
 
 use super::candidate::Quoting;
-use crate::applyset::parent::Reading;
 use crate::cli::{Cli, Shared};
+use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
+use crate::cluster::discovery::KindLookup;
 use crate::commands::kinds;
 use crate::commands::opening::{self, Cluster, Waits};
-use crate::connection::{ConnectionOptions, KubeconfigNames, Login};
-use crate::discovery::{KindLookup, Resource};
-use crate::{observe, options};
+use crate::model::applyset::parent::Reading;
+use crate::model::resource::Resource;
+use crate::{read, settings};
 
 /// The longest that one look may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -116,7 +117,7 @@ fn named_by_kubeconfig(
     shared: &Shared,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Found>> {
-    let names = options::connection(&shared.connection).ok()?.names().ok()?;
+    let names = settings::connection(&shared.connection).ok()?.names().ok()?;
     Some(choose(names).into_iter().map(Found::from).collect())
 }
 
@@ -124,10 +125,10 @@ fn named_by_kubeconfig(
 async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
     let options = ConnectionOptions {
         login: Login::Silent,
-        ..options::connection(&shared.connection).ok()?
+        ..settings::connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
-    let names = observe::namespace_names(&connection.server).await.ok()?;
+    let names = read::namespace_names(&connection.server).await.ok()?;
     Some(names.into_iter().map(Found::from).collect())
 }
 
@@ -135,7 +136,7 @@ async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
 /// it is typed.
 async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
     let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
-    let waits = Waits::none(options::style(shared));
+    let waits = Waits::none(settings::style(shared));
     let cluster = opening::discover(connection, waits).await.ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
@@ -158,7 +159,7 @@ async fn sets_of_kind(
     reference: impl Fn(&str) -> String,
 ) -> Vec<Found> {
     let kinds = slice::from_ref(kind);
-    let found = observe::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
+    let found = read::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
     let sets = found
         .unwrap_or_default()
         .into_iter()

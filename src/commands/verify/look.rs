@@ -10,18 +10,19 @@ use serde_json::Value;
 
 use super::super::kinds;
 use super::super::opening::{self, Cluster};
-use crate::applyset::parent::RecordedKinds;
-use crate::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
 use crate::cli::Shared;
-use crate::discovery::Resource;
 use crate::error::Error;
-use crate::identity::ObjectKey;
-use crate::inspect::{self, FoundSet};
-use crate::observe::{self, ListError, Live, Look, Looking, ParentCandidate, Place, Places, Selector};
-use crate::options::{SetReference, VerifyOptions, VerifyScope};
+use crate::model::applyset::parent::RecordedKinds;
+use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::text::counted;
+use crate::read::inspect::{self, FoundSet};
+use crate::read::{self, ListError, Look, Looking, ParentCandidate, Place, Places, Selector};
 use crate::report::{self, LookBar, Loudness, SetListing, Style};
+use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, Examined, Extent, Finding, Mend, ParentKind, Surroundings};
-use crate::wording::counted;
 
 /// What one look at the cluster has come to.
 #[derive(Default)]
@@ -98,7 +99,7 @@ impl Crawl<'_> {
             return Err(opening::no_parent_kind(&resource.kind));
         }
         let identity = opening::identity(self.cluster, &resource, &reference.name);
-        let read = observe::parent_candidate(&self.cluster.server, &resource, &identity).await;
+        let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
         let parent = read.map_err(|error| Error::Read {
             what: format!("the set's parent {identity}"),
             error,
@@ -284,13 +285,13 @@ impl Crawl<'_> {
         };
         let server = &self.cluster.server;
         match namespace {
-            None => observe::crawl(server, kinds, &BTreeSet::new(), looking, reduce).await,
+            None => read::crawl(server, kinds, &BTreeSet::new(), looking, reduce).await,
             Some(namespace) => {
                 let places = Places {
                     resources: kinds.to_vec(),
                     namespaces: BTreeSet::from([namespace.to_owned()]),
                 };
-                observe::visible(server, &places, looking, reduce).await
+                read::visible(server, &places, looking, reduce).await
             }
         }
     }
@@ -313,7 +314,7 @@ impl Crawl<'_> {
             seen: &|| bar.advance(),
         };
         let server = &self.cluster.server;
-        let look = observe::crawl(server, &self.resources, &namespaces, looking, Live::of).await;
+        let look = read::crawl(server, &self.resources, &namespaces, looking, Live::of).await;
         drop(bar);
         self.remember(look)
     }
@@ -379,8 +380,8 @@ impl Crawl<'_> {
             seen: &|| {},
         };
         let manager = self.options.field_manager.as_str();
-        let look = observe::visible(&self.cluster.server, &places, looking, |item, resource| {
-            observe::is_applied_without_a_set(item, manager)
+        let look = read::visible(&self.cluster.server, &places, looking, |item, resource| {
+            read::is_applied_without_a_set(item, manager)
                 .then(|| Live::of(item, resource))
                 .flatten()
         });
@@ -406,7 +407,7 @@ fn ids(sets: &[Examined]) -> BTreeSet<String> {
 fn selector(labels: &str) -> Selector {
     Selector {
         labels: labels.to_owned(),
-        accept: observe::METADATA_LIST,
+        accept: read::METADATA_LIST,
     }
 }
 

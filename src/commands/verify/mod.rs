@@ -10,14 +10,15 @@ use look::Looked;
 
 use super::opening::{self, Cluster, Waits};
 use super::run::{answer, listen, unless_stopped};
-use crate::applyset::ParentIdentity;
 use crate::cli::{Shared, Verify};
+use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
-use crate::execute::{DryRun, Interrupt, Mended, ParentWriteError, ParentWriting, Writing};
-use crate::options::{self, Fix, VerifyOptions};
-use crate::ownership::member_field_manager;
+use crate::execute::{Interrupt, Mended, ParentWriteError, ParentWriting};
+use crate::model::applyset::ParentIdentity;
+use crate::model::settings::{DryRun, Writing};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::report::{self, Colors, Cost, Style, VerifyDocument};
+use crate::settings::{self, Fix, VerifyOptions};
 use crate::verify::{Finding, Mend, Mending};
 
 /// How often is looked again at what another run has changed while it was mended.
@@ -25,7 +26,7 @@ const ROUNDS: usize = 3;
 
 /// Runs `verify`.
 pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Error> {
-    let style = options::style(shared);
+    let style = settings::style(shared);
     let options = VerifyOptions::new(arguments)?;
     let mut verifying = Verifying {
         options: &options,
@@ -178,7 +179,7 @@ impl Verifying<'_> {
             warnings,
             error,
             Cost {
-                requests: server.map_or(0, crate::apiserver::ApiServer::requests),
+                requests: server.map_or(0, crate::cluster::apiserver::ApiServer::requests),
                 seconds: self.started.elapsed().as_secs_f64(),
             },
         )

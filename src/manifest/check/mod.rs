@@ -18,8 +18,8 @@ use super::node::{Content, Entry, Node};
 use super::scalar::Scalar;
 use super::yaml::Fault;
 use super::{MOST_FAULTS, Manifest, Position, Source};
-use crate::identity::GroupVersionKind;
-use crate::object::Object;
+use crate::model::identity::GroupVersionKind;
+use crate::model::object::Object;
 
 const PART_OF: &str = "applyset.kubernetes.io/part-of";
 

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::inside::{Inside, Kept};
 use super::owners::{Dependant, Dependants, Detachment};
 use super::{
-    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Set, Skip, SkipReason, contents, is_home_of, prune,
+    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, contents, is_home_of, prune,
 };
-use crate::desired::Desired;
 use crate::event::Operation;
-use crate::identity::ObjectKey;
-use crate::observe::{Contents, Held, Live};
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::set::Set;
+use crate::read::{Contents, Held};
 
 /// Everything that the judgement of one object depends on.
 #[derive(Debug)]

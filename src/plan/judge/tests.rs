@@ -7,10 +7,11 @@ use serde_json::json;
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::{EmptyManifests, Observed, plan};
 use super::*;
-use crate::desired::DesiredObject;
-use crate::identity::GroupKind;
-use crate::object::Object;
-use crate::observe::{Held, OwnerReference, Presence};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::GroupKind;
+use crate::model::live::{OwnerReference, Presence};
+use crate::model::object::Object;
+use crate::read::Held;
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 

@@ -2,7 +2,7 @@
 //! what it holds beyond one namespace takes a confirmation.
 
 use super::{LeaveReason, MembershipPlan};
-use crate::identity::ObjectKey;
+use crate::model::identity::ObjectKey;
 use crate::plan::{Confirmation, Refusal};
 
 /// An inventory, and the place whose objects it may hold without a question.
@@ -53,7 +53,7 @@ mod tests {
     use super::super::super::fixtures::{live, set};
     use super::super::{Candidate, Stealing, Way, plan_adoption};
     use super::*;
-    use crate::inventory::Mark;
+    use crate::import::Mark;
     use crate::plan::OtherParents;
 
     fn bounds(home: Option<&str>, confirmation: Confirmation) -> Bounds {

@@ -10,13 +10,14 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::inventory::{Bounds, judge_inventory};
-use super::{OtherParents, Refusal, Set, Stealing, label_written_by};
-use crate::applyset::Record;
-use crate::discovery::Resource;
-use crate::identity::ObjectKey;
-use crate::inventory::Mark;
-use crate::observe::{Live, OwnerReference, Presence, Tracking};
-use crate::ownership::Maker;
+use super::{OtherParents, Refusal, Stealing, label_written_by};
+use crate::compare::ownership::Maker;
+use crate::import::Mark;
+use crate::model::applyset::Record;
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, OwnerReference, Presence, Tracking};
+use crate::model::resource::Resource;
+use crate::model::set::Set;
 
 /// What becomes of the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]

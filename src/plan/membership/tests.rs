@@ -2,7 +2,7 @@
 
 use super::super::fixtures::{live, policy, set};
 use super::*;
-use crate::applyset::ApplySetId;
+use crate::model::applyset::ApplySetId;
 
 const OTHER: &str = "applyset-other-v1";
 

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::{Plan, Set, Skip};
-use crate::changes;
-use crate::desired::Desired;
-use crate::discovery::Resource;
-use crate::identity::ObjectKey;
-use crate::observe::{Holders, Live};
+use super::super::{Plan, Skip};
+use crate::compare::changes;
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::read::Holders;
 
 /// What a run deletes and keeps, and for whom.
 #[derive(Debug, Clone, Copy)]

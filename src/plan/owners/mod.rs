@@ -13,10 +13,12 @@ pub use holders::holders_of_plan;
 pub(super) use holders::{Division, holders};
 
 use super::{Observed, Plan, Skip, SkipReason};
-use crate::desired::{Desired, DesiredObject};
-use crate::discovery::Resource;
-use crate::identity::ObjectKey;
-use crate::observe::{Live, OwnerReference, Owners, ParentObject, Presence};
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::read::Owners;
 
 /// A live object that has owners, as far as its owner references can be removed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]

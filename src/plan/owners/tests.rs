@@ -3,8 +3,8 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
-use crate::identity::GroupKind;
-use crate::observe::{Contents, Held, Holders};
+use crate::model::identity::GroupKind;
+use crate::read::{Contents, Held, Holders};
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {

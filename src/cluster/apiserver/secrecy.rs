@@ -1,0 +1,133 @@
+//! What the server says of a Secret, without what the Secret holds: servers and webhooks
+//! quote what they were sent.
+//!
+//! Only of what was sent is anything known here; a server that quotes what it has stored
+//! cannot be told from one that explains.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::model::text::json_quoted;
+
+/// Stands for a value.
+const HIDDEN: &str = "***";
+/// Values of fewer characters stand for themselves in ordinary words, and are hidden only
+/// where they are quoted.
+const SHORT: usize = 4;
+
+/// The values of a Secret that was sent, in every form in which they may be quoted.
+pub(super) struct Values(Vec<String>);
+
+impl Values {
+    /// The values in the body of a request; none where it is no Secret.
+    pub(super) fn of(body: &[u8]) -> Self {
+        let object: Value = serde_json::from_slice(body).unwrap_or_default();
+        let mut values = Vec::new();
+        if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
+            let fields = object.as_object().into_iter().flatten();
+            let public = ["apiVersion", "kind", "metadata", "type"];
+            for (_, value) in fields.filter(|(name, _)| !public.contains(&name.as_str())) {
+                collect(value, &mut values);
+            }
+        }
+        // A value may begin with another one.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Self(values)
+    }
+
+    /// The text without any of them.
+    pub(super) fn hide(&self, text: &str) -> String {
+        if self.0.is_empty() {
+            return text.to_owned();
+        }
+        // The server prints a value of the wrong type in Go's syntax.
+        let mut told = match text.split_once(", got &value") {
+            Some((said, _)) => format!("{said}, got {HIDDEN}"),
+            None => text.to_owned(),
+        };
+        for value in &self.0 {
+            if value.chars().count() < SHORT {
+                told = told.replace(&format!("\"{value}\""), HIDDEN);
+            } else {
+                told = told.replace(value, HIDDEN);
+            }
+        }
+        told
+    }
+}
+
+fn collect(value: &Value, values: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, values)),
+        Value::Array(items) => items.iter().for_each(|value| collect(value, values)),
+        Value::String(text) if !text.is_empty() => {
+            let decoded = STANDARD.decode(text).ok();
+            let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+            for text in decoded.iter().chain([text]).filter(|text| !text.is_empty()) {
+                values.push(text.clone());
+                // As a server quotes it.
+                let quoted = json_quoted(text);
+                // Go escapes what HTML would take for its own.
+                values.push(
+                    quoted
+                        .replace('&', "\\u0026")
+                        .replace('<', "\\u003c")
+                        .replace('>', "\\u003e"),
+                );
+                values.push(quoted);
+            }
+        }
+        Value::Number(number) => values.push(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(secret: &Value, text: &str) -> String {
+        Values::of(secret.to_string().as_bytes()).hide(text)
+    }
+
+    #[test]
+    fn what_a_secret_holds_is_hidden_in_every_form() {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "type": "Opaque",
+            "data": {"a": "aHVudGVyMg==", "pin": "MTI="},
+            "stringData": {"b": "two\nlines", "e": "a&b<c>", "c": ["nested", {"d": 123_456}]},
+        });
+        for (text, expected) in [
+            ("data[a]: \"aHVudGVyMg==\" is wrong", "data[a]: \"***\" is wrong"),
+            ("webhook: hunter2 is weak", "webhook: *** is weak"),
+            ("webhook: \"two\\nlines\"", "webhook: \"***\""),
+            ("webhook: two\nlines", "webhook: ***"),
+            (
+                "webhook: {\"e\":\"a\\u0026b\\u003cc\\u003e\"}",
+                "webhook: {\"e\":\"***\"}",
+            ),
+            ("webhook: a&b<c>", "webhook: ***"),
+            ("got nested and 123456", "got *** and ***"),
+            ("pin \"12\" of 12 places", "pin *** of 12 places"),
+            ("secret token is Opaque", "secret token is Opaque"),
+            (
+                ".data.a: expected string, got &value{x}",
+                ".data.a: expected string, got ***",
+            ),
+        ] {
+            assert_eq!(told(&secret, text), expected);
+        }
+    }
+
+    #[test]
+    fn of_other_objects_everything_is_told() {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "hunter2"}});
+        assert_eq!(told(&map, "hunter2, got &value"), "hunter2, got &value");
+        assert_eq!(Values::of(b"").hide("text"), "text");
+        assert_eq!(Values::of(b"[{").hide("text"), "text");
+    }
+}

@@ -1,0 +1,94 @@
+//! `metav1.Status`: how the API server says no, and how that is laid out for people.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::secrecy::Values;
+use crate::model::message::Message;
+
+/// The parts of `metav1.Status` that decisions and messages need.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason, such as `Conflict`.
+    pub reason: String,
+    /// Text for people.
+    pub message: String,
+    /// The object and the causes.
+    pub details: StatusDetails,
+}
+
+impl Status {
+    /// Takes out of all texts what the Secret holds that it is about.
+    pub(super) fn hide(&mut self, values: &Values) {
+        self.message = values.hide(&self.message);
+        for cause in &mut self.details.causes {
+            cause.message = values.hide(&cause.message);
+        }
+    }
+
+    /// Whether fields belong to another field manager.
+    pub fn is_field_conflict(&self) -> bool {
+        self.field_conflicts().next().is_some()
+    }
+
+    /// The fields that belong to other field managers.
+    pub fn field_conflicts(&self) -> impl Iterator<Item = &StatusCause> {
+        self.details
+            .causes
+            .iter()
+            .filter(|cause| cause.reason == "FieldManagerConflict")
+    }
+}
+
+impl Status {
+    /// Returns the message; if it lists several fields at fault, a detail for each instead.
+    pub fn explained(&self) -> Message {
+        let causes = &self.details.causes;
+        if self.reason != "Invalid" || causes.len() < 2 {
+            return Message::new(self.to_string());
+        }
+        let detail = |cause: &StatusCause| format!("{}: {}", cause.field, joined(&cause.message));
+        Message::new("the server finds it invalid").with_details(causes.iter().map(detail))
+    }
+}
+
+impl fmt::Display for Status {
+    /// The message on one line: admission webhooks answer with whole paragraphs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&self.message))
+    }
+}
+
+/// The lines of a text with blanks between them.
+fn joined(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// `metav1.StatusDetails`.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StatusDetails {
+    /// Name of the object; empty where the path itself is unknown to the server.
+    pub name: String,
+    /// One entry for each field at fault.
+    pub causes: Vec<StatusCause>,
+    /// Seconds after which the server asks to be tried again.
+    pub retry_after_seconds: u32,
+}
+
+/// `metav1.StatusCause`.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct StatusCause {
+    /// Machine-readable reason, such as `FieldManagerConflict`.
+    pub reason: String,
+    /// Text for people.
+    pub message: String,
+    /// The field, in the path syntax of the server.
+    pub field: String,
+}

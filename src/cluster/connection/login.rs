@@ -1,0 +1,169 @@
+//! From what a kubeconfig says of a user to what the server is shown: tokens that change
+//! (files, programs) become a `Credential`, everything else is left to `kube`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kube::config::{AuthInfo, ExecConfig};
+
+use super::exec::{self, Answer};
+use super::kuberc::Policy;
+use super::{ConnectionError, Login};
+use crate::cluster::apiserver::{Credential, Token, TokenSource};
+
+/// How long the content of a token file is used before it is read again (client-go,
+/// `NewCachedFileTokenSource`).
+const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
+
+/// Takes from the user what changes with time, runs the user's program, and puts a
+/// certificate that it gave in the place of the user's own.
+pub(super) fn log_in(
+    user: &mut AuthInfo,
+    login: Login,
+    policy: Policy,
+) -> Result<Option<Credential>, ConnectionError> {
+    if let Some(provider) = &user.auth_provider
+        && provider.name != "oidc"
+    {
+        return Err(ConnectionError::AuthProvider(provider.name.clone()));
+    }
+    if let Some(file) = user.token_file.take() {
+        return token_file(&file, user);
+    }
+    check_token(user)?;
+    // A token or a password beside it needs no program.
+    match user.exec.take() {
+        Some(config) if user.token.is_none() && user.username.is_none() => {
+            program(config, user, login, policy)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A token of the kubeconfig or of a flag must fit into a header: the layer of kube's that puts it
+/// there panics otherwise. Serialising is the way in which kube gives it away.
+fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
+    let written = serde_json::to_value(user).unwrap_or_default();
+    match written["token"].as_str().map(|token| Token::bearer(token, None)) {
+        Some(None) => Err(ConnectionError::UnusableToken),
+        Some(Some(_)) | None => Ok(()),
+    }
+}
+
+/// A token file prevails over a token, which serves until the file is there (client-go,
+/// `rest.Config.BearerTokenFile`).
+fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, ConnectionError> {
+    let first = match read_token(file) {
+        Ok(token) => token,
+        Err(_) if user.token.is_some() => return Ok(None),
+        Err(reason) => return Err(ConnectionError::TokenFile(file.into(), reason)),
+    };
+    user.token = None;
+    let again = file.to_owned();
+    let kept = std::sync::Mutex::new(first.clone());
+    // Who takes the file away after the start has not taken the token back.
+    let source: Arc<TokenSource> = Arc::new(move || {
+        let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Ok(token) = read_token(&again) {
+            *kept = token;
+        }
+        Ok(kept.clone())
+    });
+    Ok(Some(Credential::new(first, source)))
+}
+
+fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let until = SystemTime::now() + TOKEN_FILE_PERIOD;
+    Some(text.trim())
+        .filter(|token| !token.is_empty())
+        .and_then(|token| Token::bearer(token, Some(until)))
+        .ok_or_else(|| "it does not hold a token".to_owned())
+}
+
+fn program(
+    config: ExecConfig,
+    user: &mut AuthInfo,
+    login: Login,
+    policy: Policy,
+) -> Result<Option<Credential>, ConnectionError> {
+    let answer = exec::run(&config, login, &policy)?;
+    if let Some((certificate, key)) = &answer.certificate {
+        user.client_certificate = None;
+        user.client_key = None;
+        user.client_certificate_data = Some(STANDARD.encode(certificate));
+        user.client_key_data = Some(STANDARD.encode(key).into());
+    }
+    let Some(first) = token_of(&answer) else {
+        return match answer.token {
+            None => Ok(None),
+            Some(_) => Err(ConnectionError::UnusableToken),
+        };
+    };
+    let source: Arc<TokenSource> = Arc::new(move || {
+        let answer = exec::run(&config, login, &policy).map_err(|error| error.to_string())?;
+        token_of(&answer).ok_or_else(|| ConnectionError::UnusableToken.to_string())
+    });
+    Ok(Some(Credential::new(first, source)))
+}
+
+fn token_of(answer: &Answer) -> Option<Token> {
+    Token::bearer(answer.token.as_ref()?, answer.until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user_with_file(file: &Path, token: Option<&str>) -> AuthInfo {
+        AuthInfo {
+            token_file: Some(file.display().to_string()),
+            token: token.map(|token| token.to_owned().into()),
+            ..AuthInfo::default()
+        }
+    }
+
+    #[test]
+    fn a_token_file_prevails_and_may_be_late() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("token");
+        assert!(log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll).is_err());
+        let mut late = user_with_file(&file, Some("inline"));
+        assert!(
+            log_in(&mut late, Login::Silent, Policy::AllowAll)
+                .expect("a token")
+                .is_none()
+        );
+        assert!(late.token.is_some());
+
+        std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
+        let error = log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll)
+            .err()
+            .expect("no token");
+        assert!(!error.to_string().contains("SECRET"), "{error}");
+        std::fs::write(&file, " abc\n").expect("a file");
+        let mut both = user_with_file(&file, Some("inline"));
+        assert!(
+            log_in(&mut both, Login::Silent, Policy::AllowAll)
+                .expect("a token")
+                .is_some()
+        );
+        assert!(both.token.is_none());
+    }
+
+    #[test]
+    fn providers_that_kubectl_dropped_are_refused() {
+        let provider = |name: &str| {
+            let mut user = AuthInfo {
+                auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
+                ..AuthInfo::default()
+            };
+            log_in(&mut user, Login::Silent, Policy::AllowAll)
+        };
+        assert!(provider("gcp").is_err());
+        assert!(provider("oidc").is_ok());
+    }
+}

@@ -1,0 +1,374 @@
+//! From kubeconfig and flags to a connection: whom to talk to, and as whom.
+//!
+//! What is said over the connection is the business of `apiserver`.
+
+mod client;
+mod conflict;
+mod error;
+mod exec;
+mod kubeconfig;
+mod kuberc;
+mod login;
+mod resolve;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use kube::Config;
+use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
+use tokio::task::spawn_blocking;
+
+pub use self::conflict::Conflict;
+pub use self::error::ConnectionError;
+pub use self::exec::{ExecError, ExecFault};
+use self::kubeconfig::{Chosen, Names};
+pub use self::kuberc::{Denial, KubercError};
+use self::resolve::Resolved;
+use crate::cluster::apiserver::{ApiServer, Credential};
+use crate::cluster::proxy::Proxy;
+
+/// What the command line says about the connection; `None` leaves it to the kubeconfig.
+#[derive(Clone, Default)]
+pub struct ConnectionOptions {
+    /// `--kubeconfig`
+    pub kubeconfig: Option<PathBuf>,
+    /// `--kuberc`
+    pub kuberc: Option<PathBuf>,
+    /// `--context`
+    pub context: Option<String>,
+    /// `--cluster`
+    pub cluster: Option<String>,
+    /// `--user`
+    pub user: Option<String>,
+    /// `--as`
+    pub impersonate: Option<String>,
+    /// `--as-group`
+    pub impersonate_groups: Vec<String>,
+    /// `--as-uid`
+    pub impersonate_uid: Option<String>,
+    /// `--server`
+    pub server: Option<String>,
+    /// `--token`
+    pub token: Option<String>,
+    /// `--username`
+    pub username: Option<String>,
+    /// `--password`
+    pub password: Option<String>,
+    /// `--certificate-authority`
+    pub certificate_authority: Option<PathBuf>,
+    /// `--client-certificate`
+    pub client_certificate: Option<PathBuf>,
+    /// `--client-key`
+    pub client_key: Option<PathBuf>,
+    /// `--tls-server-name`
+    pub tls_server_name: Option<String>,
+    /// `--insecure-skip-tls-verify`
+    pub certificates: Certificates,
+    /// `--request-timeout`
+    pub request_timeout: Option<Duration>,
+    /// Whether somebody can be asked to log in.
+    pub login: Login,
+}
+
+/// Whether a credentials plugin may ask whoever sits at the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Login {
+    /// As the kubeconfig says.
+    #[default]
+    Attended,
+    /// Never, nor may it say anything: nobody expects it now.
+    Silent,
+}
+
+/// Whether the server's certificate is checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Certificates {
+    /// As the kubeconfig says, which is checked by default.
+    #[default]
+    Verified,
+    /// Whoever answers is believed.
+    Unverified,
+}
+
+/// The limit of one request where the user sets none: the API server's own, and some.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
+/// A server that does not even answer the connection attempt is gone.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a kubeconfig names, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KubeconfigNames {
+    /// For `--context`.
+    pub contexts: Vec<String>,
+    /// For `--cluster`.
+    pub clusters: Vec<String>,
+    /// For `--user`.
+    pub users: Vec<String>,
+}
+
+/// A connection, and the namespace that the kubeconfig's context names.
+pub struct Connection {
+    /// The server.
+    pub server: ApiServer,
+    /// The context's namespace, else `default`.
+    pub namespace: String,
+    /// Where it leads.
+    pub endpoint: Endpoint,
+}
+
+/// What a kubeconfig says of the server, whoever asks it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Scheme, host, port and path, without credentials.
+    pub address: String,
+    /// The certificates that the server's is checked against, in DER; none where those of the
+    /// system count.
+    pub authorities: Vec<Vec<u8>>,
+}
+
+impl ConnectionOptions {
+    /// Reads the kubeconfig, runs the program that it names for credentials, and sets the
+    /// connection up. Nothing is sent yet.
+    pub async fn connect(&self) -> Result<Connection, ConnectionError> {
+        let options = self.clone();
+        let (config, proxy, credential) = match spawn_blocking(move || options.config()).await {
+            Ok(config) => config?,
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        };
+        let namespace = config.default_namespace.clone();
+        let endpoint = Endpoint::of(&config);
+        let client = client::client(config)?;
+        let timeout = self
+            .request_timeout
+            .filter(|limit| !limit.is_zero())
+            .unwrap_or(REQUEST_TIMEOUT);
+        Ok(Connection {
+            server: ApiServer::new(client, &endpoint.address, timeout)
+                .with_credential(credential)
+                .with_proxy(proxy),
+            namespace,
+            endpoint,
+        })
+    }
+
+    /// Reads what the kubeconfig names; nothing where there is none.
+    pub fn names(&self) -> Result<KubeconfigNames, ConnectionError> {
+        let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default();
+        Ok(KubeconfigNames {
+            contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
+            clusters: kubeconfig.clusters.into_iter().map(|named| named.name).collect(),
+            users: kubeconfig
+                .auth_infos
+                .into_iter()
+                .map(|named| named.name)
+                .collect(),
+        })
+    }
+
+    fn config(&self) -> Result<(Config, Option<Proxy>, Option<Credential>), ConnectionError> {
+        let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
+        let (mut config, proxy) = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
+            Some(kubeconfig) => {
+                let names = Names {
+                    context: given(self.context.as_ref()),
+                    cluster: given(self.cluster.as_ref()),
+                    user: given(self.user.as_ref()),
+                    flags_hold_credentials: self.token.is_some()
+                        || self.username.is_some()
+                        || self.client_certificate.is_some(),
+                };
+                self.config_of(&kubeconfig::choose(&kubeconfig, names)?)?
+            }
+            None if self.server.is_some() => self.config_of(&Chosen::default())?,
+            None => self.config_of_pod()?,
+        };
+        // Requests are repeated by `ApiServer`, which counts them.
+        config.default_retry = false;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let plugin = config.auth_info.exec.as_ref();
+        let plugin = plugin.and_then(|plugin| plugin.command.as_deref());
+        let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
+        let credential = login::log_in(&mut config.auth_info, self.login, policy)?;
+        config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
+        Ok((config, proxy, credential))
+    }
+
+    /// The proxy is told apart, since a configuration does not say where it came from.
+    fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
+        let Resolved {
+            server,
+            cluster,
+            mut user,
+        } = resolve::resolve(self, chosen)?;
+        check_files(&user)?;
+        let mut config = Config::new(server);
+        let proxy = match given(cluster.proxy_url.as_ref()) {
+            Some(address) => {
+                let named_by = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
+                Some(Proxy::parse(address, &named_by)?)
+            }
+            None => Proxy::of_environment(&config.cluster_url)?,
+        };
+        config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
+        config.root_cert = root_certificates(&cluster)?;
+        if let Some(exec) = &mut user.exec
+            && exec.provide_cluster_info
+        {
+            exec.cluster = Some(ExecAuthCluster::try_from(&cluster)?);
+        }
+        config.tls_server_name = cluster.tls_server_name;
+        config.auth_info = user;
+        if let Some(namespace) = &chosen.namespace {
+            config.default_namespace.clone_from(namespace);
+        }
+        Ok((config, proxy))
+    }
+
+    /// The connection that every Pod is given. Flags replace the token, the authority and who
+    /// is impersonated; the server's certificate is verified whatever they say, as kubectl does.
+    fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), ConnectionError> {
+        let mut config =
+            Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.looked_at()))?;
+        let authority = self
+            .certificate_authority
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let chosen = Chosen {
+            cluster: Cluster {
+                server: Some(config.cluster_url.to_string()),
+                certificate_authority: authority,
+                tls_server_name: self.tls_server_name.clone(),
+                ..Cluster::default()
+            },
+            user: std::mem::take(&mut config.auth_info),
+            ..Chosen::default()
+        };
+        let verified = Self {
+            certificates: Certificates::Verified,
+            ..self.clone()
+        };
+        let Resolved { cluster, user, .. } = resolve::resolve(&verified, &chosen)?;
+        check_files(&user)?;
+        if let Some(certificates) = root_certificates(&cluster)? {
+            config.root_cert = Some(certificates);
+            config.root_cert_file = None;
+        }
+        config.tls_server_name = cluster.tls_server_name;
+        config.auth_info = user;
+        let proxy = Proxy::of_environment(&config.cluster_url)?;
+        Ok((config, proxy))
+    }
+
+    /// The kubeconfigs that were looked for.
+    fn looked_at(&self) -> Vec<PathBuf> {
+        match &self.kubeconfig {
+            Some(path) if !path.as_os_str().is_empty() => vec![path.clone()],
+            _ => kubeconfig::default_paths(),
+        }
+    }
+}
+
+/// An empty text says nothing, in kubeconfigs as in flags.
+fn given(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+/// Opens the files that kube will read; its own error names neither file nor flag.
+fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
+    let files = [
+        ("client certificate", &user.client_certificate),
+        ("client key", &user.client_key),
+    ];
+    for (what, path) in files {
+        if let Some(path) = path {
+            std::fs::File::open(path).map_err(|error| ConnectionError::UnreadableFile {
+                what,
+                path: path.into(),
+                error,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The certificates of the authority, DER; `None` where those of the system are meant.
+fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectionError> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    let (place, read) = match (
+        given(cluster.certificate_authority_data.as_ref()),
+        given(cluster.certificate_authority.as_ref()),
+    ) {
+        (Some(data), _) => (
+            "certificate-authority-data",
+            STANDARD.decode(data).map_err(|error| error.to_string()),
+        ),
+        (None, Some(path)) => (path, std::fs::read(path).map_err(|error| error.to_string())),
+        (None, None) => return Ok(None),
+    };
+    let invalid = |reason: String| ConnectionError::CertificateAuthority(place.into(), reason);
+    let certificates: Vec<Vec<u8>> = pem::parse_many(read.map_err(invalid)?)
+        .map_err(|error| invalid(error.to_string()))?
+        .into_iter()
+        .filter(|block| block.tag() == "CERTIFICATE")
+        .map(pem::Pem::into_contents)
+        .collect();
+    if certificates.is_empty() {
+        return Err(invalid("it holds no certificate".to_owned()));
+    }
+    Ok(Some(certificates))
+}
+
+impl Endpoint {
+    fn of(config: &Config) -> Self {
+        let url = &config.cluster_url;
+        let authority = url.authority().map_or("", |authority| authority.as_str());
+        let host = without_password(authority);
+        let scheme = url.scheme_str().unwrap_or("https");
+        Self {
+            address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
+            authorities: config.root_cert.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// What is behind user name and password of an address.
+fn without_password(address: &str) -> &str {
+    address.rsplit_once('@').map_or(address, |(_, host)| host)
+}
+
+fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
+    let invalid = || ConnectionError::InvalidServer(without_password(server).to_owned());
+    let with_scheme = if server.contains("://") {
+        server.to_owned()
+    } else {
+        format!("https://{server}")
+    };
+    let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
+    let authority = uri.authority().ok_or_else(invalid)?;
+    let names_port = without_password(authority.as_str()) != authority.host();
+    if names_port && authority.port_u16().is_none() {
+        return Err(invalid());
+    }
+    Ok(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_connection_leads_holds_no_password() {
+        let address = |server: &str| {
+            let config = Config::new(parse_server(server).expect("an address"));
+            Endpoint::of(&config).address
+        };
+        assert_eq!(
+            address("https://me:hush@example.com:6443/"),
+            "https://example.com:6443"
+        );
+        assert_eq!(address("example.com/k8s/"), "https://example.com/k8s");
+    }
+}

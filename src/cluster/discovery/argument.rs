@@ -1,0 +1,132 @@
+//! The reading of `RESOURCE[.VERSION][.GROUP]`, as a person writes it on the command line.
+//!
+//! The rules are kubectl's: `schema.ParseResourceArg`, the shortcut expander and the
+//! default REST mapper of client-go.
+
+use super::{FailedVersion, KindLookup};
+use crate::model::resource::Resource;
+
+/// The first of `resources`, which are in order of preference, that the text names.
+pub(super) fn find<'a>(
+    text: &str,
+    resources: &'a [Resource],
+    failures: &'a [FailedVersion],
+) -> KindLookup<'a> {
+    let readings = readings(text);
+    for reading in &readings {
+        let found = reading.find(resources, |group| reading.is_group(group));
+        let failed = failures
+            .iter()
+            .find(|failed| failed.group == reading.group && reading.is_version(&failed.version));
+        match (found, failed) {
+            (Some(found), None) => return KindLookup::Found(found),
+            (Some(found), Some(_)) if found.group == reading.group => {
+                return KindLookup::Found(found);
+            }
+            // The group that was meant must not give way to another: neither the core
+            // group to any other, nor one to another whose name begins like it.
+            (_, Some(failed)) => return KindLookup::GroupFailed(failed),
+            (None, None) => {}
+        }
+        if let Some(found) = reading.find(resources, |group| reading.begins_group(group)) {
+            return KindLookup::Found(found);
+        }
+    }
+    failures
+        .iter()
+        .find(|failed| readings.iter().any(|reading| reading.may_mean(failed)))
+        .map_or(KindLookup::Absent, KindLookup::GroupFailed)
+}
+
+/// One way to understand the text.
+pub(super) struct Reading<'t> {
+    pub(super) resource: &'t str,
+    /// `None`: whichever.
+    version: Option<&'t str>,
+    /// Empty: whichever.
+    group: &'t str,
+}
+
+/// `a.b.c` may be resource, version and group, or resource and a group with a dot in it. kubectl
+/// reads `a.v1` as a group alone and wants `a.v1.`; here it may be a version, too.
+pub(super) fn readings(text: &str) -> Vec<Reading<'_>> {
+    let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
+    let mut readings = Vec::new();
+    if let Some((version, group)) = rest.split_once('.') {
+        readings.push(Reading {
+            resource,
+            version: Some(version),
+            group,
+        });
+    }
+    readings.push(Reading {
+        resource,
+        version: None,
+        group: rest,
+    });
+    if is_version(rest) {
+        readings.push(Reading {
+            resource,
+            version: Some(rest),
+            group: "",
+        });
+    }
+    readings
+}
+
+/// Whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
+fn is_version(text: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(rest) = text.strip_prefix('v') else {
+        return false;
+    };
+    match rest.split_once("alpha").or_else(|| rest.split_once("beta")) {
+        Some((major, minor)) => is_number(major) && is_number(minor),
+        None => is_number(rest),
+    }
+}
+
+impl Reading<'_> {
+    fn is_group(&self, group: &str) -> bool {
+        self.group.is_empty() || self.group == group
+    }
+
+    pub(super) fn begins_group(&self, group: &str) -> bool {
+        group.starts_with(self.group)
+    }
+
+    pub(super) fn is_version(&self, version: &str) -> bool {
+        self.version.is_none_or(|wanted| wanted == version)
+    }
+
+    fn may_mean(&self, failed: &FailedVersion) -> bool {
+        self.begins_group(&failed.group) && self.is_version(&failed.version)
+    }
+
+    /// Full names come before short names, and these before kinds.
+    fn find<'a>(&self, resources: &'a [Resource], is_group: impl Fn(&str) -> bool) -> Option<&'a Resource> {
+        let forms: [fn(&Resource, &str) -> bool; 3] = [has_name, has_short_name, has_kind];
+        forms.into_iter().find_map(|has_form| {
+            resources.iter().find(|resource| {
+                has_form(resource, self.resource)
+                    && self.is_version(&resource.version)
+                    && is_group(&resource.group)
+            })
+        })
+    }
+}
+
+fn has_name(resource: &Resource, name: &str) -> bool {
+    resource.plural.eq_ignore_ascii_case(name) || resource.singular.eq_ignore_ascii_case(name)
+}
+
+fn has_short_name(resource: &Resource, name: &str) -> bool {
+    resource
+        .short_names
+        .iter()
+        .any(|short| short.eq_ignore_ascii_case(name))
+}
+
+fn has_kind(resource: &Resource, name: &str) -> bool {
+    resource.kind.eq_ignore_ascii_case(name)
+}

@@ -1,0 +1,124 @@
+//! The requests that discovery takes: two for a server since v1.26, one for each
+//! group-version more for an older one.
+//!
+//! What the answers mean is the business of `parse`.
+
+use futures_util::StreamExt as _;
+use http::StatusCode;
+
+use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
+use super::{Discovery, FailedVersion};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::model::resource::encoded;
+
+/// The formats of a root that can be read, the best first, as client-go asks for them.
+const ACCEPT_ROOT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
+    application/json";
+const ACCEPT_RESOURCE_LIST: &str = "application/json";
+/// How many group-versions of an old server are asked for at once.
+const CONCURRENCY: usize = 16;
+
+/// Discovery failed as a whole: nothing is known about what the server serves.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoveryError {
+    /// The server does not know who asks (401).
+    #[error("the server does not accept these credentials: {0}")]
+    Unauthenticated(#[source] ApiError),
+    /// The server knows who asks and refuses (403).
+    #[error("reading which kinds the server serves is not allowed: {0}")]
+    Forbidden(#[source] ApiError),
+    /// No answer came.
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(#[source] ApiError),
+    /// An answer came, and it is not one of a Kubernetes API server in working order.
+    #[error("the server does not say which kinds it serves: {0}")]
+    Unusable(#[source] ApiError),
+}
+
+impl DiscoveryError {
+    /// The request that failed.
+    pub fn request(&self) -> &ApiError {
+        match self {
+            Self::Unauthenticated(error)
+            | Self::Forbidden(error)
+            | Self::Unreachable(error)
+            | Self::Unusable(error) => error,
+        }
+    }
+
+    /// The same by value.
+    pub fn into_request(self) -> ApiError {
+        match self {
+            Self::Unauthenticated(error)
+            | Self::Forbidden(error)
+            | Self::Unreachable(error)
+            | Self::Unusable(error) => error,
+        }
+    }
+}
+
+impl From<ApiError> for DiscoveryError {
+    fn from(error: ApiError) -> Self {
+        match &*error.kind {
+            ApiErrorKind::Connection { .. } | ApiErrorKind::Untrusted { .. } | ApiErrorKind::Timeout(_) => {
+                Self::Unreachable(error)
+            }
+            ApiErrorKind::Credential(_) => Self::Unauthenticated(error),
+            ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
+            ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
+            ApiErrorKind::Status(_) | ApiErrorKind::Unreadable(_) => Self::Unusable(error),
+        }
+    }
+}
+
+/// Asks the server what it serves.
+///
+/// A group-version whose resources cannot be had is recorded as failed. Only when
+/// `/api` or `/apis` itself cannot be had is that an error.
+pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
+    let (core, groups) = tokio::try_join!(versions(server, Root::Core), versions(server, Root::Groups))?;
+    Ok(Discovery::new(core.into_iter().chain(groups)))
+}
+
+async fn versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiError> {
+    let path = match root {
+        Root::Core => "/api",
+        Root::Groups => "/apis",
+    };
+    let reply = server.get(path, ACCEPT_ROOT).await?;
+    let answer =
+        parse::root(root, &reply.body).map_err(|error| ApiError::unreadable(path, error.to_string()))?;
+    match answer {
+        RootAnswer::Aggregated(versions) => Ok(versions),
+        RootAnswer::Index(index) => Ok(one_by_one(server, index).await),
+    }
+}
+
+async fn one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<Version> {
+    futures_util::stream::iter(index)
+        .map(|group_version| one(server, group_version))
+        .buffered(CONCURRENCY)
+        .collect()
+        .await
+}
+
+async fn one(server: &ApiServer, of: GroupVersion) -> Version {
+    let path = if of.group.is_empty() {
+        format!("/api/{}", encoded(&of.version))
+    } else {
+        format!("/apis/{}/{}", encoded(&of.group), encoded(&of.version))
+    };
+    let resources = match server.get(&path, ACCEPT_RESOURCE_LIST).await {
+        Ok(reply) => parse::resource_list(&of, &reply.body).map_err(|error| error.to_string()),
+        Err(error) => Err(error.kind.to_string()),
+    };
+    resources.map_err(|reason| FailedVersion {
+        group: of.group,
+        version: of.version,
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests;

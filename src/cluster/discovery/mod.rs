@@ -1,0 +1,305 @@
+//! Which kinds the API server serves: the lookups of every later stage, and the
+//! requests that the answers come from.
+//!
+//! A `Discovery` is a pure value; only `fetch` speaks to the server. A group-version
+//! that could not be read is remembered with the reason, for absence may only be
+//! concluded where the server was heard: a kind that is absent is dropped from the
+//! hints of a set, and its objects would leak. Which kinds a set holds, and which
+//! kinds may be parents, is not known here.
+
+mod argument;
+mod fetch;
+mod parse;
+mod promised;
+mod similar;
+mod unserved;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::model::identity::{GroupKind, GroupVersionKind};
+use crate::model::resource::{Origin, Resource};
+
+pub use fetch::{DiscoveryError, fetch};
+pub use unserved::{
+    Definition, DelegatedApi, Evidence, Expected, Forbidden, Kept, KeptReason, Unserved,
+    judge as judge_unserved,
+};
+
+/// Everything that the server serves, and what could not be found out.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    /// In order of preference: the core group, the other groups in the server's order,
+    /// in each the preferred version first; promised resources come last.
+    resources: Vec<Resource>,
+    /// Positions in `resources`, ordered by kind, those of one kind by preference.
+    by_kind: Vec<usize>,
+    failures: Vec<FailedVersion>,
+    /// Recorded kinds that are not among `resources`, and what is known of them.
+    unserved: BTreeMap<GroupKind, Unserved>,
+}
+
+/// A group-version that the server has, and whose resources could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct FailedVersion {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Why, for people.
+    pub reason: String,
+}
+
+impl fmt::Display for FailedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.group.is_empty() {
+            write!(f, "{}/", self.group)?;
+        }
+        write!(f, "{}: {}", self.version, self.reason)
+    }
+}
+
+/// What is known of a kind in one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<'a> {
+    /// It is served, or promised.
+    Found(&'a Resource),
+    /// It is not served.
+    UnknownKind {
+        /// The versions in which the same group serves the kind, the preferred first.
+        served_versions: Vec<String>,
+        /// Up to three kinds that may have been meant, as `Kind in apiVersion`.
+        similar: Vec<String>,
+    },
+    /// Whether it is served could not be found out.
+    GroupFailed(&'a FailedVersion),
+}
+
+/// What is known of a kind or a resource in whichever version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KindLookup<'a> {
+    /// It is served, or promised; this is its preferred version.
+    Found(&'a Resource),
+    /// The server was heard on every version in question and serves it in none.
+    Absent,
+    /// Whether it is served could not be found out.
+    GroupFailed(&'a FailedVersion),
+}
+
+impl Discovery {
+    /// Puts together what the server said of each group-version, in its order of preference.
+    fn new(versions: impl Iterator<Item = parse::Version>) -> Self {
+        let mut resources = Vec::new();
+        let mut failures = Vec::new();
+        for version in versions {
+            match version {
+                Ok(mut served) => {
+                    // Extension servers may serve one kind by two resources. The objects
+                    // are those of the one that can be listed, so lookups must find it first.
+                    served.sort_by_key(|resource| !resource.supports("list"));
+                    resources.extend(served);
+                }
+                Err(failed) => failures.push(failed),
+            }
+        }
+        Self::indexed(resources, failures)
+    }
+
+    /// A server that serves exactly these resources, in this order.
+    #[cfg(test)]
+    pub(crate) fn of(resources: Vec<Resource>) -> Self {
+        Self::indexed(resources, Vec::new())
+    }
+
+    fn indexed(resources: Vec<Resource>, failures: Vec<FailedVersion>) -> Self {
+        let mut by_kind: Vec<usize> = (0..resources.len()).collect();
+        by_kind.sort_by_key(|&position| (resources[position].kind.as_str(), position));
+        Self {
+            resources,
+            by_kind,
+            failures,
+            unserved: BTreeMap::new(),
+        }
+    }
+
+    /// Notes what is known of kinds that it does not list.
+    pub fn set_unserved(&mut self, unserved: BTreeMap<GroupKind, Unserved>) {
+        self.unserved = unserved;
+    }
+
+    /// The kinds that only manifests bring, as far as the server was heard.
+    pub fn promised_kinds(&self) -> BTreeSet<GroupKind> {
+        let promised = self.resources.iter();
+        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
+        promised
+            .map(Resource::group_kind)
+            .filter(|kind| {
+                !matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
+            })
+            .collect()
+    }
+
+    /// What is known of a kind that it does not list; `None` where that was not asked.
+    pub fn unserved(&self, kind: &GroupKind) -> Option<&Unserved> {
+        self.unserved.get(kind)
+    }
+
+    /// Whether it shows this group-version with any resource.
+    pub(crate) fn has_version(&self, group: &str, version: &str) -> bool {
+        self.resources.iter().any(|resource| {
+            resource.origin == Origin::Served && resource.group == group && resource.version == version
+        })
+    }
+
+    /// Whether it shows the resource that a `CustomResourceDefinition` of this name defines.
+    pub(crate) fn has_definition(&self, name: &str) -> bool {
+        let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+        self.resources.iter().any(|resource| {
+            resource.origin == Origin::Served && resource.plural == plural && resource.group == group
+        })
+    }
+
+    /// The same with the promised resources of an earlier discovery, as far as it does not list
+    /// them itself.
+    #[must_use]
+    pub fn with_promises_of(self, earlier: &Self) -> Self {
+        let promised = earlier.resources.iter();
+        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
+        let new: Vec<Resource> = promised
+            .filter(|promise| {
+                let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
+                !is_failed && !self.resources.iter().any(|known| is_same_kind(known, promise))
+            })
+            .cloned()
+            .collect();
+        let resources = self.resources.into_iter().chain(new).collect();
+        Self::indexed(resources, self.failures)
+    }
+
+    /// The resource of a manifest: exactly this version, exactly this kind.
+    pub fn resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
+        let in_group = || {
+            self.of_kind(&gvk.kind)
+                .filter(|resource| resource.group == gvk.group)
+        };
+        if let Some(resource) = in_group().find(|resource| resource.version == gvk.version) {
+            return Lookup::Found(resource);
+        }
+        let failure = self
+            .failures
+            .iter()
+            .find(|failed| failed.group == gvk.group && failed.version == gvk.version);
+        if let Some(failure) = failure {
+            return Lookup::GroupFailed(failure);
+        }
+        let mut served_versions: Vec<String> = in_group().map(|resource| resource.version.clone()).collect();
+        served_versions.dedup();
+        let others = self
+            .resources
+            .iter()
+            .filter(|resource| resource.group != gvk.group || resource.kind != gvk.kind);
+        Lookup::UnknownKind {
+            served_versions,
+            similar: similar::similar(gvk, others),
+        }
+    }
+
+    /// The resource of a recorded group-kind, in the version that the server prefers.
+    pub fn preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
+        self.of_kind(&group_kind.kind)
+            .find(|resource| resource.group == group_kind.group)
+            .map_or_else(|| self.missing_in(&group_kind.group), KindLookup::Found)
+    }
+
+    /// The resource that a person names on the command line:
+    /// `RESOURCE[.VERSION][.GROUP]` with a plural, a singular, a short name or a kind,
+    /// in whichever letter case, as kubectl reads it (client-go's restmapper).
+    ///
+    /// A group may be cut short (`ingresses.networking`). Where several resources fit,
+    /// the core group wins, then the order of the server. A name without a group that
+    /// fits nowhere is `GroupFailed` when any group failed.
+    pub fn resource_argument(&self, text: &str) -> KindLookup<'_> {
+        argument::find(text, &self.resources, &self.failures)
+    }
+
+    /// The resource of an entry `resource.group` of the deprecated annotation
+    /// `contains-group-resources`, in the version that the server prefers.
+    pub fn group_resource(&self, resource: &str, group: &str) -> KindLookup<'_> {
+        self.resources
+            .iter()
+            .find(|served| served.plural == resource && served.group == group)
+            .map_or_else(|| self.missing_in(group), KindLookup::Found)
+    }
+
+    /// Every resource whose objects can be listed, each group-resource once, in the
+    /// version that the server prefers of those that can be listed. Those of `failures`
+    /// and the promised ones are not among them.
+    pub fn listable(&self) -> impl Iterator<Item = &Resource> {
+        let mut seen = HashSet::new();
+        self.resources
+            .iter()
+            .filter(|resource| resource.origin == Origin::Served && resource.supports("list"))
+            .filter(move |resource| seen.insert((resource.group.as_str(), resource.plural.as_str())))
+    }
+
+    /// The group-versions that the server has, and that it could not tell about.
+    pub fn failures(&self) -> &[FailedVersion] {
+        &self.failures
+    }
+
+    /// The same with the resources that the `CustomResourceDefinition`s among these
+    /// manifests will bring, marked as promised. Other manifests are passed over.
+    ///
+    /// What is served stays as it is. A new version of a served kind is promised with
+    /// the names and the scope that the kind has, since the server does not let a
+    /// definition change them. Nothing is promised in a group of which a version could
+    /// not be read: a promised kind passes for one without objects, and there it may
+    /// well have some.
+    #[must_use]
+    pub fn with_custom_resources<'v>(&self, manifests: impl Iterator<Item = &'v Value>) -> Self {
+        let mut resources = self.resources.clone();
+        for promise in manifests.flat_map(promised::promised) {
+            let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
+            if is_failed || resources.iter().any(|known| is_same_kind(known, &promise)) {
+                continue;
+            }
+            resources.push(match self.preferred(&promise.group_kind()) {
+                KindLookup::Found(served) => Resource {
+                    version: promise.version,
+                    origin: Origin::Promised,
+                    ..served.clone()
+                },
+                KindLookup::Absent | KindLookup::GroupFailed(_) => promise,
+            });
+        }
+        Self::indexed(resources, self.failures.clone())
+    }
+
+    /// All resources of the kind, whichever their group and version, by preference.
+    fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Resource> {
+        let start = self
+            .by_kind
+            .partition_point(|&position| self.resources[position].kind.as_str() < kind);
+        self.by_kind[start..]
+            .iter()
+            .map(|&position| &self.resources[position])
+            .take_while(move |resource| resource.kind == kind)
+    }
+
+    /// What it means that a group does not show something.
+    fn missing_in(&self, group: &str) -> KindLookup<'_> {
+        self.failures
+            .iter()
+            .find(|failed| failed.group == group)
+            .map_or(KindLookup::Absent, KindLookup::GroupFailed)
+    }
+}
+
+fn is_same_kind(one: &Resource, other: &Resource) -> bool {
+    one.kind == other.kind && one.version == other.version && one.group == other.group
+}
+
+#[cfg(test)]
+mod tests;

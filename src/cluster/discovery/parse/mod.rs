@@ -1,0 +1,313 @@
+//! What the discovery endpoints answer, read into parts of a `Discovery`.
+//!
+//! Pure: bytes in, values out. Two formats are read: aggregated discovery
+//! (`apidiscovery.k8s.io`, KEP-3352, v2 and v2beta1, which look alike) and the older
+//! index of group-versions with a resource list for each. What to ask for is the
+//! business of `fetch`.
+
+use serde::{Deserialize, Deserializer};
+
+use super::FailedVersion;
+use crate::model::resource::{Origin, Resource, Scope};
+
+/// A group-version with its resources, or why they are not known.
+pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
+
+/// One of the two roots of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// `/api`: the core group.
+    Core,
+    /// `/apis`: every other group.
+    Groups,
+}
+
+/// What a root answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RootAnswer {
+    /// Every group-version with its resources, in the server's order of preference.
+    Aggregated(Vec<Version>),
+    /// The names of the group-versions, in the server's order of preference; their
+    /// resources have to be asked for one by one.
+    Index(Vec<GroupVersion>),
+}
+
+/// The name of a group-version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GroupVersion {
+    /// API group; empty for the core group.
+    pub(super) group: String,
+    /// API version, such as `v1`.
+    pub(super) version: String,
+}
+
+/// An answer that is not a discovery document.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ParseError {
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    #[error("it is of kind {found:?} instead of {expected}")]
+    Kind { found: String, expected: &'static str },
+    // Every server serves at least v1 and a few groups. Taking an empty answer for the
+    // truth would make each recorded kind look deleted.
+    #[error("it names no API version")]
+    Empty,
+}
+
+/// Reads the answer of `/api` or `/apis`.
+pub(super) fn root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseError> {
+    let document: RootDocument = serde_json::from_slice(body)?;
+    match document.kind.as_str() {
+        "APIGroupDiscoveryList" => aggregated(root, document.items),
+        "APIVersions" if root == Root::Core => index(core_index(document.versions)),
+        "APIGroupList" if root == Root::Groups => index(groups_index(document.groups)),
+        _ => Err(ParseError::Kind {
+            found: document.kind,
+            expected: "APIGroupDiscoveryList",
+        }),
+    }
+}
+
+/// Reads the answer of `/api/VERSION` or `/apis/GROUP/VERSION`.
+///
+/// Group and version of an object are those of the path, as in client-go's REST
+/// mapper; those that a resource may name describe the body of its answers.
+pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resource>, ParseError> {
+    let document: ResourceListDocument = serde_json::from_slice(body)?;
+    if document.kind != "APIResourceList" {
+        return Err(ParseError::Kind {
+            found: document.kind,
+            expected: "APIResourceList",
+        });
+    }
+    let resources = document.resources.into_iter().map(|listed| Resource {
+        group: of.group.clone(),
+        version: of.version.clone(),
+        kind: listed.kind,
+        plural: listed.name,
+        singular: listed.singular_name,
+        short_names: listed.short_names,
+        scope: if listed.namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
+        },
+        verbs: listed.verbs,
+        origin: Origin::Served,
+    });
+    Ok(resources.filter_map(usable).collect())
+}
+
+fn aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer, ParseError> {
+    let mut versions = Vec::new();
+    for group in groups {
+        let name = group.metadata.name;
+        // A group without a name under /apis would pass for the core group.
+        if name.is_empty() != (root == Root::Core) {
+            continue;
+        }
+        versions.extend(group.versions.into_iter().map(|version| version.read(&name)));
+    }
+    if versions.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    Ok(RootAnswer::Aggregated(versions))
+}
+
+fn index(group_versions: Vec<GroupVersion>) -> Result<RootAnswer, ParseError> {
+    if group_versions.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    Ok(RootAnswer::Index(group_versions))
+}
+
+fn core_index(versions: Vec<String>) -> Vec<GroupVersion> {
+    versions
+        .into_iter()
+        .filter(|version| !version.is_empty())
+        .map(|version| GroupVersion {
+            group: String::new(),
+            version,
+        })
+        .collect()
+}
+
+fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
+    let mut index = Vec::new();
+    for group in groups.into_iter().filter(|group| !group.name.is_empty()) {
+        let mut versions: Vec<String> = group.versions.into_iter().map(|named| named.version).collect();
+        versions.retain(|version| !version.is_empty());
+        // A stable sort: the preferred version first, the others as they were.
+        versions.sort_by_key(|version| *version != group.preferred_version.version);
+        index.extend(versions.into_iter().map(|version| GroupVersion {
+            group: group.name.clone(),
+            version,
+        }));
+    }
+    index
+}
+
+/// The resource, unless it is a subresource or has no kind, so that no object can be of it.
+fn usable(mut resource: Resource) -> Option<Resource> {
+    if resource.kind.is_empty() || resource.plural.is_empty() || resource.plural.contains('/') {
+        return None;
+    }
+    // Servers before v1.27 name no singular for built-in resources.
+    if resource.singular.is_empty() {
+        resource.singular = resource.kind.to_lowercase();
+    }
+    Some(resource)
+}
+
+/// All fields of the three documents that a root may answer, so that one pass over
+/// the body is enough to tell them apart and to read them.
+#[derive(Deserialize)]
+struct RootDocument {
+    #[serde(default)]
+    kind: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    items: Vec<GroupDocument>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    versions: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    groups: Vec<IndexedGroup>,
+}
+
+/// `APIGroupDiscovery`.
+#[derive(Deserialize)]
+struct GroupDocument {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    versions: Vec<VersionDocument>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+}
+
+/// `APIVersionDiscovery`.
+#[derive(Deserialize)]
+struct VersionDocument {
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    freshness: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    resources: Vec<ResourceDocument>,
+}
+
+impl VersionDocument {
+    fn read(self, group: &str) -> Version {
+        // What a stale version lists is what its server answered some time ago; client-go
+        // does not believe it either.
+        if !matches!(self.freshness.as_str(), "" | "Current") {
+            return Err(FailedVersion {
+                group: group.to_owned(),
+                version: self.version,
+                reason: format!(
+                    "the server behind it does not answer (its discovery is {})",
+                    self.freshness.to_lowercase()
+                ),
+            });
+        }
+        let resources = self.resources.into_iter().map(|document| Resource {
+            group: group.to_owned(),
+            version: self.version.clone(),
+            kind: document.response_kind.unwrap_or_default().kind,
+            plural: document.resource,
+            singular: document.singular_resource,
+            short_names: document.short_names,
+            scope: if document.scope == "Namespaced" {
+                Scope::Namespaced
+            } else {
+                Scope::Cluster
+            },
+            verbs: document.verbs,
+            origin: Origin::Served,
+        });
+        Ok(resources.filter_map(usable).collect())
+    }
+}
+
+/// `APIResourceDiscovery`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDocument {
+    #[serde(default)]
+    resource: String,
+    response_kind: Option<ResponseKind>,
+    #[serde(default)]
+    scope: String,
+    #[serde(default)]
+    singular_resource: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    short_names: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    verbs: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
+}
+
+/// `metav1.APIGroup`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexedGroup {
+    #[serde(default)]
+    name: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    versions: Vec<NamedVersion>,
+    #[serde(default)]
+    preferred_version: NamedVersion,
+}
+
+#[derive(Default, Deserialize)]
+struct NamedVersion {
+    #[serde(default)]
+    version: String,
+}
+
+/// `metav1.APIResourceList`.
+#[derive(Deserialize)]
+struct ResourceListDocument {
+    #[serde(default)]
+    kind: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    resources: Vec<ListedResource>,
+}
+
+/// `metav1.APIResource`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedResource {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    singular_name: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    kind: String,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    short_names: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    verbs: Vec<String>,
+}
+
+/// A list that Go may have written as `null`.
+fn null_is_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+use serde_json::json;
+
+use super::*;
+
+fn aggregated_sample(of: Root) -> Vec<Version> {
+    let body: &[u8] = match of {
+        Root::Core => include_bytes!("../../../../testdata/discovery/aggregated-api.json"),
+        Root::Groups => include_bytes!("../../../../testdata/discovery/aggregated-apis.json"),
+    };
+    match root(of, body).expect("the sample is well-formed") {
+        RootAnswer::Aggregated(versions) => versions,
+        RootAnswer::Index(_) => panic!("the sample is aggregated"),
+    }
+}
+
+fn names(versions: &[Version]) -> Vec<String> {
+    versions
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|resource| format!("{} {} {}", resource.api_version(), resource.plural, resource.kind))
+        .collect()
+}
+
+fn group_version(group: &str, version: &str) -> GroupVersion {
+    GroupVersion {
+        group: group.to_owned(),
+        version: version.to_owned(),
+    }
+}
+
+#[test]
+fn aggregated_documents_of_a_real_server() {
+    assert_eq!(
+        names(&aggregated_sample(Root::Core)),
+        [
+            "v1 bindings Binding",
+            "v1 configmaps ConfigMap",
+            "v1 events Event",
+            "v1 namespaces Namespace",
+            "v1 pods Pod",
+            "v1 secrets Secret",
+            "v1 services Service",
+        ]
+    );
+    let groups = aggregated_sample(Root::Groups);
+    assert_eq!(
+        names(&groups),
+        [
+            "apps/v1 deployments Deployment",
+            "apps/v1 replicasets ReplicaSet",
+            "events.k8s.io/v1 events Event",
+            "authentication.k8s.io/v1 tokenreviews TokenReview",
+            "autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler",
+            "autoscaling/v1 horizontalpodautoscalers HorizontalPodAutoscaler",
+            "networking.k8s.io/v1 ingresses Ingress",
+            "networking.k8s.io/v1 networkpolicies NetworkPolicy",
+            "company.com/v1 applysets ApplySet",
+            "company.com/v1beta1 applysets ApplySet",
+        ]
+    );
+    let failed: Vec<&FailedVersion> = groups
+        .iter()
+        .filter_map(|version| version.as_ref().err())
+        .collect();
+    let [failed] = failed.as_slice() else {
+        panic!("one version is stale, not {failed:?}");
+    };
+    assert_eq!(
+        (failed.group.as_str(), failed.version.as_str()),
+        ("metrics.k8s.io", "v1beta1")
+    );
+    assert!(failed.reason.contains("stale"), "{}", failed.reason);
+}
+
+#[test]
+fn every_field_of_an_aggregated_resource() {
+    let groups = aggregated_sample(Root::Groups);
+    let deployments = groups
+        .iter()
+        .flatten()
+        .flatten()
+        .next()
+        .expect("apps comes first");
+    assert_eq!(
+        *deployments,
+        Resource {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            plural: "deployments".to_owned(),
+            singular: "deployment".to_owned(),
+            short_names: vec!["deploy".to_owned()],
+            scope: Scope::Namespaced,
+            verbs: [
+                "create",
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "update",
+                "watch"
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            origin: Origin::Served,
+        }
+    );
+    let apply_sets = groups
+        .iter()
+        .flatten()
+        .flatten()
+        .find(|resource| resource.kind == "ApplySet");
+    assert_eq!(apply_sets.map(|resource| resource.scope), Some(Scope::Cluster));
+}
+
+#[test]
+fn odd_resources_of_an_aggregated_document() {
+    for (resource, expected) in [
+        (json!({"resource": "things"}), None),
+        (json!({"resource": "things", "responseKind": null}), None),
+        (json!({"resource": "things", "responseKind": {"kind": ""}}), None),
+        (json!({"resource": "", "responseKind": {"kind": "Thing"}}), None),
+        (
+            json!({"resource": "things/status", "responseKind": {"kind": "Thing"}}),
+            None,
+        ),
+        // The answer is of another group, the objects are addressed in this one.
+        (
+            json!({"resource": "things", "responseKind": {"group": "other", "version": "v9", "kind": "Thing"}}),
+            Some("g/v1 things Thing"),
+        ),
+        (
+            json!({"resource": "things", "responseKind": {"kind": "Thing"}, "verbs": null, "shortNames": null,
+                   "subresources": [{"subresource": "status", "responseKind": {"kind": "Thing"}}], "new": [1]}),
+            Some("g/v1 things Thing"),
+        ),
+    ] {
+        let document = json!({"kind": "APIGroupDiscoveryList", "items": [
+            {"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": [resource]}]},
+        ]});
+        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let RootAnswer::Aggregated(versions) = answer else {
+            panic!("the document is aggregated");
+        };
+        assert_eq!(
+            names(&versions),
+            expected.into_iter().collect::<Vec<_>>(),
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn only_current_versions_are_believed() {
+    for (freshness, is_known) in [
+        (json!("Current"), true),
+        (json!(""), true),
+        (json!("Stale"), false),
+        (json!("Unheard"), false),
+    ] {
+        let document = json!({"kind": "APIGroupDiscoveryList", "items": [
+            {"metadata": {"name": "g"}, "versions": [{"version": "v1", "freshness": freshness, "resources": null}]},
+        ]});
+        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let RootAnswer::Aggregated(versions) = answer else {
+            panic!("the document is aggregated");
+        };
+        assert_eq!(
+            versions.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            [is_known],
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn a_group_stays_below_its_root() {
+    let group = |name: &str| {
+        json!({"kind": "APIGroupDiscoveryList", "items": [
+            {"metadata": {"name": name}, "versions": [{"version": "v1"}]},
+        ]})
+        .to_string()
+    };
+    assert!(root(Root::Core, group("").as_bytes()).is_ok());
+    assert!(root(Root::Groups, group("g").as_bytes()).is_ok());
+    assert!(root(Root::Core, group("g").as_bytes()).is_err());
+    assert!(root(Root::Groups, group("").as_bytes()).is_err());
+}
+
+#[test]
+fn the_index_of_an_old_server_with_the_preferred_version_first() {
+    let core = root(
+        Root::Core,
+        include_bytes!("../../../../testdata/discovery/index-api.json"),
+    );
+    assert_eq!(
+        core.expect("well-formed"),
+        RootAnswer::Index(vec![group_version("", "v1")])
+    );
+
+    let groups = root(
+        Root::Groups,
+        include_bytes!("../../../../testdata/discovery/index-apis.json"),
+    );
+    assert_eq!(
+        groups.expect("well-formed"),
+        RootAnswer::Index(vec![
+            group_version("apps", "v1"),
+            group_version("autoscaling", "v2"),
+            group_version("autoscaling", "v1"),
+            group_version("metrics.k8s.io", "v1beta1"),
+        ])
+    );
+
+    let later_preferred = json!({"kind": "APIGroupList", "groups": [{
+        "name": "g",
+        "versions": [{"version": "v1"}, {"version": "v3"}, {"version": "v2"}, {"version": ""}],
+        "preferredVersion": {"version": "v2"},
+    }, {"name": "", "versions": [{"version": "v1"}]}, {"name": "h", "versions": null}]});
+    assert_eq!(
+        root(Root::Groups, later_preferred.to_string().as_bytes()).expect("well-formed"),
+        RootAnswer::Index(vec![
+            group_version("g", "v2"),
+            group_version("g", "v1"),
+            group_version("g", "v3")
+        ])
+    );
+}
+
+#[test]
+fn a_resource_list_of_an_old_server_says_the_same_as_the_aggregated_document() {
+    let listed = resource_list(
+        &group_version("apps", "v1"),
+        include_bytes!("../../../../testdata/discovery/resources-apps-v1.json"),
+    )
+    .expect("well-formed");
+    let aggregated = aggregated_sample(Root::Groups)
+        .swap_remove(0)
+        .expect("apps is current");
+    assert_eq!(listed, aggregated);
+}
+
+#[test]
+fn a_missing_singular_is_the_kind_in_small_letters() {
+    let document =
+        json!({"kind": "APIResourceList", "resources": [{"name": "configmaps", "kind": "ConfigMap"}]});
+    let listed =
+        resource_list(&group_version("", "v1"), document.to_string().as_bytes()).expect("well-formed");
+    assert_eq!(listed[0].singular, "configmap");
+}
+
+#[test]
+fn what_is_no_discovery_document_is_an_error() {
+    let truncated = &include_bytes!("../../../../testdata/discovery/aggregated-apis.json")[..4000];
+    let deep = "[".repeat(100_000);
+    for body in [
+        b"" as &[u8],
+        b"null",
+        b"{}",
+        b"[]",
+        b"<html><body>Sign in</body></html>",
+        b"\xff\xfe{",
+        br#"{"kind": "Status", "status": "Failure"}"#,
+        br#"{"kind": "APIGroupDiscoveryList"}"#,
+        br#"{"kind": "APIGroupDiscoveryList", "items": 3}"#,
+        br#"{"kind": "APIGroupDiscoveryList", "items": [{"versions": [{"version": {}}]}]}"#,
+        br#"{"kind": "APIGroupList", "groups": []}"#,
+        br#"{"kind": "APIVersions", "versions": null}"#,
+        deep.as_bytes(),
+        truncated,
+    ] {
+        for of in [Root::Core, Root::Groups] {
+            assert!(root(of, body).is_err(), "{}", String::from_utf8_lossy(body));
+        }
+        assert!(resource_list(&group_version("g", "v1"), body).is_err());
+    }
+}
+
+#[test]
+fn no_prefix_of_a_document_is_taken_for_a_whole() {
+    let body = include_bytes!("../../../../testdata/discovery/aggregated-apis.json").trim_ascii_end();
+    for length in 0..body.len() {
+        assert!(
+            root(Root::Groups, &body[..length]).is_err(),
+            "the first {length} bytes"
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! The resources that a `CustomResourceDefinition` among the manifests will bring.
+//!
+//! Pure. What is wrong with a definition is for the server to say: one that cannot be
+//! read promises nothing here.
+
+use kube::core::Version;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::model::resource::{Origin, Resource, Scope};
+
+/// What the server offers for every custom resource.
+const VERBS: [&str; 8] = [
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+/// One resource for each served version of the definition, in the order in which the
+/// server will prefer them; none for any other object.
+pub(super) fn promised(manifest: &Value) -> Vec<Resource> {
+    let Some(spec) = custom_resource_definition(manifest) else {
+        return Vec::new();
+    };
+    let mut versions = spec.versions;
+    versions.retain(|version| version.served && !version.name.is_empty());
+    versions.sort_by_key(|version| std::cmp::Reverse(Version::parse(&version.name).priority()));
+    let names = spec.names;
+    let singular = names.singular.unwrap_or_else(|| names.kind.to_lowercase());
+    versions
+        .into_iter()
+        .map(|version| Resource {
+            group: spec.group.clone(),
+            version: version.name,
+            kind: names.kind.clone(),
+            plural: names.plural.clone(),
+            singular: singular.clone(),
+            short_names: names.short_names.clone(),
+            scope: spec.scope,
+            verbs: VERBS.map(str::to_owned).to_vec(),
+            origin: Origin::Promised,
+        })
+        .collect()
+}
+
+fn custom_resource_definition(manifest: &Value) -> Option<Spec> {
+    let api_version = manifest.get("apiVersion")?.as_str()?;
+    if api_version != "apiextensions.k8s.io/v1" || manifest.get("kind")? != "CustomResourceDefinition" {
+        return None;
+    }
+    let spec = Spec::deserialize(manifest.get("spec")?).ok()?;
+    let complete = !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
+    complete.then_some(spec)
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    group: String,
+    names: SpecNames,
+    scope: Scope,
+    versions: Vec<SpecVersion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SpecNames {
+    kind: String,
+    plural: String,
+    singular: Option<String>,
+    #[serde(default)]
+    short_names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct SpecVersion {
+    name: String,
+    #[serde(default)]
+    served: bool,
+}

@@ -1,0 +1,108 @@
+//! Kinds that a person may have meant instead of one that is not served.
+//!
+//! For messages only: no decision may rest on likeness.
+
+use crate::model::identity::GroupVersionKind;
+
+use crate::model::resource::Resource;
+
+/// How many kinds a message can name and still be read.
+const MOST: usize = 3;
+
+/// Up to three served kinds like the wanted one, the likeliest first, each as
+/// `Kind in apiVersion`: the same kind in another group, in other letter case, or
+/// with a letter or two mistaken.
+///
+/// `resources` are in order of preference; a kind is named once for each group.
+pub(super) fn similar<'a>(
+    wanted: &GroupVersionKind,
+    resources: impl Iterator<Item = &'a Resource>,
+) -> Vec<String> {
+    let wanted_kind = wanted.kind.to_lowercase();
+    let most_mistakes = (wanted_kind.len() / 4).clamp(1, 2);
+    let mut found: Vec<(Likeness, &Resource)> = Vec::new();
+    for resource in resources {
+        let named = found
+            .iter()
+            .any(|(_, other)| other.group == resource.group && other.kind == resource.kind);
+        if named {
+            continue;
+        }
+        if let Some(mistakes) = mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes) {
+            let likeness = Likeness {
+                mistakes,
+                other_group: resource.group != wanted.group,
+            };
+            found.push((likeness, resource));
+        }
+    }
+    found.sort_by_key(|(likeness, _)| *likeness);
+    found
+        .into_iter()
+        .take(MOST)
+        .map(|(_, resource)| format!("{} in {}", resource.kind, resource.api_version()))
+        .collect()
+}
+
+/// Orders suggestions; the smallest is the likeliest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Likeness {
+    mistakes: usize,
+    other_group: bool,
+}
+
+/// How many letters must be put in, left out, changed or swapped with their neighbour
+/// to turn one word into the other (optimal string alignment); `None` if more than `most`.
+fn mistakes(one: &str, other: &str, most: usize) -> Option<usize> {
+    // A kind comes from a manifest and may be of any length; the table below must not.
+    if one.len().abs_diff(other.len()) > most * char::MAX.len_utf8() {
+        return None;
+    }
+    let one: Vec<char> = one.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    let mut two_above = vec![0; other.len() + 1];
+    let mut above: Vec<usize> = (0..=other.len()).collect();
+    for row in 1..=one.len() {
+        let mut current = vec![row; other.len() + 1];
+        for column in 1..=other.len() {
+            let same = one[row - 1] == other[column - 1];
+            let mut least = (above[column - 1] + usize::from(!same))
+                .min(above[column] + 1)
+                .min(current[column - 1] + 1);
+            let swapped = row > 1
+                && column > 1
+                && one[row - 1] == other[column - 2]
+                && one[row - 2] == other[column - 1];
+            if swapped {
+                least = least.min(two_above[column - 2] + 1);
+            }
+            current[column] = least;
+        }
+        two_above = above;
+        above = current;
+    }
+    Some(above[other.len()]).filter(|&mistakes| mistakes <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_counted_up_to_the_limit() {
+        for (one, other, expected) in [
+            ("pod", "pod", Some(0)),
+            ("", "", Some(0)),
+            ("deployent", "deployment", Some(1)),
+            ("deploymnet", "deployment", Some(1)),
+            ("ingrezz", "ingress", Some(2)),
+            ("ingresses", "ingress", Some(2)),
+            ("secret", "service", None),
+            ("", "pod", None),
+            ("päd", "pod", Some(1)),
+        ] {
+            assert_eq!(mistakes(one, other, 2), expected, "{one} {other}");
+            assert_eq!(mistakes(other, one, 2), expected, "{other} {one}");
+        }
+    }
+}

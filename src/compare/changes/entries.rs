@@ -1,0 +1,155 @@
+//! The entries of `metadata.managedFields`: ours, and what the others have.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::Reason;
+use crate::model::applyset::PART_OF_LABEL;
+
+/// managedFields as one apply sees it.
+pub(super) struct Entries<'a> {
+    /// The field set of our `Apply` entry, with the part-of label where our manager has
+    /// written that in another way than by an apply.
+    pub(super) ours: Cow<'a, Map<String, Value>>,
+    /// Whether there is such an entry: without it, the label is all that we own.
+    pub(super) has_applied: bool,
+    others: Vec<&'a Map<String, Value>>,
+    applied_by_others: bool,
+    has_status_subresource: bool,
+}
+
+impl<'a> Entries<'a> {
+    /// Reads managedFields and refuses whatever an apply would not hand back as
+    /// it is: entries that the server cannot decode, empty ones and those of
+    /// other versions.
+    pub(super) fn read(
+        managed_fields: Option<&'a Value>,
+        api_version: &str,
+        field_manager: &str,
+    ) -> Result<Self, Reason> {
+        let unreadable = || Reason::Unreadable("metadata.managedFields".to_owned());
+        let list = match managed_fields {
+            None | Some(Value::Null) => return Err(Reason::NotOwnedByUs),
+            Some(Value::Array(list)) => list,
+            Some(_) => return Err(unreadable()),
+        };
+        let mut ours = None;
+        let mut has_label = false;
+        let mut others = Vec::with_capacity(list.len());
+        let mut applied_by_others = false;
+        let mut has_status_subresource = false;
+        let mut other_version = false;
+        for entry in list {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            let fields = match entry.get("fieldsV1") {
+                Some(Value::Object(fields)) if !fields.is_empty() => fields,
+                _ => return Err(unreadable()),
+            };
+            if text("fieldsType") != "FieldsV1" || text("apiVersion").is_empty() {
+                return Err(unreadable());
+            }
+            other_version |= text("apiVersion") != api_version;
+            let applied = match text("operation") {
+                "Apply" => true,
+                "Update" => false,
+                _ => return Err(unreadable()),
+            };
+            let subresource = text("subresource");
+            if applied && subresource.is_empty() && text("manager") == field_manager {
+                if ours.replace(fields).is_some() {
+                    return Err(unreadable());
+                }
+                continue;
+            }
+            applied_by_others |= applied;
+            has_label |=
+                !applied && subresource.is_empty() && text("manager") == field_manager && owns_label(fields);
+            has_status_subresource |= subresource == "status";
+            others.push(fields);
+        }
+        if ours.is_none() && !has_label {
+            return Err(Reason::NotOwnedByUs);
+        }
+        if other_version {
+            return Err(Reason::OtherVersion);
+        }
+        Ok(Self {
+            has_applied: ours.is_some(),
+            ours: match ours {
+                Some(fields) if !has_label || owns_label(fields) => Cow::Borrowed(fields),
+                fields => Cow::Owned(with_label(fields)),
+            },
+            others,
+            applied_by_others,
+            has_status_subresource,
+        })
+    }
+
+    /// Whether no other manager has an `Apply` entry, so that a new time cannot
+    /// move ours.
+    pub(super) fn sole_applier(&self) -> bool {
+        !self.applied_by_others
+    }
+
+    /// Whether somebody has written the status through its subresource, and owns
+    /// fields in it.
+    pub(super) fn status_is_a_subresource(&self) -> bool {
+        self.has_status_subresource
+            && self.others.iter().any(|fields| {
+                fields
+                    .get("f:status")
+                    .and_then(Value::as_object)
+                    .is_some_and(|status| !status.is_empty())
+            })
+    }
+
+    /// Whether another entry has this path, or a whole value that it is part of.
+    pub(super) fn others_have<'k>(&self, path: &(impl Iterator<Item = &'k str> + Clone)) -> bool {
+        self.others.iter().any(|fields| {
+            let mut node = *fields;
+            for key in path.clone() {
+                match node.get(key) {
+                    None => return false,
+                    Some(Value::Object(below)) if !below.is_empty() => node = below,
+                    Some(_) => return true,
+                }
+            }
+            true
+        })
+    }
+}
+
+const METADATA: &str = "f:metadata";
+const LABELS: &str = "f:labels";
+
+fn part_of() -> String {
+    format!("f:{PART_OF_LABEL}")
+}
+
+fn owns_label(fields: &Map<String, Value>) -> bool {
+    let labels = fields.get(METADATA).and_then(|metadata| metadata.get(LABELS));
+    labels.is_some_and(|labels| labels.get(part_of()).is_some())
+}
+
+/// The field set with the part-of label in it; as it is where it has a leaf in the way.
+fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let mut fields = fields.cloned().unwrap_or_default();
+    let mut node = &mut fields;
+    for key in [METADATA, LABELS] {
+        let is_leaf = node
+            .get(key)
+            .is_some_and(|below| below.as_object().is_none_or(Map::is_empty));
+        let Some(below) = node
+            .entry(key)
+            .or_insert_with(|| Value::Object(Map::new()))
+            .as_object_mut()
+            .filter(|_| !is_leaf)
+        else {
+            return fields;
+        };
+        node = below;
+    }
+    node.insert(part_of(), Value::Object(Map::new()));
+    fields
+}

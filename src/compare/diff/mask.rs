@@ -1,0 +1,131 @@
+//! Values of Secrets are not shown; whether they differ is.
+//!
+//! The signs are kubectl's (`pkg/cmd/diff`, `Masker`). It leaves the annotation of
+//! client-side apply as it is, which holds the same values; here that is hidden, too.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::model::text::json_quoted;
+
+/// Stands for a value that is the same in both states, or there in only one.
+const HIDDEN: &str = "***";
+const BEFORE: &str = "*** (before)";
+const AFTER: &str = "*** (after)";
+
+/// Fields of a Secret whose values are secret.
+pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];
+
+/// In which client-side apply keeps the whole manifest.
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Hides the values of both states of a Secret.
+pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
+    let values = values([&*live, &*predicted]);
+    for field in FIELDS {
+        let live = live.as_mut().and_then(|object| object.get_mut(field));
+        let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
+        hide_values(live, predicted);
+    }
+    hide_pair(
+        live.as_mut().and_then(last_applied),
+        predicted.as_mut().and_then(last_applied),
+    );
+    hide_copies(live, predicted, &values);
+}
+
+/// What the Secret holds, in both states, as it is written and as it is meant.
+fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
+    let objects = states.into_iter().flatten();
+    let fields = objects.flat_map(|object| FIELDS.map(|field| &object[field]));
+    let texts = fields
+        .filter_map(Value::as_object)
+        .flat_map(|fields| fields.values().filter_map(Value::as_str));
+    let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
+    texts
+        .flat_map(|text| [Some(text.to_owned()), decoded(text), Some(STANDARD.encode(text))])
+        .flatten()
+        // In manifests that are kept as JSON.
+        .flat_map(|text| [json_quoted(&text), text])
+        .filter(|text| text.trim().len() >= SHORT)
+        .collect()
+}
+
+/// Values of fewer characters stand in ordinary words.
+const SHORT: usize = 4;
+
+/// Tools keep whole manifests in annotations, and people notes: an annotation with a value in it
+/// is hidden as a whole.
+fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
+    let holds_one = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        values.iter().any(|value| text.contains(value.as_str()))
+    };
+    let mut copies = BTreeSet::new();
+    for annotations in [&mut *live, &mut *predicted]
+        .into_iter()
+        .flatten()
+        .filter_map(annotations)
+    {
+        let held = annotations.iter().filter(|(_, text)| holds_one(text));
+        copies.extend(held.map(|(key, _)| key.clone()));
+    }
+    for key in copies {
+        hide_pair(
+            live.as_mut()
+                .and_then(|object| annotations(object)?.get_mut(&key)),
+            predicted
+                .as_mut()
+                .and_then(|object| annotations(object)?.get_mut(&key)),
+        );
+    }
+}
+
+fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    object
+        .get_mut("metadata")?
+        .get_mut("annotations")?
+        .as_object_mut()
+}
+
+fn last_applied(object: &mut Value) -> Option<&mut Value> {
+    annotations(object)?.get_mut(LAST_APPLIED)
+}
+
+fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) {
+    let keys: BTreeSet<String> = [&live, &predicted]
+        .into_iter()
+        .flatten()
+        .filter_map(|values| values.as_object())
+        .flat_map(|values| values.keys().cloned())
+        .collect();
+    for key in keys {
+        hide_pair(
+            live.as_mut().and_then(|values| values.get_mut(&key)),
+            predicted.as_mut().and_then(|values| values.get_mut(&key)),
+        );
+    }
+    // What is no mapping is no valid Secret, and may hold a value all the same.
+    for values in [live, predicted].into_iter().flatten() {
+        if !values.is_object() && !values.is_null() {
+            *values = json!(HIDDEN);
+        }
+    }
+}
+
+fn hide_pair(live: Option<&mut Value>, predicted: Option<&mut Value>) {
+    match (live, predicted) {
+        (Some(live), Some(predicted)) if live != predicted => {
+            *live = json!(BEFORE);
+            *predicted = json!(AFTER);
+        }
+        (live, predicted) => {
+            for value in [live, predicted].into_iter().flatten() {
+                *value = json!(HIDDEN);
+            }
+        }
+    }
+}

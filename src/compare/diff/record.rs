@@ -1,0 +1,72 @@
+//! The parent of a set before and after a run: its record, as part of the object.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Difference;
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::parent::{Reading, annotations, is_bookkeeping_key, labels};
+use crate::model::applyset::{ID_LABEL, Record};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+
+/// What becomes of the parent.
+///
+/// `found` is the parent as it was read, `record` what it records in the end. Where the
+/// parent has a manifest, `manifest` is that with what the live object is and what the server
+/// would make of it; else the bookkeeping alone is compared.
+pub fn parent(
+    set: &Set,
+    resource: &Resource,
+    found: Option<&ParentObject>,
+    record: &Record,
+    manifest: Option<(&DesiredObject, Option<Value>, Option<Value>)>,
+) -> Difference {
+    let (live, mut predicted) = match manifest {
+        Some((object, live, predicted)) => (live, predicted.unwrap_or_else(|| object.object.value())),
+        None => (
+            found.map(|found| recorded(set, resource, found)),
+            found.map_or_else(|| bare(set, resource), |found| recorded(set, resource, found)),
+        ),
+    };
+    add(&mut predicted, "labels", &labels(&set.id));
+    add(&mut predicted, "annotations", &annotations(&set.tooling, record));
+    Difference::new(resource, &set.parent, live.as_ref(), Some(&predicted))
+}
+
+fn bare(set: &Set, resource: &Resource) -> Value {
+    let mut metadata = json!({"name": set.parent.name});
+    if let Some(namespace) = &set.parent.namespace {
+        metadata["namespace"] = json!(namespace);
+    }
+    json!({"apiVersion": resource.api_version(), "kind": resource.kind, "metadata": metadata})
+}
+
+/// The live parent, of which only the bookkeeping was read.
+fn recorded(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
+    let mut object = bare(set, resource);
+    let bookkeeping: BTreeMap<_, _> = found
+        .annotations
+        .iter()
+        .filter(|(key, _)| is_bookkeeping_key(key))
+        .collect();
+    if !bookkeeping.is_empty() {
+        object["metadata"]["annotations"] = json!(bookkeeping);
+    }
+    if matches!(found.reading, Reading::Parent(_)) {
+        object["metadata"]["labels"] = json!({ID_LABEL: set.id.to_string()});
+    }
+    object
+}
+
+fn add(object: &mut Value, field: &str, pairs: &Value) {
+    let present = &mut object["metadata"][field];
+    if !present.is_object() {
+        *present = json!({});
+    }
+    for (key, value) in pairs.as_object().into_iter().flatten() {
+        present[key] = value.clone();
+    }
+}

@@ -1,0 +1,134 @@
+//! Who made an object, as far as its field ownership says: a person or a controller.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{entries, is_whole_object, was_applied};
+
+/// Field managers of kubectl's commands that do nothing but create: an object with such an entry
+/// was made by a person, whatever controllers have written into it since
+/// (`AddFieldManagerFlagVar` in kubectl 1.36).
+const CREATING: [&str; 5] = [
+    "kubectl-autoscale",
+    "kubectl-create",
+    "kubectl-debug",
+    "kubectl-expose",
+    "kubectl-run",
+];
+
+/// Field managers of kubectl's commands that change what is there. They say nothing of who made
+/// it; a command without a name of its own writes as the program.
+const CHANGING: [&str; 12] = [
+    "kubectl",
+    "kubectl.exe",
+    "kubectl-annotate",
+    "kubectl-client-side-apply",
+    "kubectl-edit",
+    "kubectl-label",
+    "kubectl-last-applied",
+    "kubectl-patch",
+    "kubectl-replace",
+    "kubectl-rollout",
+    "kubectl-set",
+    "kubectl-taint",
+];
+
+/// Who made an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Maker {
+    /// A person, with one of kubectl's commands, or whoever applied it.
+    Person,
+    /// One of these field managers, which are neither. Empty if no manager is known.
+    Others(Vec<String>),
+}
+
+/// Finds out who made an object. `appliers` are field managers under which part-of labels are
+/// written: they say nothing of who made it either.
+///
+/// A controller's object stays a controller's if a person labels it. An object that was changed
+/// by both and that no creating command has left a trace on counts as the controller's.
+pub fn maker(metadata: &Value, appliers: &BTreeSet<String>) -> Maker {
+    if was_applied(metadata) {
+        return Maker::Person;
+    }
+    let managers: BTreeSet<&str> = entries(metadata)
+        .iter()
+        .filter(|entry| is_whole_object(entry))
+        .filter_map(|entry| entry["manager"].as_str())
+        .collect();
+    if managers.iter().any(|manager| CREATING.contains(manager)) {
+        return Maker::Person;
+    }
+    let is_person = |manager: &&str| CHANGING.contains(manager);
+    let others = managers
+        .iter()
+        .filter(|manager| !is_person(manager) && !appliers.contains(**manager))
+        .map(|manager| (*manager).to_owned())
+        .collect::<Vec<_>>();
+    if others.is_empty() && managers.iter().any(is_person) {
+        Maker::Person
+    } else {
+        Maker::Others(others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::compare::ownership::APPLIERS;
+
+    #[test]
+    fn people_use_kubectl_and_controllers_do_not() {
+        let person = || Maker::Person;
+        let others = |names: &[&str]| Maker::Others(names.iter().map(|&name| name.to_owned()).collect());
+        let table: [(&[&str], Maker); 16] = [
+            (&["kubectl-create"], person()),
+            (&["kubectl-run", "kube-scheduler"], person()),
+            (&["kubectl-create", "kube-controller-manager"], person()),
+            (&["kubectl-expose", "kubectl-label"], person()),
+            (&["kubectl-label"], person()),
+            (&["kubectl-edit", "kubectl-annotate", "kubectl-set"], person()),
+            (&["kubectl"], person()),
+            (&["kubectl-replace", "applyset"], person()),
+            (&["applyset"], others(&[])),
+            (&[], others(&[])),
+            (&["kube-controller-manager"], others(&["kube-controller-manager"])),
+            (
+                &["kubectl-label", "kube-controller-manager"],
+                others(&["kube-controller-manager"]),
+            ),
+            (&["kubectl-edit", "my-operator"], others(&["my-operator"])),
+            (&["helm", "kubectl-label"], others(&["helm"])),
+            (&["kubectl-made-up"], others(&["kubectl-made-up"])),
+            (&["b", "a"], others(&["a", "b"])),
+        ];
+        let appliers = APPLIERS.map(str::to_owned).into();
+        for (managers, expected) in table {
+            let entry = |manager: &&str| json!({"manager": manager, "operation": "Update", "fieldsV1": {}});
+            let metadata = json!({"managedFields": managers.iter().map(entry).collect::<Vec<_>>()});
+            assert_eq!(maker(&metadata, &appliers), expected, "{managers:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_was_applied_is_a_persons_and_a_status_says_nothing() {
+        let nobody = BTreeSet::new();
+        let entry = |manager: &str, operation: &str, subresource: &str| json!({"manager": manager, "operation": operation, "subresource": subresource});
+        let table = [
+            (entry("helm", "Apply", ""), Maker::Person),
+            (
+                entry("helm", "Update", ""),
+                Maker::Others(vec!["helm".to_owned()]),
+            ),
+            (entry("kubelet", "Update", "status"), Maker::Others(Vec::new())),
+            (entry("kubectl", "Update", "scale"), Maker::Others(Vec::new())),
+        ];
+        for (entry, expected) in table {
+            let metadata = json!({"managedFields": [entry]});
+            assert_eq!(maker(&metadata, &nobody), expected, "{metadata}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Argo CD's applications: `status.resources`, and the annotation or label by which it knows its
+//! own objects (Argo CD, `util/argo/resource_tracking.go`).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Found, Mark, Unusable};
+use crate::model::identity::{GroupKind, ObjectKey};
+
+const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+/// The label of the tracking method that was the default before Argo CD 3.0.
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    #[serde(default)]
+    group: String,
+    kind: String,
+    #[serde(default)]
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    hook: bool,
+}
+
+/// The address and the name by which Argo CD knows the cluster that it runs in, and with it the
+/// application (`pkg/apis/application/v1alpha1/application_defaults.go`).
+const OWN_ADDRESS: &str = "https://kubernetes.default.svc";
+const OWN_NAME: &str = "in-cluster";
+
+/// Reads the objects of an application; hooks are made anew by each sync and are none.
+pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    let destination = |field: &str| {
+        let text = application.pointer(&format!("/spec/destination/{field}"));
+        text.and_then(Value::as_str).filter(|text| !text.is_empty())
+    };
+    let server = destination("server").filter(|server| server.trim_end_matches('/') != OWN_ADDRESS);
+    let name = destination("name").filter(|name| *name != OWN_NAME);
+    if let Some(elsewhere) = server.or(name) {
+        return Err(Unusable::InAnotherCluster(elsewhere.to_owned()));
+    }
+    let resources = application.pointer("/status/resources");
+    let resources = resources
+        .ok_or_else(|| Unusable::new("it has no resources in its status; has it been synced?"))
+        .and_then(|resources| {
+            Vec::<Resource>::deserialize(resources)
+                .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))
+        })?;
+    let resources = resources.into_iter().filter(|resource| !resource.hook);
+    Ok(resources
+        .map(|resource| ObjectKey {
+            group_kind: GroupKind::new(resource.group, resource.kind),
+            namespace: Some(resource.namespace).filter(|namespace| !namespace.is_empty()),
+            name: resource.name,
+        })
+        .collect())
+}
+
+/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`, the application of another
+/// namespace than Argo CD's own being `NAMESPACE_NAME`. A copied annotation names another object;
+/// for an object without a namespace, it has that of the application's destination. The label
+/// holds the application alone, and counts only without an annotation.
+pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
+    let qualified = format!("{}_{}", found.namespace, found.name);
+    let is_application = |text: &str| text == found.name || text == qualified;
+    let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
+        return match metadata["labels"][INSTANCE].as_str() {
+            Some(instance) if is_application(instance) => Mark::Own,
+            Some(instance) => Mark::Other(format!(
+                "it is not of this application: its {INSTANCE} is {instance}"
+            )),
+            None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {INSTANCE}")),
+        };
+    };
+    let mut parts = id.splitn(3, ':');
+    let application = parts.next().unwrap_or_default();
+    if !is_application(application) {
+        return Mark::Other(format!("it is part of Argo CD's application {application}"));
+    }
+    let kind = format!("{}/{}", key.group_kind.group, key.group_kind.kind);
+    let is_place = |text: &str| key.namespace.as_deref().is_none_or(|own| own == text);
+    let is_itself = parts.next() == Some(kind.as_str())
+        && parts
+            .next()
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(namespace, name)| name == key.name && is_place(namespace));
+    if is_itself {
+        Mark::Own
+    } else {
+        Mark::Other(format!("Argo CD tracks it as {id}, which is another object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_resources_of_an_application_are_read() {
+        let application = json!({"status": {"resources": [
+            {"group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web", "status": "Synced", "health": {"status": "Healthy"}},
+            {"version": "v1", "kind": "Namespace", "name": "shop", "status": "OutOfSync", "requiresPruning": true},
+            {"group": "batch", "version": "v1", "kind": "Job", "namespace": "shop", "name": "migrate", "hook": true},
+        ]}});
+        let names: Vec<String> = read(&application)
+            .expect("an application")
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["deployment.apps/web in namespace shop", "namespace/shop"]);
+        for application in [json!({}), json!({"status": {"resources": [{}]}})] {
+            assert!(read(&application).is_err(), "{application}");
+        }
+    }
+
+    #[test]
+    fn only_the_cluster_of_the_application_is_this_one() {
+        let table = [
+            (json!({}), true),
+            (json!({"namespace": "shop"}), true),
+            (json!({"server": "https://kubernetes.default.svc"}), true),
+            (json!({"server": "https://kubernetes.default.svc/"}), true),
+            (json!({"name": "in-cluster"}), true),
+            (json!({"name": "in-cluster", "server": ""}), true),
+            (json!({"server": "https://prod.example.com"}), false),
+            (json!({"name": "prod"}), false),
+        ];
+        for (destination, is_here) in table {
+            let application = json!({"spec": {"destination": destination}, "status": {"resources": []}});
+            match read(&application) {
+                Ok(_) => assert!(is_here, "{destination}"),
+                Err(error) => {
+                    assert!(!is_here, "{destination}");
+                    assert!(matches!(error, Unusable::InAnotherCluster(_)), "{error}");
+                }
+            }
+        }
+    }
+
+    /// What an object says that has these values, if any.
+    fn mark_of(key: &ObjectKey, id: Option<&str>, instance: Option<&str>) -> Mark {
+        let found = Found {
+            name: "shop-web".to_owned(),
+            namespace: "argocd".to_owned(),
+            kind: GroupKind::new("argoproj.io", "Application"),
+            objects: Vec::new(),
+        };
+        let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
+        mark(&found, key, &metadata)
+    }
+
+    #[test]
+    fn objects_are_tracked_by_their_annotation() {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("apps", "Deployment"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        for (id, is_own) in [
+            ("shop-web:apps/Deployment:shop/web", true),
+            ("argocd_shop-web:apps/Deployment:shop/web", true),
+            ("other:apps/Deployment:shop/web", false),
+            ("team_shop-web:apps/Deployment:shop/web", false),
+            ("shop-web:apps/Deployment:shop/other", false),
+            ("shop-web:apps/Deployment:other/web", false),
+            ("shop-web:/Service:shop/web", false),
+            ("shop-web", false),
+            ("", false),
+        ] {
+            for instance in [None, Some("shop-web"), Some("other")] {
+                let mark = mark_of(&key, Some(id), instance);
+                assert_eq!(mark == Mark::Own, is_own, "{id} {instance:?}");
+                assert!(!matches!(mark, Mark::Missing(_)), "{id}");
+            }
+        }
+        let everywhere = ObjectKey {
+            group_kind: GroupKind::new("", "Namespace"),
+            namespace: None,
+            name: "web".to_owned(),
+        };
+        for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
+            assert_eq!(mark_of(&everywhere, Some(id), None), Mark::Own, "{id}");
+        }
+    }
+
+    #[test]
+    fn objects_are_tracked_by_their_label_if_there_is_no_annotation() {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "Service"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        for (instance, is_own) in [
+            ("shop-web", true),
+            ("argocd_shop-web", true),
+            ("team_shop-web", false),
+            ("web", false),
+        ] {
+            assert_eq!(
+                mark_of(&key, None, Some(instance)) == Mark::Own,
+                is_own,
+                "{instance}"
+            );
+        }
+        assert!(matches!(mark_of(&key, None, None), Mark::Missing(_)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Flux: the status of a Kustomization or a `HelmRelease`, and the labels by which Flux knows
+//! its own objects (kustomize-controller, `deleteObjects`; helm-controller,
+//! `internal/postrender/common_renderer.go`).
+
+use serde_json::Value;
+
+use super::{Found, Mark, Unusable, cli_utils};
+use crate::model::identity::ObjectKey;
+
+/// Reads `status.inventory.entries`, which name objects as cli-utils does.
+pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    if !object["spec"]["kubeConfig"].is_null() {
+        return Err(Unusable::InAnotherCluster("its spec.kubeConfig".to_owned()));
+    }
+    let entries = object.pointer("/status/inventory/entries");
+    let entries = entries
+        .and_then(Value::as_array)
+        .ok_or_else(|| Unusable::new("it has no inventory in its status; has it been reconciled?"))?;
+    entries
+        .iter()
+        .map(|entry| cli_utils::parse(entry["id"].as_str().unwrap_or_default()))
+        .collect()
+}
+
+/// Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
+pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
+    let Found {
+        name,
+        namespace,
+        kind,
+        ..
+    } = found;
+    let label = |key: &str| metadata["labels"][format!("{}/{key}", kind.group)].as_str();
+    match (label("name"), label("namespace")) {
+        (Some(owner), Some(place)) if owner == name && place == namespace => Mark::Own,
+        (None, None) => Mark::Missing(format!(
+            "Flux does not know it for its own: it has no label {}/name",
+            kind.group
+        )),
+        (owner, place) => Mark::Other(format!(
+            "it belongs to another {} of Flux: {}/{}",
+            kind.kind,
+            place.unwrap_or_default(),
+            owner.unwrap_or_default()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::identity::GroupKind;
+
+    #[test]
+    fn the_status_is_read() {
+        let status = json!({"inventory": {"entries": [
+            {"id": "shop_web_apps_Deployment", "v": "v1"}, {"id": "_shop__Namespace", "v": "v1"},
+        ]}});
+        let names = |object: &Value| -> Vec<String> {
+            let keys = read(object).expect("an inventory");
+            keys.iter().map(ToString::to_string).collect()
+        };
+        for spec in [json!({}), json!({"kubeConfig": null})] {
+            assert_eq!(
+                names(&json!({"spec": spec, "status": status})),
+                ["deployment.apps/web in namespace shop", "namespace/shop"]
+            );
+        }
+        for status in [
+            json!({}),
+            json!({"status": {"inventory": {"entries": [{"id": "x"}]}}}),
+        ] {
+            assert!(read(&status).is_err(), "{status}");
+        }
+        let remote = json!({"spec": {"kubeConfig": {"secretRef": {"name": "prod"}}}, "status": status});
+        assert!(matches!(read(&remote), Err(Unusable::InAnotherCluster(_))));
+    }
+
+    #[test]
+    fn objects_are_known_by_their_labels() {
+        let table = [
+            (Some("apps"), Some("flux-system"), "own"),
+            (Some("other"), Some("flux-system"), "other"),
+            (Some("apps"), Some("team"), "other"),
+            (Some("apps"), None, "other"),
+            (None, Some("flux-system"), "other"),
+            (None, None, "missing"),
+        ];
+        let kinds = [
+            GroupKind::new("kustomize.toolkit.fluxcd.io", "Kustomization"),
+            GroupKind::new("helm.toolkit.fluxcd.io", "HelmRelease"),
+        ];
+        for kind in kinds {
+            let found = Found {
+                name: "apps".to_owned(),
+                namespace: "flux-system".to_owned(),
+                kind,
+                objects: Vec::new(),
+            };
+            let group = &found.kind.group;
+            for (name, namespace, expected) in table {
+                let labels = json!({
+                    (format!("{group}/name")): name,
+                    (format!("{group}/namespace")): namespace,
+                });
+                let mark = match mark(&found, &json!({"labels": labels})) {
+                    Mark::Own => "own",
+                    Mark::Missing(_) => "missing",
+                    Mark::Other(_) => "other",
+                };
+                assert_eq!(mark, expected, "{group} {name:?} {namespace:?}");
+            }
+            // The labels of the other controller say nothing.
+            let others = json!({"labels": {
+                "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "other",
+                "helm.toolkit.fluxcd.io/name": "apps", "helm.toolkit.fluxcd.io/namespace": "other",
+            }});
+            assert!(matches!(super::mark(&found, &others), Mark::Other(_)));
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Helm's releases: Secrets with labels, whose one value is the release (Helm,
+//! `pkg/storage/driver/secrets.go`; `pkg/storage/storage.go` for their names), and the annotations
+//! that Helm writes on its objects since 3.2 (`pkg/action/validate.go`).
+//!
+//! Whoever may create Secrets can write a release, so it is believed only as far as the Secret and
+//! its payload agree, and as its objects point back.
+
+mod payload;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use self::payload::Payload;
+use super::{Found, LeftOut, Mark, Place, Unmarked, Unusable};
+use crate::manifest;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::counted;
+
+/// The type of a release's Secret.
+const SECRET_TYPE: &str = "helm.sh/release.v1";
+/// Where Helm says of an object whose it is.
+const RELEASE_NAME: &str = "meta.helm.sh/release-name";
+const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+
+/// How many revisions above the deployed one are looked into. There is one after an upgrade that
+/// failed; many are a mistake, or were made to fill the memory.
+const MOST_NEWER: usize = 10;
+
+pub(super) fn place(release: &str) -> Place {
+    Place::Labelled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
+}
+
+/// The Secrets of a release whose payload is needed: the deployed revision, and newer ones.
+pub(super) fn needed(secrets: &[Value]) -> Vec<&Value> {
+    let newer = newer_than_deployed(secrets).into_iter().take(MOST_NEWER);
+    newest_deployed(secrets).into_iter().chain(newer).collect()
+}
+
+/// Reads the newest of the deployed revisions; hooks are not among its objects.
+pub(super) fn read(found: &Found) -> Result<Vec<ObjectKey>, Unusable> {
+    let Some(deployed) = newest_deployed(&found.objects) else {
+        let newest = found.objects.iter().max_by_key(|secret| version(secret));
+        let state = newest.map_or_else(String::new, |secret| format!("; {}", revision(secret)));
+        return Err(Unusable::new(format!("it has no deployed revision{state}")));
+    };
+    objects(found, deployed)
+}
+
+/// Objects of revisions that are newer than the deployed one, as after an upgrade that failed,
+/// and not in it.
+pub(super) fn newer(found: &Found) -> Vec<LeftOut> {
+    let deployed = newest_deployed(&found.objects);
+    let known = deployed
+        .and_then(|secret| objects(found, secret).ok())
+        .unwrap_or_default();
+    let mut newer = newer_than_deployed(&found.objects);
+    let unread = newer.split_off(newer.len().min(MOST_NEWER));
+    newer.reverse();
+    let left_out = newer.into_iter().filter_map(|secret| {
+        let place = revision(secret);
+        let Ok(mut objects) = objects(found, secret) else {
+            return Some(LeftOut {
+                place: format!("{place}, and cannot be read"),
+                objects: Vec::new(),
+            });
+        };
+        objects.retain(|key| !known.contains(key));
+        (!objects.is_empty()).then_some(LeftOut { place, objects })
+    });
+    let unread = (!unread.is_empty()).then(|| LeftOut {
+        place: format!(
+            "{} between the deployed one and these were not read",
+            counted(unread.len(), "revision")
+        ),
+        objects: Vec::new(),
+    });
+    unread.into_iter().chain(left_out).collect()
+}
+
+fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
+    let deployed = secrets
+        .iter()
+        .filter(|secret| label(secret, "status") == "deployed");
+    deployed.max_by_key(|secret| version(secret))
+}
+
+/// The newest first.
+fn newer_than_deployed(secrets: &[Value]) -> Vec<&Value> {
+    let deployed = newest_deployed(secrets).map(version);
+    let mut newer: Vec<&Value> = secrets
+        .iter()
+        .filter(|secret| deployed.is_some_and(|deployed| version(secret) > deployed))
+        .collect();
+    newer.sort_by_key(|secret| std::cmp::Reverse(version(secret)));
+    newer
+}
+
+fn label<'s>(secret: &'s Value, key: &str) -> &'s str {
+    secret["metadata"]["labels"][key].as_str().unwrap_or_default()
+}
+
+fn version(secret: &Value) -> u64 {
+    label(secret, "version").parse().unwrap_or(0)
+}
+
+fn revision(secret: &Value) -> String {
+    format!("revision {} is {}", version(secret), label(secret, "status"))
+}
+
+/// The objects of one revision, each once. The reasons of errors begin with the Secret.
+fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    let name = secret["metadata"]["name"].as_str().unwrap_or_default();
+    let unusable = |reason: String| Unusable::new(format!("secret/{name}: {reason}"));
+    let payload = payload(found, name, secret).map_err(unusable)?;
+    let mut seen = BTreeSet::new();
+    let mut objects = Vec::new();
+    let read = manifest::stream(&payload.manifest, |manifest| {
+        let key = ObjectKey {
+            group_kind: manifest.gvk.group_kind(),
+            namespace: Some(manifest.namespace.unwrap_or_else(|| payload.namespace.clone())),
+            name: manifest.name,
+        };
+        if seen.insert(key.clone()) {
+            objects.push(key);
+        }
+    });
+    read.map_err(|error| unusable(format!("the manifest of its release cannot be read: {error}")))?;
+    Ok(objects)
+}
+
+/// What the Secret called `name` holds, if all that Helm writes into and on it agrees.
+fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String> {
+    let of_secret = secret["type"].as_str().unwrap_or_default();
+    if of_secret != SECRET_TYPE {
+        return Err(format!("its type is {of_secret:?}, and not {SECRET_TYPE}"));
+    }
+    let version = label(secret, "version");
+    let expected = format!("sh.helm.release.v1.{}.v{version}", found.name);
+    if name != expected {
+        return Err(format!(
+            "by its labels it is release {} at version {version}, and would be named {expected}",
+            label(secret, "name")
+        ));
+    }
+    let value = secret["data"]["release"].as_str();
+    let value = value.ok_or_else(|| "it holds no release".to_owned())?;
+    let payload = Payload::decode(value).map_err(|error| error.to_string())?;
+    for (field, says, expected) in [
+        ("name", &payload.name, found.name.as_str()),
+        ("namespace", &payload.namespace, &found.namespace),
+        ("version", &payload.version.to_string(), version),
+    ] {
+        if says != expected {
+            return Err(format!(
+                "the release names {field} {says:?}, but its Secret names {expected:?}"
+            ));
+        }
+    }
+    Ok(payload)
+}
+
+/// Helm itself takes an object for its own only if it has both annotations.
+pub(super) fn mark(found: &Found, metadata: &Value, unmarked: Unmarked) -> Mark {
+    let annotation = |key: &str| metadata["annotations"][key].as_str();
+    match (annotation(RELEASE_NAME), annotation(RELEASE_NAMESPACE)) {
+        (Some(name), Some(namespace)) if name == found.name && namespace == found.namespace => Mark::Own,
+        (None, None) if unmarked == Unmarked::Taken => Mark::Own,
+        (None, None) => Mark::Missing(format!("it has no annotation {RELEASE_NAME}")),
+        (Some(name), Some(namespace)) => {
+            Mark::Other(format!("it is part of Helm's release {namespace}/{name}"))
+        }
+        (Some(_), None) => Mark::Other(format!("it has no annotation {RELEASE_NAMESPACE}")),
+        (None, Some(_)) => Mark::Other(format!("it has no annotation {RELEASE_NAME}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use serde_json::json;
+
+    use super::*;
+
+    fn packed(json: &Value) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(json.to_string().as_bytes()).expect("written");
+        encoder.finish().expect("packed")
+    }
+
+    fn holding(version: u64, release: &[u8]) -> Value {
+        json!({
+            "type": SECRET_TYPE,
+            "metadata": {
+                "name": format!("sh.helm.release.v1.web.v{version}"),
+                "labels": {
+                    "owner": "helm", "name": "web", "version": version.to_string(), "status": "deployed",
+                },
+            },
+            "data": {"release": STANDARD.encode(STANDARD.encode(release))},
+        })
+    }
+
+    fn in_state(status: &str, version: u64, manifest: &str) -> Value {
+        let mut secret = holding(version, &packed(&release(version, manifest)));
+        secret["metadata"]["labels"]["status"] = status.into();
+        secret
+    }
+
+    fn release(version: u64, manifest: &str) -> Value {
+        json!({
+            "name": "web", "namespace": "shop", "version": version, "manifest": manifest,
+            "hooks": [{"name": "job"}],
+        })
+    }
+
+    fn found(secrets: &[Value]) -> Found {
+        Found {
+            name: "web".to_owned(),
+            namespace: "shop".to_owned(),
+            kind: GroupKind::new("", "Secret"),
+            objects: secrets.to_vec(),
+        }
+    }
+
+    const MANIFEST: &str = "---\n# Source: web/templates/one.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: other\n";
+
+    fn names(keys: &[ObjectKey]) -> Vec<String> {
+        keys.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_newest_deployed_revision_is_read() {
+        let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: old}\n";
+        let secrets = [in_state("deployed", 9, old), in_state("deployed", 10, MANIFEST)];
+        assert_eq!(
+            names(&read(&found(&secrets)).expect("a release")),
+            [
+                "configmap/one in namespace shop",
+                "deployment.apps/web in namespace other"
+            ]
+        );
+        let twice = [in_state("deployed", 1, &format!("{MANIFEST}{MANIFEST}"))];
+        assert_eq!(read(&found(&twice)).expect("a release").len(), 2);
+    }
+
+    #[test]
+    fn what_only_newer_revisions_have_is_left_out() {
+        let more = format!("{MANIFEST}---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: new\n");
+        let secrets = [
+            in_state("superseded", 8, "kind: [}"),
+            in_state("deployed", 9, MANIFEST),
+            in_state("failed", 10, &more),
+            in_state("pending-upgrade", 11, MANIFEST),
+        ];
+        assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
+        let left_out = newer(&found(&secrets));
+        assert_eq!(left_out.len(), 1);
+        assert_eq!(left_out[0].place, "revision 10 is failed");
+        assert_eq!(names(&left_out[0].objects), ["secret/new in namespace shop"]);
+        assert_eq!(newer(&found(&secrets[..2])), []);
+    }
+
+    #[test]
+    fn only_what_is_needed_is_read_however_many_revisions_there_are() {
+        let mut secrets = vec![
+            in_state("superseded", 1, MANIFEST),
+            in_state("deployed", 2, MANIFEST),
+        ];
+        secrets.extend((3..103).map(|version| in_state("failed", version, "kind: [}")));
+        let needed: Vec<u64> = needed(&secrets).into_iter().map(version).collect();
+        assert_eq!(needed, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
+        let left_out = newer(&found(&secrets));
+        assert_eq!(left_out.len(), 11);
+        assert!(
+            left_out[0].place.starts_with("90 revisions "),
+            "{}",
+            left_out[0].place
+        );
+        assert_eq!(left_out[1].place, "revision 93 is failed, and cannot be read");
+        assert!(super::needed(&secrets[..1]).is_empty());
+    }
+
+    #[test]
+    fn a_release_that_was_never_deployed_is_told_by_its_state() {
+        let error = read(&found(&[in_state("failed", 1, MANIFEST)])).expect_err("no inventory");
+        assert_eq!(
+            error.to_string(),
+            "it has no deployed revision; revision 1 is failed"
+        );
+    }
+
+    #[test]
+    fn releases_from_before_compression_are_read() {
+        let secrets = [holding(1, release(1, MANIFEST).to_string().as_bytes())];
+        assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_release_is_told() {
+        let mut without_value = holding(1, b"");
+        without_value["data"] = json!({});
+        for secret in [
+            without_value,
+            holding(1, b"no json"),
+            in_state("deployed", 1, "kind: [}"),
+        ] {
+            let error = read(&found(std::slice::from_ref(&secret))).expect_err("no release");
+            let error = error.to_string();
+            assert!(error.starts_with("secret/sh.helm.release.v1.web.v1: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_agrees_with_its_payload() {
+        let table = [
+            ("/type", json!("Opaque")),
+            ("/type", Value::Null),
+            ("/metadata/name", json!("sh.helm.release.v1.web.v2")),
+            ("/metadata/name", json!("web")),
+            ("/metadata/labels/version", json!("01")),
+            ("/metadata/labels/version", json!("2")),
+            ("/payload/name", json!("other")),
+            ("/payload/name", Value::Null),
+            ("/payload/namespace", json!("kube-system")),
+            ("/payload/namespace", Value::Null),
+            ("/payload/version", json!(2)),
+            ("/payload/version", json!("1")),
+        ];
+        for (pointer, value) in table {
+            let mut payload = release(1, MANIFEST);
+            if let Some(field) = pointer.strip_prefix("/payload") {
+                *payload.pointer_mut(field).expect("a field") = value.clone();
+            }
+            let mut secret = holding(1, &packed(&payload));
+            if let Some(field) = secret.pointer_mut(pointer) {
+                *field = value.clone();
+            }
+            assert!(read(&found(&[secret])).is_err(), "{pointer} {value}");
+        }
+        let mut of_another = found(&[holding(1, &packed(&release(1, MANIFEST)))]);
+        of_another.namespace = "other".to_owned();
+        assert!(read(&of_another).is_err());
+    }
+
+    #[test]
+    fn objects_point_back_at_their_release() {
+        let found = found(&[]);
+        let table = [
+            (Some("web"), Some("shop"), "own", "own"),
+            (Some("other"), Some("shop"), "other", "other"),
+            (Some("web"), Some("other"), "other", "other"),
+            (Some("web"), None, "other", "other"),
+            (None, Some("shop"), "other", "other"),
+            (None, None, "missing", "own"),
+        ];
+        for (name, namespace, left, taken) in table {
+            let metadata = json!({"annotations": {RELEASE_NAME: name, RELEASE_NAMESPACE: namespace}});
+            for (unmarked, expected) in [(Unmarked::Left, left), (Unmarked::Taken, taken)] {
+                let mark = match mark(&found, &metadata, unmarked) {
+                    Mark::Own => "own",
+                    Mark::Missing(_) => "missing",
+                    Mark::Other(_) => "other",
+                };
+                assert_eq!(mark, expected, "{name:?} {namespace:?} {unmarked:?}");
+            }
+        }
+        assert!(matches!(
+            mark(&found, &json!({}), Unmarked::Left),
+            Mark::Missing(_)
+        ));
+    }
+}

@@ -1,0 +1,214 @@
+//! kapp's apps: a `ConfigMap` that tells by which label, and of which kinds, the objects of
+//! the app are found (kapp, `pkg/kapp/app/recorded_app.go` and `meta.go`), and the annotation
+//! that tells what kapp applied from copies (`pkg/kapp/resources/identity_annotation.go`).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Found, Inventory, Mark, Place, Unusable};
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// What the name of an app's `ConfigMap` ends in since kapp 0.47.
+const SUFFIX: &str = ".apps.k14s.io";
+
+/// The label of an app's objects, whose value is the app's own (`recorded_app.go`).
+const APP_LABEL: &str = "kapp.k14s.io/app";
+
+/// The label of an app's `ConfigMap` (`apps.go`).
+const IS_APP: &str = "kapp.k14s.io/is-app";
+
+/// `v1;NAMESPACE/GROUP/KIND/NAME;APIVERSION` of the object that kapp has applied.
+const IDENTITY: &str = "kapp.k14s.io/identity";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    label_key: String,
+    label_value: String,
+    #[serde(default, rename = "usedGKs")]
+    used_kinds: Option<Vec<UsedKind>>,
+}
+
+/// Go's `schema.GroupKind`, which has no names of its own for JSON.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct UsedKind {
+    group: String,
+    kind: String,
+}
+
+pub(super) fn places(app: &str) -> Vec<Place> {
+    [format!("{app}{SUFFIX}"), app.to_owned()]
+        .map(|name| Place::Object(GroupKind::new("", "ConfigMap"), name))
+        .to_vec()
+}
+
+pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
+    let meta = meta(config_map)?;
+    let kinds = meta.used_kinds.map(|kinds| {
+        let kinds = kinds.into_iter();
+        kinds
+            .map(|UsedKind { group, kind }| GroupKind::new(group, kind))
+            .collect()
+    });
+    Ok(Inventory::Labelled {
+        selector: format!("{APP_LABEL}={}", meta.label_value),
+        kinds,
+    })
+}
+
+/// Any other label may be on anybody's objects, and any other value may be more than one
+/// requirement of a selector.
+fn meta(config_map: &Value) -> Result<Meta, Unusable> {
+    if config_map["metadata"]["labels"].get(IS_APP).is_none() {
+        return Err(Unusable::new(format!(
+            "its ConfigMap is not that of a kapp app: it has no label {IS_APP}"
+        )));
+    }
+    let spec = config_map["data"]["spec"].as_str();
+    let spec = spec.ok_or_else(|| Unusable::new("its ConfigMap is not that of a kapp app"))?;
+    let meta: Meta = serde_json::from_str(spec)
+        .map_err(|error| Unusable::new(format!("its ConfigMap cannot be read: {error}")))?;
+    if meta.label_key != APP_LABEL {
+        return Err(Unusable::new(format!(
+            "its ConfigMap names the label {:?}, and kapp's is {APP_LABEL}",
+            meta.label_key
+        )));
+    }
+    if !is_label_value(&meta.label_value) {
+        return Err(Unusable::new(format!(
+            "its ConfigMap names {:?}, which is not the value of a label",
+            meta.label_value
+        )));
+    }
+    Ok(meta)
+}
+
+fn is_label_value(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    text.len() <= 63
+        && text.bytes().all(is_inner)
+        && is_end(text.bytes().next())
+        && is_end(text.bytes().last())
+}
+
+/// What has the app's label and no identity of its own is a copy that some controller made,
+/// and kapp leaves it to that controller.
+pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
+    let app = found.objects.first().and_then(|object| meta(object).ok());
+    match (metadata["labels"][APP_LABEL].as_str(), app) {
+        (Some(label), Some(app)) if label == app.label_value => {}
+        (Some(label), _) => {
+            return Mark::Other(format!("it belongs to another app: its {APP_LABEL} is {label}"));
+        }
+        (None, _) => return Mark::Missing(format!("it belongs to no app: it has no {APP_LABEL}")),
+    }
+    let identity = metadata["annotations"][IDENTITY].as_str().unwrap_or_default();
+    let parts: Vec<&str> = identity.split(';').collect();
+    let own = format!(
+        "{}/{}/{}/{}",
+        key.namespace.as_deref().unwrap_or_default(),
+        key.group_kind.group,
+        key.group_kind.kind,
+        key.name
+    );
+    match parts[..] {
+        ["v1", found, _] if found == own => Mark::Own,
+        ["v1", found, _] => Mark::Other(format!(
+            "kapp did not apply it: its {IDENTITY} is that of {found}"
+        )),
+        _ => Mark::Missing(format!("kapp did not apply it: it has no {IDENTITY}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn app(spec: &str) -> Value {
+        json!({"metadata": {"name": "web", "labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec}})
+    }
+
+    #[test]
+    fn the_label_and_the_kinds_are_read() {
+        let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1657185600","lastChangeName":"web-change-x","lastChange":{"startedAt":"2024-07-07T09:20:00Z","finishedAt":"2024-07-07T09:20:01Z","successful":true,"description":"update: Op: 1 create","namespaces":["shop"]},"usedGKs":[{"Group":"","Kind":"ConfigMap"},{"Group":"apps","Kind":"Deployment"}]}"#;
+        let inventory = Inventory::Labelled {
+            selector: "kapp.k14s.io/app=1657185600".to_owned(),
+            kinds: Some(vec![
+                GroupKind::new("", "ConfigMap"),
+                GroupKind::new("apps", "Deployment"),
+            ]),
+        };
+        assert_eq!(read(&app(spec)), Ok(inventory));
+    }
+
+    #[test]
+    fn old_apps_name_no_kinds() {
+        let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1","usedGVs":[]}"#;
+        assert!(matches!(
+            read(&app(spec)),
+            Ok(Inventory::Labelled { kinds: None, .. })
+        ));
+    }
+
+    fn found(spec: &str) -> Found {
+        Found {
+            name: "web".to_owned(),
+            namespace: "shop".to_owned(),
+            kind: GroupKind::new("", "ConfigMap"),
+            objects: vec![app(spec)],
+        }
+    }
+
+    #[test]
+    fn objects_without_an_identity_of_their_own_are_copies() {
+        let found = found(r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1"}"#);
+        let key = |namespace: Option<&str>| ObjectKey {
+            group_kind: GroupKind::new("apps", "Deployment"),
+            namespace: namespace.map(str::to_owned),
+            name: "web".to_owned(),
+        };
+        for (namespace, identity, is_own) in [
+            (Some("shop"), "v1;shop/apps/Deployment/web;apps/v1", true),
+            (Some("shop"), "v1;shop/apps/Deployment/web;apps/v1beta1", true),
+            (None, "v1;/apps/Deployment/web;apps/v1", true),
+            (Some("shop"), "v1;other/apps/Deployment/web;apps/v1", false),
+            (Some("shop"), "v1;shop//Service/web;v1", false),
+            (Some("shop"), "v2;shop/apps/Deployment/web;apps/v1", false),
+            (Some("shop"), "shop/apps/Deployment/web", false),
+        ] {
+            let of = |label: Option<&str>| {
+                let metadata = json!({
+                    "labels": {APP_LABEL: label}, "annotations": {IDENTITY: identity},
+                });
+                mark(&found, &key(namespace), &metadata)
+            };
+            assert_eq!(of(Some("1")) == Mark::Own, is_own, "{identity}");
+            assert!(matches!(of(Some("2")), Mark::Other(_)), "{identity}");
+            assert!(matches!(of(None), Mark::Missing(_)), "{identity}");
+        }
+        let bare = json!({"labels": {APP_LABEL: "1"}});
+        assert!(matches!(mark(&found, &key(None), &bare), Mark::Missing(_)));
+    }
+
+    #[test]
+    fn what_is_no_app_is_told() {
+        for object in [
+            json!({}),
+            app("{}"),
+            app(r#"{"labelKey":"","labelValue":""}"#),
+            app("x"),
+            // Labels of others, and selectors of more than one label.
+            app(r#"{"labelKey":"app","labelValue":"shop"}"#),
+            app(r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1,app=shop"}"#),
+            app(r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1 "}"#),
+            app(r#"{"labelKey":"kapp.k14s.io/app,app","labelValue":"1"}"#),
+            json!({"data": {"spec": r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1"}"#}}),
+        ] {
+            assert!(read(&object).is_err(), "{object}");
+        }
+    }
+}

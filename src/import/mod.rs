@@ -1,0 +1,349 @@
+//! What other tools have noted down of the objects that they manage: where each tool keeps
+//! its inventory, how it is read, and what people have to do there once another tool manages
+//! the objects.
+//!
+//! Pure. Inventories are never written; whether an object may be adopted is decided in `plan`.
+
+mod argocd;
+mod cli_utils;
+mod flux;
+mod helm;
+mod kapp;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// A tool that keeps an inventory in the cluster. Displays as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Helm 3 and 4.
+    Helm,
+    /// Carvel's kapp.
+    Kapp,
+    /// kpt, and others that use cli-utils.
+    Kpt,
+    /// Flux: a Kustomization, or a `HelmRelease`.
+    Flux,
+    /// Argo CD.
+    ArgoCd,
+}
+
+/// Where an inventory may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In the object of this kind and name.
+    Object(GroupKind, String),
+    /// In one of the objects of this kind that this label selector matches.
+    Labelled(GroupKind, String),
+}
+
+impl Place {
+    /// The kind of the object.
+    pub fn group_kind(&self) -> &GroupKind {
+        match self {
+            Self::Object(group_kind, _) | Self::Labelled(group_kind, _) => group_kind,
+        }
+    }
+}
+
+/// What an inventory says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inventory {
+    /// The objects.
+    Objects(Vec<ObjectKey>),
+    /// How they are found.
+    Labelled {
+        /// In the syntax of the API.
+        selector: String,
+        /// Of these kinds; `None` where any kind is possible.
+        kinds: Option<Vec<GroupKind>>,
+    },
+}
+
+/// What a live object says about the inventory that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// It points back at this inventory.
+    Own,
+    /// It points at no inventory, for this reason: whoever writes the inventory can name it.
+    Missing(String),
+    /// It points elsewhere, for this reason.
+    Other(String),
+}
+
+/// Whether objects are taken that point at no inventory of their tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmarked {
+    /// They are left.
+    Left,
+    /// They are taken.
+    Taken,
+}
+
+/// What a tool has noted down outside of its inventory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where, such as `revision 2, which is failed`.
+    pub place: String,
+    /// The objects.
+    pub objects: Vec<ObjectKey>,
+}
+
+/// An inventory as it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What the tool calls it.
+    pub name: String,
+    /// The namespace that it was found in.
+    pub namespace: String,
+    /// The kind of the objects that hold it.
+    pub kind: GroupKind,
+    /// These objects: one, or all that a label selector matches.
+    pub objects: Vec<Value>,
+}
+
+impl Found {
+    fn object(&self) -> Result<&Value, Unusable> {
+        self.objects
+            .first()
+            .ok_or_else(|| Unusable::new("it does not exist"))
+    }
+}
+
+/// How many characters a reason may have.
+const LONGEST_REASON: usize = 300;
+
+/// Why an inventory cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// It does not say what is in it.
+    #[error("{0}")]
+    Unreadable(String),
+    /// What it names is not in the cluster that it was found in.
+    #[error("its objects are in the cluster of {0}, and not in this one")]
+    InAnotherCluster(String),
+}
+
+impl Unusable {
+    /// Long reasons are cut: they may quote what is in the inventory.
+    fn new(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        match reason.char_indices().nth(LONGEST_REASON) {
+            Some((end, _)) => Self::Unreadable(format!("{}…", &reason[..end])),
+            None => Self::Unreadable(reason),
+        }
+    }
+
+    /// What to type next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => {
+                "check what it is and who wrote it; --from TOOL/NAMESPACE/NAME reads one of another namespace"
+            }
+            Self::InAnotherCluster(_) => {
+                "adopt them where they are: name that cluster with --context, and give their manifests to -f"
+            }
+        }
+    }
+}
+
+impl Tool {
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "helm" => Self::Helm,
+            "kapp" => Self::Kapp,
+            "kpt" => Self::Kpt,
+            "flux" => Self::Flux,
+            "argocd" => Self::ArgoCd,
+            _ => return None,
+        })
+    }
+
+    /// Where the inventory called `name` may be, the likeliest place first.
+    pub fn places(self, name: &str) -> Vec<Place> {
+        let object = |group: &str, kind: &str| Place::Object(GroupKind::new(group, kind), name.to_owned());
+        match self {
+            Self::Helm => vec![helm::place(name)],
+            Self::Kapp => kapp::places(name),
+            Self::Kpt => vec![object("kpt.dev", "ResourceGroup"), object("", "ConfigMap")],
+            Self::Flux => vec![
+                object("kustomize.toolkit.fluxcd.io", "Kustomization"),
+                object("helm.toolkit.fluxcd.io", "HelmRelease"),
+            ],
+            Self::ArgoCd => vec![object("argoproj.io", "Application")],
+        }
+    }
+
+    /// The objects that have to be read as a whole, of those of [`Place::Labelled`] whose metadata
+    /// were listed.
+    pub fn needed(self, listed: &[Value]) -> Vec<&Value> {
+        match self {
+            Self::Helm => helm::needed(listed),
+            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.iter().collect(),
+        }
+    }
+
+    /// Reads the inventory.
+    pub fn read(self, found: &Found) -> Result<Inventory, Unusable> {
+        let object = found.object()?;
+        match self {
+            Self::Helm => helm::read(found).map(Inventory::Objects),
+            Self::Kapp => kapp::read(object),
+            Self::Kpt => cli_utils::read_inventory(object).map(Inventory::Objects),
+            Self::Flux => flux::read(object).map(Inventory::Objects),
+            Self::ArgoCd => argocd::read(object).map(Inventory::Objects),
+        }
+    }
+
+    /// What the tool has noted down besides, and is not in the inventory that was read.
+    pub fn left_out(self, found: &Found) -> Vec<LeftOut> {
+        match self {
+            Self::Helm => helm::newer(found),
+            Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
+        }
+    }
+
+    /// What the live object `key` with this metadata says about the inventory that names it. Only
+    /// Helm has left objects without a mark, in old versions.
+    pub fn mark(self, found: &Found, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
+        match self {
+            Self::ArgoCd => argocd::mark(found, key, metadata),
+            Self::Helm => helm::mark(found, metadata, unmarked),
+            Self::Kapp => kapp::mark(found, key, metadata),
+            Self::Kpt => cli_utils::mark(found, metadata),
+            Self::Flux => flux::mark(found, metadata),
+        }
+    }
+
+    /// The one namespace whose objects are taken without a question, from an inventory in this
+    /// namespace into a set whose parent is in that one; `None` for no namespace.
+    ///
+    /// Where the tool keeps inventories next to objects, those who write the inventory may write
+    /// there. Flux and Argo CD keep theirs with themselves, and what an Application calls its
+    /// destination is only another claim. An Application outside of the namespace in which Argo CD
+    /// is usually installed may be the namesake of one of Argo CD's own, and their objects point
+    /// back at both.
+    pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
+        match self {
+            Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
+            Self::ArgoCd if inventory != "argocd" => None,
+            Self::Flux | Self::ArgoCd => set,
+        }
+    }
+
+    /// What people have to do with the tool, so that it neither writes nor deletes the objects
+    /// any more. Only what was read is named: nothing else may be the tool's.
+    pub fn advice(self, found: &Found) -> String {
+        let Found { name, namespace, .. } = found;
+        let kind = resource(&found.kind);
+        match self {
+            Self::Helm => format!(
+                "Helm still has the release, and `helm uninstall` would delete its objects; `kubectl delete secret -n {namespace} -l owner=helm,name={name}` makes Helm forget it and keeps them"
+            ),
+            Self::Kapp => {
+                let object = found.object().map(|object| &object["metadata"]["name"]);
+                let object = object.ok().and_then(Value::as_str).unwrap_or(name);
+                format!(
+                    "kapp still has the app, and `kapp delete` would delete its objects; `kubectl delete {kind} -n {namespace} {object}` makes kapp forget it and keeps them"
+                )
+            }
+            Self::Kpt => format!(
+                "the inventory is still there, and `kpt live destroy` would delete its objects; `kubectl delete {kind} -n {namespace} {name}` forgets it and keeps them"
+            ),
+            Self::Flux => format!(
+                "Flux goes on applying these objects: suspend it with `kubectl patch {kind} -n {namespace} {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'`; once it is suspended, `kubectl delete {kind} -n {namespace} {name}` keeps them"
+            ),
+            Self::ArgoCd => format!(
+                "Argo CD goes on syncing these objects: stop it with `argocd app set {name} --sync-policy none`; `argocd app delete {name} --cascade=false` deletes the application and keeps them"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Helm => "helm",
+            Self::Kapp => "kapp",
+            Self::Kpt => "kpt",
+            Self::Flux => "flux",
+            Self::ArgoCd => "argocd",
+        })
+    }
+}
+
+/// The kind as kubectl's command line takes it without doubt.
+fn resource(kind: &GroupKind) -> String {
+    kind.to_string().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(kind: &GroupKind, objects: Vec<Value>) -> Found {
+        Found {
+            name: "web".to_owned(),
+            namespace: "shop".to_owned(),
+            kind: kind.clone(),
+            objects,
+        }
+    }
+
+    #[test]
+    fn every_tool_has_a_name_a_place_and_an_advice() {
+        for (name, tool) in [
+            ("helm", Tool::Helm),
+            ("kapp", Tool::Kapp),
+            ("kpt", Tool::Kpt),
+            ("flux", Tool::Flux),
+            ("argocd", Tool::ArgoCd),
+        ] {
+            assert_eq!(Tool::named(name), Some(tool));
+            assert_eq!(tool.to_string(), name);
+            let places = tool.places("web");
+            let nothing = found(places[0].group_kind(), Vec::new());
+            let advice = tool.advice(&nothing);
+            assert!(advice.contains("web") && advice.contains('`'), "{advice}");
+            assert!(tool.read(&nothing).is_err());
+        }
+        assert_eq!(Tool::named("tar"), None);
+    }
+
+    #[test]
+    fn what_is_asked_about_is_not_chosen_by_who_writes_the_inventory() {
+        for (tool, home) in [
+            (Tool::Helm, "theirs"),
+            (Tool::Kapp, "theirs"),
+            (Tool::Kpt, "theirs"),
+            (Tool::Flux, "ours"),
+        ] {
+            assert_eq!(tool.home("theirs", Some("ours")), Some(home), "{tool}");
+        }
+        assert_eq!(Tool::ArgoCd.home("argocd", Some("ours")), Some("ours"));
+        assert_eq!(Tool::ArgoCd.home("theirs", Some("ours")), None);
+    }
+
+    #[test]
+    fn reasons_are_short_whatever_they_quote() {
+        let reason = Unusable::new("ä".repeat(100_000)).to_string();
+        assert_eq!(reason.chars().count(), LONGEST_REASON + 1);
+        assert_eq!(Unusable::new("short").to_string(), "short");
+    }
+
+    #[test]
+    fn advice_names_only_the_object_that_was_read() {
+        for name in ["web", "web.apps.k14s.io"] {
+            let object = serde_json::json!({"metadata": {"name": name}});
+            let advice = Tool::Kapp.advice(&found(&GroupKind::new("", "ConfigMap"), vec![object]));
+            assert!(
+                advice.contains(&format!("`kubectl delete configmap -n shop {name}`")),
+                "{advice}"
+            );
+        }
+    }
+}

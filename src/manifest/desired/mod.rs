@@ -1,0 +1,469 @@
+//! What the manifests ask for, once the cluster's kinds are known: every object with
+//! its resource and its namespace, the parent's own manifest set apart.
+//!
+//! Pure. It finds what is wrong with manifests in the light of discovery; whether
+//! objects may be taken or pruned is decided in `plan`.
+
+mod string_data;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::cluster::discovery::{Discovery, FailedVersion, KeptReason, Lookup, Unserved};
+use crate::manifest::{Manifest, Position};
+use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::record::is_dns_subdomain;
+use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::object::Object;
+use crate::model::resource::{Origin, Resource, Scope};
+
+/// What must be possible with an object for it to be applied, found again and pruned.
+pub const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
+
+/// One object that the manifests ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesiredObject {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// The resource that it is applied through.
+    pub resource: Arc<Resource>,
+    /// The object as it is sent: namespace filled in, a member with its part-of label, the
+    /// `stringData` of a Secret as `data`.
+    pub object: Object,
+    /// Where it was written.
+    pub position: Position,
+}
+
+impl DesiredObject {
+    /// Whether it is a Secret of the API itself.
+    pub fn is_secret(&self) -> bool {
+        self.key.group_kind == GroupKind::new("", "Secret")
+    }
+
+    /// The resource through which the object can be read now: that of its manifest, or where
+    /// a definition among the manifests is going to add this version, the one among `served`
+    /// of the same kind. `None` where nothing of the kind can be there.
+    pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
+        let is_of_kind = |resource: &&Arc<Resource>| {
+            resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind
+        };
+        match self.resource.origin {
+            Origin::Served => Some(&self.resource),
+            Origin::Promised => served.iter().find(is_of_kind),
+        }
+    }
+}
+
+/// All objects that the manifests ask for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Desired {
+    /// Members, in the order of the manifests.
+    pub members: Vec<DesiredObject>,
+    /// The parent's own manifest, where it is among them; without bookkeeping.
+    pub parent: Option<DesiredObject>,
+    /// What people should know of the manifests.
+    pub warnings: Vec<String>,
+}
+
+/// Why manifests cannot become objects of this cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum DesiredError {
+    /// The manifests are wrong.
+    #[error("{} of the manifests cannot be applied to this cluster", .0.len())]
+    Misfits(Vec<Misfit>),
+    /// The definition of the kind of a manifest is being deleted.
+    #[error("{position}: {kind} cannot be applied: {reason}")]
+    DefinitionTerminating {
+        /// Where the object was written.
+        position: Position,
+        /// Its kind.
+        kind: String,
+        /// Names the definition.
+        reason: KeptReason,
+    },
+    /// The server could not tell whether it serves the kind of a manifest.
+    #[error("{position}: whether the server has the kind {kind} could not be found out: {failure}")]
+    KindUnknowable {
+        /// Where the object was written.
+        position: Position,
+        /// Its kind.
+        kind: String,
+        /// What the server said.
+        failure: FailedVersion,
+    },
+}
+
+/// A manifest that this cluster cannot take, or that does not go with another one.
+#[derive(Debug, thiserror::Error)]
+#[error("{position}: {problem}")]
+pub struct Misfit {
+    /// Where the object was written.
+    pub position: Position,
+    /// What is wrong.
+    pub problem: MisfitProblem,
+}
+
+/// What is wrong with a manifest in the light of discovery and of the other manifests.
+#[derive(Debug, thiserror::Error)]
+pub enum MisfitProblem {
+    /// The server does not serve the kind in this version.
+    #[error("the server has no kind {:?} in apiVersion {:?}", .kind.kind, .kind.api_version())]
+    UnknownKind {
+        /// As the manifest has it.
+        kind: GroupVersionKind,
+        /// Versions of the same group that have the kind.
+        served_versions: Vec<String>,
+        /// Kinds that may have been meant.
+        similar: Vec<String>,
+        /// Why the server does not serve the kind although it is defined.
+        definition: Option<KeptReason>,
+    },
+    /// Objects of this kind could not be found again, or not be pruned.
+    #[error("{kind} cannot be a member of a set: the server offers no {} for it", .missing_verbs.join(", "))]
+    NoMembersOfThisKind {
+        /// The kind.
+        kind: GroupKind,
+        /// Verbs that the server does not offer.
+        missing_verbs: Vec<&'static str>,
+    },
+    /// A member's manifest carries what only a set's own run writes on its parent.
+    #[error("{key} carries {bookkeeping}, which belongs to the bookkeeping of a set's parent")]
+    Bookkeeping {
+        /// The object.
+        key: ObjectKey,
+        /// The label or annotation.
+        bookkeeping: String,
+    },
+    /// The server would not take the name.
+    #[error("{key} cannot be named so: {:?} is no DNS subdomain", .key.name)]
+    InvalidName {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// The same object stands in two places of the manifests.
+    #[error("{key} is given twice; the first is at {first}")]
+    GivenTwice {
+        /// The object.
+        key: ObjectKey,
+        /// Where it was given before.
+        first: Position,
+    },
+}
+
+impl Misfit {
+    /// What to type or change.
+    pub fn hint(&self) -> String {
+        match &self.problem {
+            MisfitProblem::UnknownKind {
+                kind,
+                served_versions,
+                ..
+            } if !served_versions.is_empty() => {
+                let versions: Vec<String> = served_versions
+                    .iter()
+                    .map(|version| {
+                        GroupVersionKind {
+                            version: version.clone(),
+                            ..kind.clone()
+                        }
+                        .api_version()
+                    })
+                    .collect();
+                format!(
+                    "the server has this kind in apiVersion {}",
+                    versions.join(" and ")
+                )
+            }
+            MisfitProblem::UnknownKind {
+                definition: Some(reason),
+                ..
+            } => format!("make the server serve it first: {reason}"),
+            MisfitProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
+                format!("did you mean {}?", similar.join(" or "))
+            }
+            MisfitProblem::UnknownKind { .. } => {
+                "put its CustomResourceDefinition among the manifests, or install it first".to_owned()
+            }
+            MisfitProblem::NoMembersOfThisKind { .. } => {
+                "take it out of the manifests, and create it with kubectl where it is needed".to_owned()
+            }
+            MisfitProblem::Bookkeeping { .. } => {
+                "take it out of the manifest: the run of that set writes it, and a copy would narrow its record".to_owned()
+            }
+            MisfitProblem::InvalidName { .. } => {
+                "use lower-case letters, digits, \"-\" and \".\", beginning and ending with a letter or digit".to_owned()
+            }
+            MisfitProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
+        }
+    }
+}
+
+/// What manifests are resolved against.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The kinds of the server and of the CRDs among the manifests.
+    pub discovery: &'a Discovery,
+    /// The parent of the set.
+    pub parent: &'a ParentIdentity,
+    /// The id of the set.
+    pub id: &'a ApplySetId,
+    /// The namespace of manifests that name none.
+    pub namespace: &'a str,
+}
+
+impl Desired {
+    /// The namespaces that the manifests bring.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        let is_namespace =
+            |key: &ObjectKey| key.group_kind.group.is_empty() && key.group_kind.kind == "Namespace";
+        self.members
+            .iter()
+            .filter(move |member| is_namespace(&member.key))
+            .map(|member| member.key.name.as_str())
+    }
+
+    /// Takes the resources that a later discovery lists for those that were only promised.
+    pub fn renew(&mut self, discovery: &Discovery) {
+        let promised = self.members.iter_mut().chain(&mut self.parent);
+        for object in promised.filter(|object| object.resource.origin == Origin::Promised) {
+            if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
+                object.resource = Arc::new(resource.clone());
+            }
+        }
+    }
+
+    /// The kinds and namespaces of all members.
+    pub fn record(&self, parent: &ParentIdentity) -> Record {
+        Record::of(self.members.iter().map(|member| &member.key), parent)
+    }
+}
+
+/// Gives every manifest its resource and namespace, and finds all that cannot be
+/// applied here: unknown kinds, kinds that cannot be members, objects given twice.
+pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, DesiredError> {
+    let mut desired = Desired::default();
+    let mut errors = Vec::new();
+    let mut seen: BTreeMap<ObjectKey, Position> = BTreeMap::new();
+    let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
+    for manifest in manifests {
+        let gvk = (
+            manifest.gvk.group.clone(),
+            manifest.gvk.version.clone(),
+            manifest.gvk.kind.clone(),
+        );
+        let resource = match resources.get(&gvk) {
+            Some(resource) => Arc::clone(resource),
+            None => match find_resource(&manifest, target.discovery)? {
+                Ok(resource) => Arc::clone(resources.entry(gvk).or_insert(resource)),
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            },
+        };
+        let (object, metadata) = place(manifest, resource, target.namespace);
+        match seen.entry(object.key.clone()) {
+            Entry::Occupied(first) => errors.push(Misfit {
+                position: object.position,
+                problem: MisfitProblem::GivenTwice {
+                    key: object.key,
+                    first: first.get().clone(),
+                },
+            }),
+            Entry::Vacant(vacant) => {
+                vacant.insert(object.position.clone());
+                match fault(&object.key, &metadata, target) {
+                    Some(problem) => errors.push(Misfit {
+                        position: object.position,
+                        problem,
+                    }),
+                    None => desired.add(object, metadata, target),
+                }
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(desired)
+    } else {
+        Err(DesiredError::Misfits(errors))
+    }
+}
+
+impl Desired {
+    fn add(&mut self, mut object: DesiredObject, mut metadata: Map<String, Value>, target: Target) {
+        if object.key == *target.parent {
+            if strip_bookkeeping(&mut metadata) {
+                self.warnings.push(format!(
+                    "{}: labels and annotations of {} that belong to the set's bookkeeping are left out; this program writes them itself",
+                    object.position, object.key
+                ));
+            }
+            object.object = object.object.with_metadata(&metadata);
+            self.parent = Some(object);
+        } else {
+            stamp(&mut metadata, target.id);
+            object.object = object.object.with_metadata(&metadata);
+            self.members.push(object);
+        }
+    }
+}
+
+/// What is wrong with an object by itself.
+fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Option<MisfitProblem> {
+    if has_strict_name(&key.group_kind) && !is_dns_subdomain(&key.name) {
+        return Some(MisfitProblem::InvalidName { key: key.clone() });
+    }
+    if key == target.parent {
+        return None;
+    }
+    let keys = ["labels", "annotations"]
+        .into_iter()
+        .filter_map(|field| metadata.get(field)?.as_object());
+    let mut bookkeeping = keys
+        .flat_map(Map::keys)
+        .filter(|key| is_bookkeeping_key(key) && *key != IS_PARENT_TYPE_LABEL);
+    bookkeeping.next().map(|bookkeeping| MisfitProblem::Bookkeeping {
+        key: key.clone(),
+        bookkeeping: bookkeeping.clone(),
+    })
+}
+
+/// Whether objects of this kind are named by DNS subdomains. RBAC and certificate kinds
+/// are not, and of aggregated APIs nobody knows.
+fn has_strict_name(kind: &GroupKind) -> bool {
+    let is_built_in = !kind.group.contains('.') || kind.group.ends_with(".k8s.io");
+    is_built_in && !["rbac.authorization.k8s.io", "certificates.k8s.io"].contains(&kind.group.as_str())
+}
+
+/// Whether the server lists this kind in a way in which it could be applied.
+pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
+    match discovery.resource(gvk) {
+        Lookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
+        Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
+    }
+}
+
+/// Why a kind that is defined is not served, where that was looked up.
+fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
+    match discovery.unserved(kind) {
+        Some(Unserved::Kept(kept)) => Some(&kept.reason),
+        _ => None,
+    }
+}
+
+fn find_resource(
+    manifest: &Manifest,
+    discovery: &Discovery,
+) -> Result<Result<Arc<Resource>, Misfit>, DesiredError> {
+    let misfit = |problem| {
+        Ok(Err(Misfit {
+            position: manifest.position.clone(),
+            problem,
+        }))
+    };
+    let definition = definition_state(&manifest.gvk.group_kind(), discovery);
+    if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
+        return Err(DesiredError::DefinitionTerminating {
+            position: manifest.position.clone(),
+            kind: manifest.gvk.group_kind().to_string(),
+            reason: reason.clone(),
+        });
+    }
+    let resource = match discovery.resource(&manifest.gvk) {
+        Lookup::Found(resource) => resource,
+        Lookup::UnknownKind {
+            served_versions,
+            similar,
+        } => {
+            return misfit(MisfitProblem::UnknownKind {
+                kind: manifest.gvk.clone(),
+                served_versions,
+                similar,
+                definition: definition.cloned(),
+            });
+        }
+        Lookup::GroupFailed(failure) => {
+            return Err(DesiredError::KindUnknowable {
+                position: manifest.position.clone(),
+                kind: manifest.gvk.group_kind().to_string(),
+                failure: failure.clone(),
+            });
+        }
+    };
+    let missing_verbs: Vec<_> = VERBS_OF_MEMBERS
+        .into_iter()
+        .filter(|verb| !resource.supports(verb))
+        .collect();
+    if missing_verbs.is_empty() {
+        Ok(Ok(Arc::new(resource.clone())))
+    } else {
+        misfit(MisfitProblem::NoMembersOfThisKind {
+            kind: manifest.gvk.group_kind(),
+            missing_verbs,
+        })
+    }
+}
+
+/// A namespaced object without a namespace gets the default one; a cluster-scoped
+/// object loses a namespace that it names, as the server would ignore it. The metadata
+/// that it is to have are apart from it, for they are not complete yet.
+fn place(
+    manifest: Manifest,
+    resource: Arc<Resource>,
+    default_namespace: &str,
+) -> (DesiredObject, Map<String, Value>) {
+    let namespace = match resource.scope {
+        Scope::Cluster => None,
+        Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
+    };
+    let object = string_data::folded(&manifest.gvk, manifest.object);
+    let mut metadata = object.metadata();
+    match &namespace {
+        Some(namespace) => {
+            metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
+        }
+        None => {
+            metadata.remove("namespace");
+        }
+    }
+    let desired = DesiredObject {
+        key: ObjectKey {
+            group_kind: resource.group_kind(),
+            namespace,
+            name: manifest.name,
+        },
+        resource,
+        object,
+        position: manifest.position,
+    };
+    (desired, metadata)
+}
+
+fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
+    let labels = metadata
+        .entry("labels")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if labels.is_null() {
+        *labels = Value::Object(Map::new());
+    }
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(PART_OF_LABEL.to_owned(), Value::String(id.to_string()));
+    }
+}
+
+/// Whether there was anything to strip.
+fn strip_bookkeeping(metadata: &mut Map<String, Value>) -> bool {
+    let mut stripped = false;
+    for field in ["labels", "annotations"] {
+        if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+            let before = pairs.len();
+            pairs.retain(|key, _| !is_bookkeeping_key(key));
+            stripped |= pairs.len() != before;
+        }
+    }
+    stripped
+}

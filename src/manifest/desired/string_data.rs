@@ -1,0 +1,113 @@
+//! `stringData` of a Secret as the `data` that the server makes of it.
+//!
+//! The server keeps `stringData` nowhere: it writes the values into `data`, and notes down
+//! who set `stringData`, not who set `data`. So nobody would own what it became: a key that
+//! leaves the manifest would stay, and another field manager's value would be overwritten
+//! unasked. Written as `data`, both are as for any other field.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value};
+
+use crate::model::identity::GroupVersionKind;
+use crate::model::object::Object;
+
+/// The object with `data` for `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret`
+/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins, and null is the empty text. What is
+/// no valid Secret stays as it is, for the server to refuse.
+pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
+    let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
+    // Most Secrets have none, and need not be read for that.
+    if !is_secret || !object.mentions("stringData") {
+        return object;
+    }
+    match object.value() {
+        Value::Object(fields) => fold(fields).map_or(object, |fields| Object::of(&fields)),
+        _ => object,
+    }
+}
+
+/// `None` where there is nothing to fold, or nothing that can be.
+fn fold(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
+    let typed = match fields.remove("stringData")? {
+        Value::Null => Map::new(),
+        Value::Object(typed) => typed,
+        _ => return None,
+    };
+    if typed.is_empty() {
+        return Some(fields);
+    }
+    let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    if data.is_null() {
+        *data = Value::Object(Map::new());
+    }
+    let data = data.as_object_mut()?;
+    for (key, value) in typed {
+        let text = match &value {
+            Value::Null => "",
+            Value::String(text) => text,
+            _ => return None,
+        };
+        data.insert(key, Value::String(BASE64.encode(text)));
+    }
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of_kind(api_version: &str, kind: &str, fields: &Value) -> Value {
+        let gvk = GroupVersionKind::from_api_version(api_version, kind);
+        folded(&gvk, Object::from(fields)).value()
+    }
+
+    #[test]
+    fn string_data_becomes_the_data_that_the_server_makes_of_it() {
+        let table = [
+            (json!({"stringData": {"a": "x"}}), json!({"data": {"a": "eA=="}})),
+            (
+                json!({"stringData": {"a": "x"}, "data": {"a": "eQ==", "b": "eg=="}}),
+                json!({"data": {"a": "eA==", "b": "eg=="}}),
+            ),
+            (
+                json!({"stringData": {"a": null, "b": "ü\n", "c": ""}, "data": null}),
+                json!({"data": {"a": "", "b": "w7wK", "c": ""}}),
+            ),
+            (json!({"stringData": {}}), json!({})),
+            (
+                json!({"stringData": null, "data": {"b": null}}),
+                json!({"data": {"b": null}}),
+            ),
+            (json!({"data": {}}), json!({"data": {}})),
+        ];
+        for (mut written, mut sent) in table {
+            for fields in [&mut written, &mut sent] {
+                fields["metadata"] = json!({"name": "s"});
+            }
+            assert_eq!(of_kind("v1", "Secret", &written), sent, "{written}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_refuses_it_is_shown_as_it_was_written() {
+        for fields in [
+            json!({"stringData": "x", "metadata": {}}),
+            json!({"stringData": {"a": 5, "b": "x"}, "metadata": {}}),
+            json!({"stringData": {"a": {"b": "x"}}, "metadata": {}}),
+            json!({"stringData": {"a": "x"}, "data": "eA==", "metadata": {}}),
+        ] {
+            assert_eq!(of_kind("v1", "Secret", &fields), fields);
+        }
+    }
+
+    #[test]
+    fn other_kinds_may_have_a_field_of_this_name() {
+        let fields = json!({"stringData": {"a": "x"}, "metadata": {}});
+        for (api_version, kind) in [("example.com/v1", "Secret"), ("v1", "ConfigMap")] {
+            assert_eq!(of_kind(api_version, kind, &fields), fields);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The parent of a set: its identity, and the bookkeeping that it carries in
+//! labels and annotations.
+//!
+//! Reading is strict: what cannot be read for certain is a fault, and all faults
+//! of a parent are told at once. What a fault means for a run is decided in `plan`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::record::{InvalidValue, later_format, parse_group_kinds, parse_group_resources, parse_namespaces};
+use super::tooling::InvalidTooling;
+use super::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
+    ID_LABEL, KEY_PREFIX, Record, TOOLING_ANNOTATION, Tooling,
+};
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// What the id of a set is made from. The same as the key of the parent object.
+pub type ParentIdentity = ObjectKey;
+
+/// What the labels and annotations of a parent say, where all of it can be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bookkeeping {
+    /// Who manages the set.
+    pub tooling: Tooling,
+    /// The kinds that members may have.
+    pub kinds: RecordedKinds,
+    /// The namespaces of members besides the parent's own.
+    pub additional_namespaces: BTreeSet<String>,
+}
+
+/// The kinds of members, in the form that the parent has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordedKinds {
+    /// From `contains-group-kinds`.
+    GroupKinds(BTreeSet<GroupKind>),
+    /// From the deprecated `contains-group-resources`: pairs of resource and group.
+    GroupResources(BTreeSet<(String, String)>),
+}
+
+/// What reading the labels and annotations of an object found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// A parent.
+    Parent(Bookkeeping),
+    /// No key of the convention is there.
+    NoBookkeeping,
+    /// Only the tooling annotation is there: what a run leaves behind that ended
+    /// between creating the parent from its manifest and recording the set on it.
+    Unfinished(Tooling),
+    /// Keys of the convention are there, and something is wrong with them.
+    Faulty(Vec<ParentFault>),
+}
+
+/// One thing that is wrong with the bookkeeping of a parent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParentFault {
+    /// Annotations are there, but the id label is not.
+    #[error("label {ID_LABEL} is missing")]
+    IdMissing,
+    /// The id is not the one that follows from the parent's identity.
+    #[error("label {ID_LABEL} is {found:?}, but the id of this parent is {expected}")]
+    WrongId {
+        /// What the label says.
+        found: String,
+        /// What it must say.
+        expected: ApplySetId,
+    },
+    /// The id is of a later format.
+    #[error(
+        "label {ID_LABEL} is written in a later format ({0}); a newer version of this program may read it"
+    )]
+    LaterIdFormat(String),
+    /// Nobody is named as the set's manager.
+    #[error("annotation {TOOLING_ANNOTATION} is missing")]
+    ToolingMissing,
+    /// The manager cannot be read.
+    #[error("annotation {TOOLING_ANNOTATION}: {0}")]
+    InvalidTooling(#[from] InvalidTooling),
+    /// Neither form of the list of kinds is there, so nobody knows where members are.
+    #[error("annotation {GROUP_KINDS_ANNOTATION} is missing")]
+    KindsMissing,
+    /// A list cannot be read.
+    #[error("annotation {annotation} {fault}")]
+    InvalidValue {
+        /// The annotation's key.
+        annotation: &'static str,
+        /// What is wrong with its value.
+        fault: InvalidValue,
+    },
+    /// The parent has no namespace of its own and names none, but a recorded kind needs one.
+    #[error("the parent is cluster-scoped and records no namespaces, but its kind {0} is namespaced")]
+    NoNamespaceFor(GroupKind),
+    /// An entry that no server serves, but that is close to one that is.
+    #[error(
+        "annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}, which should probably read {meant:?}"
+    )]
+    MisspelledKind {
+        /// As recorded.
+        entry: String,
+        /// As served.
+        meant: String,
+    },
+}
+
+/// What the API server allows for all annotations of an object, keys and values
+/// (apimachinery, `TotalAnnotationSizeLimitB`).
+pub const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// Labels or annotations of an object.
+pub type Pairs = BTreeMap<String, String>;
+
+/// Reads the bookkeeping from a parent's labels and annotations.
+pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> Reading {
+    let id = labels.get(ID_LABEL);
+    let known = [
+        GROUP_KINDS_ANNOTATION,
+        GROUP_RESOURCES_ANNOTATION,
+        ADDITIONAL_NAMESPACES_ANNOTATION,
+    ];
+    if id.is_none() && !known.iter().any(|key| annotations.contains_key(*key)) {
+        return match annotations
+            .get(TOOLING_ANNOTATION)
+            .map(|value| Tooling::parse(value))
+        {
+            Some(Ok(tooling)) => Reading::Unfinished(tooling),
+            Some(Err(error)) => Reading::Faulty(vec![error.into()]),
+            None => Reading::NoBookkeeping,
+        };
+    }
+    let mut faults: Vec<ParentFault> = id_fault(identity, id).into_iter().collect();
+    let tooling = collect(&mut faults, read_tooling(annotations));
+    let kinds = collect(&mut faults, read_kinds(annotations));
+    let namespaces = collect(&mut faults, read_namespaces(annotations));
+    match (tooling, kinds, namespaces) {
+        (Some(tooling), Some(kinds), Some(mut additional_namespaces)) if faults.is_empty() => {
+            if let Some(own) = &identity.namespace {
+                additional_namespaces.remove(own);
+            }
+            Reading::Parent(Bookkeeping {
+                tooling,
+                kinds,
+                additional_namespaces,
+            })
+        }
+        _ => Reading::Faulty(faults),
+    }
+}
+
+/// The labels of a parent, as `metadata.labels`.
+pub fn labels(id: &ApplySetId) -> Value {
+    json!({ ID_LABEL: id.as_str() })
+}
+
+/// The annotations of a parent, as `metadata.annotations`.
+///
+/// Both lists are always written, an empty one as an empty string, because kubectl
+/// does and refuses a parent without `contains-group-kinds`.
+pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
+    json!({
+        TOOLING_ANNOTATION: tooling.to_string(),
+        GROUP_KINDS_ANNOTATION: record.group_kinds_value(),
+        ADDITIONAL_NAMESPACES_ANNOTATION: record.namespaces_value(),
+    })
+}
+
+/// Whether a label or annotation key belongs to the convention.
+pub fn is_bookkeeping_key(key: &str) -> bool {
+    key.starts_with(KEY_PREFIX)
+}
+
+fn collect<T>(faults: &mut Vec<ParentFault>, result: Result<T, ParentFault>) -> Option<T> {
+    result.map_err(|fault| faults.push(fault)).ok()
+}
+
+fn id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<ParentFault> {
+    let Some(found) = id else {
+        return Some(ParentFault::IdMissing);
+    };
+    if let Some(format) = later_format(found, '.') {
+        return Some(ParentFault::LaterIdFormat(format));
+    }
+    let expected = ApplySetId::of(identity);
+    (found != expected.as_str()).then(|| ParentFault::WrongId {
+        found: found.clone(),
+        expected,
+    })
+}
+
+fn read_tooling(annotations: &Pairs) -> Result<Tooling, ParentFault> {
+    let value = annotations
+        .get(TOOLING_ANNOTATION)
+        .ok_or(ParentFault::ToolingMissing)?;
+    if let Some(format) = later_format(value, ':') {
+        return Err(ParentFault::InvalidValue {
+            annotation: TOOLING_ANNOTATION,
+            fault: InvalidValue::LaterFormat(format),
+        });
+    }
+    Ok(Tooling::parse(value)?)
+}
+
+fn read_kinds(annotations: &Pairs) -> Result<RecordedKinds, ParentFault> {
+    if let Some(value) = annotations.get(GROUP_KINDS_ANNOTATION) {
+        return match parse_group_kinds(value) {
+            Ok(kinds) => Ok(RecordedKinds::GroupKinds(kinds)),
+            Err(fault) => Err(ParentFault::InvalidValue {
+                annotation: GROUP_KINDS_ANNOTATION,
+                fault,
+            }),
+        };
+    }
+    let value = annotations
+        .get(GROUP_RESOURCES_ANNOTATION)
+        .ok_or(ParentFault::KindsMissing)?;
+    match parse_group_resources(value) {
+        Ok(resources) => Ok(RecordedKinds::GroupResources(resources)),
+        Err(fault) => Err(ParentFault::InvalidValue {
+            annotation: GROUP_RESOURCES_ANNOTATION,
+            fault,
+        }),
+    }
+}
+
+fn read_namespaces(annotations: &Pairs) -> Result<BTreeSet<String>, ParentFault> {
+    let value = annotations
+        .get(ADDITIONAL_NAMESPACES_ANNOTATION)
+        .map_or("", String::as_str);
+    parse_namespaces(value).map_err(|fault| ParentFault::InvalidValue {
+        annotation: ADDITIONAL_NAMESPACES_ANNOTATION,
+        fault,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity() -> ParentIdentity {
+        ParentIdentity {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("foo".to_owned()),
+            name: "set1".to_owned(),
+        }
+    }
+
+    const ID: &str = "applyset-VNL3L76_SgMeBI1T5fX9ky5G-B2b4SjDbkbQ1-e9Mcg-v1";
+
+    fn pairs(list: &[(&str, &str)]) -> Pairs {
+        list.iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], usize);
+
+    fn read_pairs(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Reading {
+        read(&identity(), &pairs(labels), &pairs(annotations))
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut record = Record::default();
+        record.add_place(&GroupKind::new("apps", "Deployment"), Some("bar"), Some("foo"));
+        let to_pairs = |value: Value| serde_json::from_value::<Pairs>(value).expect("a map of strings");
+        let read = read(
+            &identity(),
+            &to_pairs(labels(&ApplySetId::of(&identity()))),
+            &to_pairs(annotations(&Tooling::ours(), &record)),
+        );
+        assert_eq!(
+            read,
+            Reading::Parent(Bookkeeping {
+                tooling: Tooling::ours(),
+                kinds: RecordedKinds::GroupKinds(record.group_kinds),
+                additional_namespaces: record.additional_namespaces,
+            })
+        );
+    }
+
+    #[test]
+    fn an_object_without_keys_is_no_parent() {
+        assert_eq!(
+            read_pairs(&[("app", "x")], &[("note", "y")]),
+            Reading::NoBookkeeping
+        );
+    }
+
+    #[test]
+    fn the_tooling_annotation_alone_marks_an_unfinished_parent() {
+        let ours = Tooling::ours();
+        assert_eq!(
+            read_pairs(&[], &[(TOOLING_ANNOTATION, &ours.to_string())]),
+            Reading::Unfinished(ours)
+        );
+    }
+
+    #[test]
+    fn the_deprecated_list_is_read_only_where_the_new_one_is_absent() {
+        let tooling = (TOOLING_ANNOTATION, "kubectl/v1.27.0");
+        let old = (GROUP_RESOURCES_ANNOTATION, "configmaps,deployments.apps");
+        let kinds = |reading| match reading {
+            Reading::Parent(bookkeeping) => bookkeeping.kinds,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            kinds(read_pairs(&[(ID_LABEL, ID)], &[tooling, old])),
+            RecordedKinds::GroupResources(BTreeSet::from([
+                ("configmaps".to_owned(), String::new()),
+                ("deployments".to_owned(), "apps".to_owned()),
+            ]))
+        );
+        assert_eq!(
+            kinds(read_pairs(
+                &[(ID_LABEL, ID)],
+                &[tooling, old, (GROUP_KINDS_ANNOTATION, "")]
+            )),
+            RecordedKinds::GroupKinds(BTreeSet::new())
+        );
+    }
+
+    #[test]
+    fn each_fault_is_found_and_all_are_told() {
+        let tooling = (TOOLING_ANNOTATION, "kubectl/v1.36.3");
+        let kinds = (GROUP_KINDS_ANNOTATION, "ConfigMap");
+
+        let table: [Case; 8] = [
+            (&[], &[tooling, kinds], 1),
+            (&[(ID_LABEL, "applyset-other-v1")], &[tooling, kinds], 1),
+            (&[(ID_LABEL, "v2.xyz")], &[tooling, kinds], 1),
+            (&[(ID_LABEL, ID)], &[kinds], 1),
+            (&[(ID_LABEL, ID)], &[(TOOLING_ANNOTATION, ""), kinds], 1),
+            (&[(ID_LABEL, ID)], &[tooling], 1),
+            (&[(ID_LABEL, ID)], &[tooling, (GROUP_KINDS_ANNOTATION, "v2:x")], 1),
+            (
+                &[(ID_LABEL, "x")],
+                &[(ADDITIONAL_NAMESPACES_ANNOTATION, "A b")],
+                4,
+            ),
+        ];
+        for (labels, annotations, count) in table {
+            match read_pairs(labels, annotations) {
+                Reading::Faulty(faults) => assert_eq!(faults.len(), count, "{faults:?}"),
+                other => panic!("{labels:?} {annotations:?}: {other:?}"),
+            }
+        }
+    }
+}

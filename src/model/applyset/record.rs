@@ -1,0 +1,266 @@
+//! The record that a parent keeps: the kinds that its members may have and the
+//! namespaces that they may live in.
+//!
+//! A record is a hint that may be too wide and must never be too narrow; who is a
+//! member is told by the part-of label alone. Reading from and writing to
+//! annotation values happens here, reading of whole parents in `parent`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// The kinds and namespaces that a set may hold objects in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Kinds of members.
+    pub group_kinds: BTreeSet<GroupKind>,
+    /// Namespaces of members, the parent's own excepted.
+    pub additional_namespaces: BTreeSet<String>,
+}
+
+/// An annotation value that cannot be read; a guess could leak or delete objects.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidValue {
+    /// The value begins with `v2:` or the like.
+    #[error("is written in a later format ({0}); a newer version of this program may read it")]
+    LaterFormat(String),
+    /// An entry of the list is not of the form `Kind.group`.
+    #[error("has the entry {0:?}, which is no Kind.group")]
+    NotAGroupKind(String),
+    /// An entry of the list is not a namespace.
+    #[error("has the entry {0:?}, which is no name of a namespace")]
+    NotANamespace(String),
+}
+
+impl Record {
+    /// Whether it names no kind and no namespace.
+    pub fn is_empty(&self) -> bool {
+        self.group_kinds.is_empty() && self.additional_namespaces.is_empty()
+    }
+
+    /// The record that these objects of a set need, and no more.
+    pub fn of<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
+        let mut record = Self::default();
+        for key in objects {
+            record.add_place(
+                &key.group_kind,
+                key.namespace.as_deref(),
+                parent.namespace.as_deref(),
+            );
+        }
+        record
+    }
+
+    /// The record that covers both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self {
+            group_kinds: self.group_kinds.union(&other.group_kinds).cloned().collect(),
+            additional_namespaces: self
+                .additional_namespaces
+                .union(&other.additional_namespaces)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Whether every kind and namespace of `other` is in this record.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.group_kinds.is_superset(&other.group_kinds)
+            && self
+                .additional_namespaces
+                .is_superset(&other.additional_namespaces)
+    }
+
+    /// Adds the place of one member; the parent's own namespace is left out.
+    pub fn add_place(
+        &mut self,
+        group_kind: &GroupKind,
+        namespace: Option<&str>,
+        parent_namespace: Option<&str>,
+    ) {
+        if !self.group_kinds.contains(group_kind) {
+            self.group_kinds.insert(group_kind.clone());
+        }
+        if let Some(namespace) = namespace
+            && Some(namespace) != parent_namespace
+            && !self.additional_namespaces.contains(namespace)
+        {
+            self.additional_namespaces.insert(namespace.to_owned());
+        }
+    }
+
+    /// The value of `contains-group-kinds`: sorted, without blanks.
+    pub fn group_kinds_value(&self) -> String {
+        join(self.group_kinds.iter().map(ToString::to_string))
+    }
+
+    /// The value of `additional-namespaces`: sorted, without blanks; empty for none.
+    pub fn namespaces_value(&self) -> String {
+        join(self.additional_namespaces.iter().cloned())
+    }
+}
+
+/// Reads `contains-group-kinds`. Present but empty is an empty set.
+///
+/// Order and repetition are forgiven, since writing puts them right. Blanks and
+/// empty entries are not: kubectl refuses such a parent, and a half-written list
+/// may have lost entries.
+pub fn parse_group_kinds(value: &str) -> Result<BTreeSet<GroupKind>, InvalidValue> {
+    entries(value)?
+        .map(|entry| parse_group_kind(entry).ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned())))
+        .collect()
+}
+
+/// Reads `additional-namespaces`. Empty is none.
+pub fn parse_namespaces(value: &str) -> Result<BTreeSet<String>, InvalidValue> {
+    entries(value)?
+        .map(|entry| {
+            if is_dns_label(entry) {
+                Ok(entry.to_owned())
+            } else {
+                Err(InvalidValue::NotANamespace(entry.to_owned()))
+            }
+        })
+        .collect()
+}
+
+/// Reads the deprecated `contains-group-resources` into pairs of resource and group.
+pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, InvalidValue> {
+    entries(value)?
+        .map(|entry| {
+            parse_group_kind(entry)
+                .map(|read| (read.kind, read.group))
+                .ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned()))
+        })
+        .collect()
+}
+
+fn entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
+    if let Some(format) = later_format(value, ':') {
+        return Err(InvalidValue::LaterFormat(format));
+    }
+    Ok(value.split(',').filter(move |_| !value.is_empty()))
+}
+
+/// The version prefix of a value of a later format (`v2:`, in labels `v2.`), if it has one.
+pub(super) fn later_format(value: &str, separator: char) -> Option<String> {
+    let (prefix, _) = value.split_once(separator)?;
+    let number = prefix.strip_prefix('v')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| prefix.to_owned())
+}
+
+fn parse_group_kind(entry: &str) -> Option<GroupKind> {
+    let (kind, group) = entry.split_once('.').unwrap_or((entry, ""));
+    let kind_is_valid = kind.starts_with(|first: char| first.is_ascii_alphabetic())
+        && kind
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let group_is_valid = !entry.ends_with('.') && (group.is_empty() || group.split('.').all(is_dns_label));
+    (kind_is_valid && group_is_valid).then(|| GroupKind::new(group, kind))
+}
+
+/// Whether the text is a DNS label as RFC 1123 has it: what a namespace must be.
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63 && is_dns_label_of_any_length(text)
+}
+
+/// Whether the text is a DNS subdomain as RFC 1123 has it: what most objects are named by.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label_of_any_length)
+}
+
+fn is_dns_label_of_any_length(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !text.is_empty() && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn join(entries: impl Iterator<Item = String>) -> String {
+    entries.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_kinds_are_read_and_written_in_canonical_form() {
+        let table = [
+            ("", ""),
+            ("ConfigMap", "ConfigMap"),
+            ("Deployment.apps,ConfigMap", "ConfigMap,Deployment.apps"),
+            ("ConfigMap,ConfigMap", "ConfigMap"),
+            ("Widget.a.example.com", "Widget.a.example.com"),
+        ];
+        for (value, canonical) in table {
+            let record = Record {
+                group_kinds: parse_group_kinds(value).expect("a valid value"),
+                ..Record::default()
+            };
+            assert_eq!(record.group_kinds_value(), canonical);
+        }
+    }
+
+    #[test]
+    fn badly_written_group_kinds_are_refused() {
+        for value in [
+            "ConfigMap,",
+            ",ConfigMap",
+            "ConfigMap, Secret",
+            "ConfigMap.",
+            ".apps",
+            "Config Map",
+            "a/b",
+            "Deployment.-x",
+        ] {
+            assert!(
+                matches!(parse_group_kinds(value), Err(InvalidValue::NotAGroupKind(_))),
+                "{value:?} must be refused"
+            );
+        }
+    }
+
+    #[test]
+    fn later_formats_are_refused_and_not_guessed() {
+        for value in ["v2:ConfigMap", "v2:", "v10:anything goes"] {
+            assert!(matches!(
+                parse_group_kinds(value),
+                Err(InvalidValue::LaterFormat(_))
+            ));
+            assert!(matches!(
+                parse_namespaces(value),
+                Err(InvalidValue::LaterFormat(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn namespaces_are_read_and_written_in_canonical_form() {
+        for (value, canonical) in [("", ""), ("b,a", "a,b"), ("a,a", "a")] {
+            let record = Record {
+                additional_namespaces: parse_namespaces(value).expect("a valid value"),
+                ..Record::default()
+            };
+            assert_eq!(record.namespaces_value(), canonical);
+        }
+        for value in ["a,", "A", "a b", "a, b", "-a", &"x".repeat(64)] {
+            assert!(
+                matches!(parse_namespaces(value), Err(InvalidValue::NotANamespace(_))),
+                "{value:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_parents_own_namespace_is_no_additional_one() {
+        let mut record = Record::default();
+        record.add_place(&GroupKind::new("", "ConfigMap"), Some("home"), Some("home"));
+        record.add_place(&GroupKind::new("", "ConfigMap"), Some("away"), Some("home"));
+        record.add_place(&GroupKind::new("", "Namespace"), None, Some("home"));
+        assert_eq!(record.group_kinds_value(), "ConfigMap,Namespace");
+        assert_eq!(record.namespaces_value(), "away");
+    }
+}

@@ -1,0 +1,166 @@
+//! The tooling value: which program manages a set.
+//!
+//! Whether a value of another program stops a run is decided in `plan`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::record::later_format;
+use crate::model::text::one_line;
+
+/// `<name>/<version>` of the program that manages a set; a bare name has no version.
+///
+/// Two values name the same program when their names are equal; versions are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Tooling {
+    /// What stands before the last slash.
+    pub name: String,
+    /// What stands behind it, usually a semantic version with a leading `v`.
+    pub version: Option<String>,
+}
+
+/// A value that names no program, or that a reader would not take for a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTooling {
+    /// The value is empty, or has no name before its slash.
+    #[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
+    NoName(String),
+    /// The value holds a control character, a line break or a character that turns the direction
+    /// of text: nothing that a program is called.
+    #[error("{0:?} is not the name of a program; it should read NAME/vX.Y.Z")]
+    NotPrintable(String),
+    /// The value begins with `v2:` or the like, which readers refuse as a later format.
+    #[error("{0:?} begins as a later format does; it should read NAME/vX.Y.Z")]
+    LaterFormat(String),
+}
+
+impl Tooling {
+    /// This program.
+    pub fn ours() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: Some(concat!("v", env!("CARGO_PKG_VERSION")).to_owned()),
+        }
+    }
+
+    /// Reads a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
+    ///
+    /// What is read here may be written, so nothing passes that reading a parent refuses.
+    pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
+        if one_line(value) != value {
+            return Err(InvalidTooling::NotPrintable(value.to_owned()));
+        }
+        if later_format(value, ':').is_some() {
+            return Err(InvalidTooling::LaterFormat(value.to_owned()));
+        }
+        let (name, version) = match value.rsplit_once('/') {
+            Some((name, version)) => (name, Some(version.to_owned())),
+            None => (value, None),
+        };
+        if name.trim().is_empty() {
+            return Err(InvalidTooling::NoName(value.to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            version,
+        })
+    }
+
+    /// Whether both values name the same program.
+    pub fn is_same_program(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Display for Tooling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{}/{version}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl From<Tooling> for String {
+    fn from(tooling: Tooling) -> Self {
+        tooling.to_string()
+    }
+}
+
+impl TryFrom<String> for Tooling {
+    type Error = InvalidTooling;
+
+    fn try_from(value: String) -> Result<Self, Self::Error> {
+        Self::parse(&value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_split_at_the_last_slash() {
+        let table = [
+            ("kubectl/v1.36.3", "kubectl", Some("v1.36.3")),
+            ("example.com/tool/v2", "example.com/tool", Some("v2")),
+            ("kubectl", "kubectl", None),
+        ];
+        for (value, name, version) in table {
+            let tooling = Tooling::parse(value).expect("a valid value");
+            assert_eq!(
+                (tooling.name.as_str(), tooling.version.as_deref()),
+                (name, version)
+            );
+            assert_eq!(tooling.to_string(), value);
+        }
+    }
+
+    #[test]
+    fn values_without_a_name_are_refused() {
+        for value in ["", "/v1", "  ", " /v1"] {
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::NoName(value.to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn values_that_could_pass_for_other_text_are_refused() {
+        for value in [
+            "kubectl/v1\nfoo  set",
+            "a\u{1b}[2K/v1",
+            "\u{202e}ltcebuk/v1",
+            "::add-mask::x/v1",
+        ] {
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::NotPrintable(value.to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn values_of_later_formats_are_refused() {
+        for value in ["v2:x/v1", "v10:"] {
+            assert_eq!(
+                Tooling::parse(value),
+                Err(InvalidTooling::LaterFormat(value.to_owned()))
+            );
+        }
+        for value in ["v2/v1", "x/v2:1", "version:x"] {
+            assert!(Tooling::parse(value).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn versions_do_not_tell_programs_apart() {
+        let ours = Tooling::ours();
+        let older = Tooling::parse("kubectl-applyset/v0.0.1").expect("a valid value");
+        assert!(ours.is_same_program(&older));
+        assert!(!ours.is_same_program(&Tooling::parse("kubectl").expect("a valid value")));
+    }
+}

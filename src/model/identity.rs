@@ -1,0 +1,176 @@
+//! The names by which Kubernetes tells objects apart: group-kind, group-version-kind
+//! and the key of one object.
+//!
+//! Pure values. Which resource serves a kind, and whether it is namespaced, is the
+//! business of `discovery`.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::text::shell_word;
+
+/// A group and a kind, without a version; the core group is the empty string.
+///
+/// Displays in the canonical form of KEP-3659, `Kind.group`, a core kind bare,
+/// and sorts as the bytes of that form do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GroupKind {
+    /// CamelCase kind, as discovery spells it.
+    pub kind: String,
+    /// API group; empty for the core group.
+    pub group: String,
+}
+
+impl GroupKind {
+    /// A group-kind of the given group (empty for core) and CamelCase kind.
+    pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            group: group.into(),
+        }
+    }
+
+    /// The name of an object of this kind as kubectl prints it: `deployment.apps/web`.
+    pub fn object_name(&self, name: &str) -> String {
+        let kind = self.kind.to_lowercase();
+        if self.group.is_empty() {
+            format!("{kind}/{name}")
+        } else {
+            format!("{kind}.{}/{name}", self.group)
+        }
+    }
+}
+
+impl Ord for GroupKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.canonical_bytes().cmp(other.canonical_bytes())
+    }
+}
+
+impl PartialOrd for GroupKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl GroupKind {
+    fn canonical_bytes(&self) -> impl Iterator<Item = u8> {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        self.kind.bytes().chain(dot.bytes()).chain(self.group.bytes())
+    }
+}
+
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(&self.kind)
+        } else {
+            write!(f, "{}.{}", self.kind, self.group)
+        }
+    }
+}
+
+/// A group, a version and a kind, as a manifest names them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GroupVersionKind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version, such as `v1` or `v1beta1`.
+    pub version: String,
+    /// CamelCase kind.
+    pub kind: String,
+}
+
+impl GroupVersionKind {
+    /// Reads `apiVersion` (`v1`, `apps/v1`) and `kind`.
+    pub fn from_api_version(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    /// The `apiVersion` field of an object of this kind.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The same without the version.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(&self.group, &self.kind)
+    }
+}
+
+/// What identifies one object in a cluster, whatever version it is read in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ObjectKey {
+    /// Group and kind.
+    #[serde(flatten)]
+    pub group_kind: GroupKind,
+    /// Namespace; `None` for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+impl ObjectKey {
+    /// The object as commands are told of it: `deployment.apps/web -n shop`.
+    pub fn argument(&self) -> String {
+        let name = shell_word(&self.group_kind.object_name(&self.name));
+        match &self.namespace {
+            Some(namespace) => format!("{name} -n {namespace}"),
+            None => name,
+        }
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    /// `deployment.apps/web in namespace shop`, the form of every message.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.group_kind.object_name(&self.name))?;
+        match &self.namespace {
+            Some(namespace) => write!(f, " in namespace {namespace}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_of_group_kinds_is_that_of_their_canonical_bytes() {
+        let mut kinds = [
+            GroupKind::new("", "Service"),
+            GroupKind::new("example.com", "Service"),
+            GroupKind::new("", "ServiceAccount"),
+            GroupKind::new("apps", "Deployment"),
+            GroupKind::new("", "ConfigMap"),
+            GroupKind::new("example.com", "Config-Map"),
+            GroupKind::new("example.com", "Config"),
+        ];
+        let mut written: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+        kinds.sort();
+        written.sort();
+        let sorted: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+        assert_eq!(sorted, written);
+    }
+
+    #[test]
+    fn api_version_is_read_and_written_back() {
+        for (api_version, group, version) in [("v1", "", "v1"), ("apps/v1", "apps", "v1")] {
+            let read = GroupVersionKind::from_api_version(api_version, "X");
+            assert_eq!((read.group.as_str(), read.version.as_str()), (group, version));
+            assert_eq!(read.api_version(), api_version);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The parent object of a set.
+
+use super::applyset::parent::{Pairs, Reading};
+use super::live::{OwnerReference, Presence};
+
+/// The parent object as it stands in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentObject {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`, the lock of every write of the parent.
+    pub resource_version: String,
+    /// Whether somebody is deleting it.
+    pub presence: Presence,
+    /// Its bookkeeping.
+    pub reading: Reading,
+    /// All annotations, because their total size is limited.
+    pub annotations: Pairs,
+    /// The id of the set that the parent itself is a member of, if any.
+    pub part_of: Option<String>,
+    /// `metadata.ownerReferences`.
+    pub owners: Vec<OwnerReference>,
+}

@@ -1,0 +1,226 @@
+//! One resource of the API server: its names, its scope and the paths of its objects.
+//!
+//! A pure value. Which resources there are is the business of `Discovery`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::identity::{GroupKind, GroupVersionKind};
+
+/// A kind in one version, and where the server keeps its objects.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// API version, such as `v1`.
+    pub version: String,
+    /// CamelCase kind.
+    pub kind: String,
+    /// The name in paths and RBAC rules, such as `deployments`.
+    pub plural: String,
+    /// The name of one, such as `deployment`.
+    pub singular: String,
+    /// Abbreviations, such as `deploy`.
+    pub short_names: Vec<String>,
+    /// Whether objects live in namespaces.
+    pub scope: Scope,
+    /// What may be done with the resource, such as `list`.
+    pub verbs: Vec<String>,
+    /// Whether the server serves it already.
+    pub origin: Origin,
+}
+
+/// Where the objects of a resource live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Scope {
+    /// Each in a namespace.
+    Namespaced,
+    /// In the cluster as a whole.
+    Cluster,
+}
+
+/// How a resource came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Origin {
+    /// The server says that it serves it.
+    Served,
+    /// A `CustomResourceDefinition` among the manifests will make the server serve it.
+    /// Until that is applied and established, every request for it answers 404.
+    Promised,
+}
+
+impl Resource {
+    /// A served resource whose names are made of its kind as nearly all are: in small letters,
+    /// and for the plural with an `s`. For kinds that need no discovery; of its verbs nothing is
+    /// said.
+    pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
+        let singular = kind.to_lowercase();
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{singular}s"),
+            singular,
+            short_names: Vec::new(),
+            scope,
+            verbs: Vec::new(),
+            origin: Origin::Served,
+        }
+    }
+
+    /// Group, version and kind.
+    pub fn gvk(&self) -> GroupVersionKind {
+        GroupVersionKind {
+            group: self.group.clone(),
+            version: self.version.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+
+    /// Group and kind.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(&self.group, &self.kind)
+    }
+
+    /// The name of the resource with its group: `services`, `deployments.apps`.
+    pub fn group_resource(&self) -> String {
+        if self.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
+    }
+
+    /// The `apiVersion` of its objects: `v1`, `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Whether the server offers this verb (`list`, `patch`, …) for the resource.
+    pub fn supports(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|offered| offered == verb)
+    }
+
+    /// The path of one object, or of the collection where `name` is `None`.
+    ///
+    /// Without a namespace, the collection of a namespaced resource is that of all
+    /// namespaces. A cluster-scoped resource has no namespace, so a given one is
+    /// left out. Every part is percent-encoded where a path segment requires it.
+    pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
+        let mut path = if self.group.is_empty() {
+            "/api".to_owned()
+        } else {
+            format!("/apis/{}", encoded(&self.group))
+        };
+        push_segment(&mut path, &self.version);
+        if let (Scope::Namespaced, Some(namespace)) = (self.scope, namespace) {
+            push_segment(&mut path, "namespaces");
+            push_segment(&mut path, namespace);
+        }
+        push_segment(&mut path, &self.plural);
+        if let Some(name) = name {
+            push_segment(&mut path, name);
+        }
+        path
+    }
+}
+
+fn push_segment(path: &mut String, segment: &str) {
+    path.push('/');
+    path.push_str(&encoded(segment));
+}
+
+/// The segment with every byte encoded that RFC 3986 does not allow in one (`pchar`).
+pub(crate) fn encoded(segment: &str) -> String {
+    let mut encoded = String::with_capacity(segment.len());
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            for digit in [byte >> 4, byte & 0xf] {
+                encoded.push(char::from(b"0123456789ABCDEF"[usize::from(digit)]));
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(group: &str, plural: &str, scope: Scope) -> Resource {
+        Resource {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            kind: "Kind".to_owned(),
+            plural: plural.to_owned(),
+            singular: "kind".to_owned(),
+            short_names: Vec::new(),
+            scope,
+            verbs: vec!["list".to_owned()],
+            origin: Origin::Served,
+        }
+    }
+
+    #[test]
+    fn paths_of_objects_and_collections() {
+        let config_maps = resource("", "configmaps", Scope::Namespaced);
+        let deployments = resource("apps", "deployments", Scope::Namespaced);
+        let roles = resource("rbac.authorization.k8s.io", "clusterroles", Scope::Cluster);
+        for (resource, namespace, name, expected) in [
+            (
+                &config_maps,
+                Some("x"),
+                Some("name"),
+                "/api/v1/namespaces/x/configmaps/name",
+            ),
+            (&config_maps, Some("x"), None, "/api/v1/namespaces/x/configmaps"),
+            (&deployments, None, None, "/apis/apps/v1/deployments"),
+            (
+                &deployments,
+                Some("x"),
+                Some("web"),
+                "/apis/apps/v1/namespaces/x/deployments/web",
+            ),
+            (
+                &roles,
+                None,
+                Some("system:node"),
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
+            ),
+            (
+                &roles,
+                Some("x"),
+                None,
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            ),
+        ] {
+            assert_eq!(resource.path(namespace, name), expected);
+        }
+    }
+
+    #[test]
+    fn no_name_can_leave_its_path_segment() {
+        let config_maps = resource("", "configmaps", Scope::Namespaced);
+        for (name, expected) in [
+            ("a/b", "a%2Fb"),
+            ("a%2Fb", "a%252Fb"),
+            ("a?dryRun=All", "a%3FdryRun=All"),
+            ("a#b", "a%23b"),
+            ("a b", "a%20b"),
+            ("ü", "%C3%BC"),
+        ] {
+            let path = config_maps.path(Some(name), Some(name));
+            assert_eq!(
+                path,
+                format!("/api/v1/namespaces/{expected}/configmaps/{expected}")
+            );
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The set that a plan is for.
+
+use super::applyset::{ApplySetId, ParentIdentity, Tooling};
+use super::live::Live;
+
+/// The set that a plan is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Set {
+    /// The id.
+    pub id: ApplySetId,
+    /// The parent.
+    pub parent: ParentIdentity,
+    /// The parent's UID, where it exists.
+    pub parent_uid: Option<String>,
+    /// What is written as the set's tooling.
+    pub tooling: Tooling,
+}
+
+impl Set {
+    /// Whether the object is the parent. It is never a member of its own set: kubectl labels a
+    /// parent that is among its manifests all the same.
+    pub fn is_parent(&self, live: &Live) -> bool {
+        live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
+    }
+}

@@ -1,0 +1,126 @@
+//! Rights that the server wants for the contents of certain objects, beyond those to
+//! write them: roles, bindings, admission policies, bundles of trust.
+//!
+//! Each rule names the file of kubernetes that it follows.
+
+use serde_json::Value;
+
+use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::identity::{GroupKind, GroupVersionKind};
+use crate::model::permission::{Right, Verb};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// What applying this object takes besides the right to apply it.
+pub(super) fn rights(object: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Vec<Right> {
+    let GroupKind { group, kind } = &object.key.group_kind;
+    match (group.as_str(), kind.as_str()) {
+        (RBAC, "Role" | "ClusterRole") => escalate(object).into_iter().collect(),
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") => bind(object).into_iter().collect(),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy") => {
+            read_parameters(object, discovery).into_iter().collect()
+        }
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
+        ) => read_bound_parameters(object, desired, discovery)
+            .into_iter()
+            .collect(),
+        ("certificates.k8s.io", "ClusterTrustBundle") => attest(object),
+        _ => Vec::new(),
+    }
+}
+
+/// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`. A role that
+/// gives nothing escalates nothing.
+fn escalate(object: &DesiredObject) -> Option<Right> {
+    let value = object.object.value();
+    let gives = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
+    if !gives("rules") && !gives("aggregationRule") {
+        return None;
+    }
+    let right = Right::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
+    Some(right.named(&object.key.name))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`: asked for in the
+/// namespace of the binding, of a `ClusterRole`, too.
+fn bind(object: &DesiredObject) -> Option<Right> {
+    let value = object.object.value();
+    let resource = match text(&value, "/roleRef/kind")? {
+        "Role" => "roles",
+        "ClusterRole" => "clusterroles",
+        _ => return None,
+    };
+    Some(Right {
+        namespace: object.key.namespace.clone(),
+        group: RBAC.to_owned(),
+        resource: resource.to_owned(),
+        verb: Verb::Bind,
+        name: Some(text(&value, "/roleRef/name")?.to_owned()),
+    })
+}
+
+/// `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`: all objects
+/// of the kind of the parameters must be readable. A kind that is not known is any.
+fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Right> {
+    let value = policy.object.value();
+    let kind = text(&value, "/spec/paramKind/kind")?;
+    let api_version = text(&value, "/spec/paramKind/apiVersion")?;
+    let gvk = GroupVersionKind::from_api_version(api_version, kind);
+    let resource = match discovery.preferred(&gvk.group_kind()) {
+        KindLookup::Found(resource) => resource.plural.clone(),
+        KindLookup::Absent | KindLookup::GroupFailed(_) => "*".to_owned(),
+    };
+    Some(Right {
+        namespace: None,
+        group: gvk.group,
+        resource,
+        verb: Verb::Get,
+        name: None,
+    })
+}
+
+/// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Of a
+/// policy that is not among the manifests nothing is known here.
+fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Option<Right> {
+    let value = binding.object.value();
+    let reference = value.pointer("/spec/paramRef").filter(|value| !value.is_null())?;
+    let policy_name = text(&value, "/spec/policyName")?;
+    let policy_kind = binding.key.group_kind.kind.strip_suffix("Binding")?;
+    let policy = desired.members.iter().find(|member| {
+        let GroupKind { group, kind } = &member.key.group_kind;
+        *group == binding.key.group_kind.group && kind == policy_kind && member.key.name == policy_name
+    })?;
+    let name = text(reference, "/name").filter(|name| !name.is_empty());
+    Some(Right {
+        namespace: text(reference, "/namespace").map(str::to_owned),
+        verb: if name.is_some() { Verb::Get } else { Verb::List },
+        name: name.map(str::to_owned),
+        ..read_parameters(policy, discovery)?
+    })
+}
+
+/// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`: the
+/// signer itself, not all of its domain.
+fn attest(bundle: &DesiredObject) -> Vec<Right> {
+    let value = bundle.object.value();
+    let signer = text(&value, "/spec/signerName").filter(|signer| !signer.is_empty());
+    let right = |signer: &str| Right {
+        namespace: None,
+        group: "certificates.k8s.io".to_owned(),
+        resource: "signers".to_owned(),
+        verb: Verb::Attest,
+        name: Some(signer.to_owned()),
+    };
+    signer.into_iter().map(right).collect()
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}

@@ -1,0 +1,342 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::tests::{manifests, right, texts};
+use super::super::{Subject, name, objects};
+use super::*;
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::ParentIdentity;
+use crate::model::object::Object;
+use crate::model::permission::Rules;
+use crate::plan::fixtures::{desired, live, resource, set};
+
+const ROLE: &str = "Role.rbac.authorization.k8s.io";
+const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
+const ROLE_BINDING: &str = "RoleBinding.rbac.authorization.k8s.io";
+const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
+
+fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
+    let mut value = object.object.value();
+    for (field, wanted) in fields.as_object().expect("a mapping") {
+        value[field] = wanted.clone();
+    }
+    object.object = Object::from(&value);
+    object
+}
+
+/// The rights for the life of the set of fixtures.
+fn ever(wanted: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Right> {
+    let parent = resource("Secret", Scope::Namespaced);
+    needed_ever(&set(), &parent, wanted, past, &Discovery::of(served))
+}
+
+#[test]
+fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
+    let wanted = manifests(vec![
+        desired("ConfigMap", Some("other"), "a"),
+        desired("PriorityClass.scheduling.k8s.io", None, "high"),
+    ]);
+    assert_eq!(
+        texts(&ever(&wanted, &Past::default(), Vec::new())),
+        [
+            "get priorityclasss.scheduling.k8s.io/high",
+            "list priorityclasss.scheduling.k8s.io",
+            "watch priorityclasss.scheduling.k8s.io",
+            "create priorityclasss.scheduling.k8s.io/high",
+            "patch priorityclasss.scheduling.k8s.io/high",
+            "delete priorityclasss.scheduling.k8s.io/high",
+            "get configmaps in namespace other",
+            "list configmaps in namespace other",
+            "watch configmaps in namespace other",
+            "create configmaps in namespace other",
+            "patch configmaps in namespace other",
+            "delete configmaps in namespace other",
+            "get namespaces/other in namespace other",
+            "list configmaps in namespace shop",
+            "get namespaces/shop in namespace shop",
+            "get secrets/web in namespace shop",
+            "create secrets in namespace shop",
+            "patch secrets/web in namespace shop",
+            "delete secrets/web in namespace shop",
+        ]
+    );
+}
+
+#[test]
+fn what_left_the_manifests_can_still_be_pruned() {
+    let past = Past {
+        places: Places {
+            resources: vec![
+                resource("Service", Scope::Namespaced),
+                resource(CRD, Scope::Cluster),
+            ],
+            namespaces: BTreeSet::from(["old".to_owned()]),
+        },
+        members: vec![
+            live("Service", Some("old"), "s"),
+            live(CRD, None, "widgets.example.com"),
+        ],
+        unlisted: BTreeSet::new(),
+    };
+    let rights = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
+    for expected in [
+        "list services in namespace old",
+        "list services in namespace shop",
+        "delete services in namespace old",
+        "list customresourcedefinitions.apiextensions.k8s.io",
+        "delete customresourcedefinitions.apiextensions.k8s.io/widgets.example.com",
+        "list widgets.example.com",
+    ] {
+        assert!(rights.contains(&expected.to_owned()), "{expected}: {rights:#?}");
+    }
+    assert!(!rights.contains(&"delete services in namespace shop".to_owned()));
+}
+
+#[test]
+fn what_is_gone_is_seen_by_definitions_and_api_services() {
+    let cluster_wide = [
+        "get customresourcedefinitions.apiextensions.k8s.io",
+        "list apiservices.apiregistration.k8s.io",
+        "list customresourcedefinitions.apiextensions.k8s.io",
+    ];
+    let unlisted = Past {
+        unlisted: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
+        ..Past::default()
+    };
+    let table = [
+        ("ConfigMap", &Past::default(), false),
+        ("Widget.example.com", &Past::default(), true),
+        ("ConfigMap", &unlisted, true),
+    ];
+    for (kind, past, expected) in table {
+        let rights = texts(&ever(
+            &manifests(vec![desired(kind, Some("shop"), "a")]),
+            past,
+            Vec::new(),
+        ));
+        for right in cluster_wide {
+            assert_eq!(rights.contains(&right.to_owned()), expected, "{kind}: {right}");
+        }
+    }
+}
+
+#[test]
+fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
+    let mut custom = set();
+    custom.parent.group_kind = GroupKind::new("example.com", "WidgetSet");
+    let parent = resource("WidgetSet.example.com", Scope::Namespaced);
+    let wanted = manifests(Vec::new());
+    let rights = needed_ever(
+        &custom,
+        &parent,
+        &wanted,
+        &Past::default(),
+        &Discovery::of(Vec::new()),
+    );
+    assert_eq!(
+        texts(&rights),
+        [
+            "get customresourcedefinitions.apiextensions.k8s.io/widgetsets.example.com",
+            "get namespaces/shop in namespace shop",
+            "get widgetsets.example.com/web in namespace shop",
+            "patch widgetsets.example.com/web in namespace shop",
+            "delete widgetsets.example.com/web in namespace shop",
+        ]
+    );
+}
+
+/// What an object takes beyond the rights on its own kind.
+fn beyond_its_kind(object: &DesiredObject, others: Vec<DesiredObject>) -> Vec<String> {
+    let served = vec![(*resource("ConfigMap", Scope::Namespaced)).clone()];
+    let members: Vec<DesiredObject> = others.into_iter().chain([object.clone()]).collect();
+    let wanted = manifests(members);
+    texts(&beyond::rights(object, &wanted, &Discovery::of(served)))
+}
+
+#[test]
+fn contents_that_give_power_take_rights() {
+    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
+    let to = |kind: &str| json!({"roleRef": {"kind": kind, "name": "view"}});
+    let policy_kind = "ValidatingAdmissionPolicy.admissionregistration.k8s.io";
+    let binding_kind = "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io";
+    let bundle = "ClusterTrustBundle.certificates.k8s.io";
+    let policy = |kind: &str| {
+        let fields = json!({"spec": {"paramKind": {"apiVersion": "v1", "kind": kind}}});
+        with(desired(policy_kind, None, "p"), &fields)
+    };
+    let binding = |reference: Value| {
+        let fields = json!({"spec": {"policyName": "p", "paramRef": reference}});
+        with(desired(binding_kind, None, "b"), &fields)
+    };
+    let role = || desired(ROLE, Some("shop"), "r");
+    let role_binding = || desired(ROLE_BINDING, Some("shop"), "b");
+    let table = [
+        (
+            with(role(), &rules),
+            vec![],
+            "escalate roles.rbac.authorization.k8s.io/r in namespace shop",
+        ),
+        (with(role(), &json!({"rules": []})), vec![], ""),
+        (role(), vec![], ""),
+        (
+            with(desired(CLUSTER_ROLE, None, "c"), &json!({"aggregationRule": {}})),
+            vec![],
+            "escalate clusterroles.rbac.authorization.k8s.io/c",
+        ),
+        (
+            with(role_binding(), &to("ClusterRole")),
+            vec![],
+            "bind clusterroles.rbac.authorization.k8s.io/view in namespace shop",
+        ),
+        (
+            with(role_binding(), &to("Role")),
+            vec![],
+            "bind roles.rbac.authorization.k8s.io/view in namespace shop",
+        ),
+        (policy("ConfigMap"), vec![], "get configmaps"),
+        (policy("Unknown"), vec![], "get *"),
+        (desired(policy_kind, None, "p"), vec![], ""),
+        (
+            binding(json!({"name": "x", "namespace": "shop"})),
+            vec![policy("ConfigMap")],
+            "get configmaps/x in namespace shop",
+        ),
+        (
+            binding(json!({"selector": {}})),
+            vec![policy("ConfigMap")],
+            "list configmaps",
+        ),
+        (binding(json!({"name": "x"})), vec![], ""),
+        (
+            with(
+                desired(bundle, None, "t"),
+                &json!({"spec": {"signerName": "example.com/s"}}),
+            ),
+            vec![],
+            "attest signers.certificates.k8s.io/example.com/s",
+        ),
+        (desired("ConfigMap", Some("shop"), "a"), vec![], ""),
+    ];
+    for (object, others, expected) in table {
+        let case = object.object.value().to_string();
+        assert_eq!(beyond_its_kind(&object, others).join(", "), expected, "{case}");
+    }
+}
+
+#[test]
+fn rights_become_the_fewest_rules() {
+    let place = Some("shop");
+    let rights = BTreeSet::from([
+        right(Verb::List, "ConfigMap", place, None),
+        right(Verb::Patch, "ConfigMap", place, None),
+        right(Verb::Patch, "ConfigMap", place, Some("covered")),
+        right(Verb::List, "Service", place, None),
+        right(Verb::Patch, "Service", place, None),
+        right(Verb::List, "Secret", place, None),
+        right(Verb::Get, "Secret", place, Some("a")),
+        right(Verb::Get, "Secret", place, Some("b")),
+        right(Verb::List, "Node", None, None),
+    ]);
+    let subject = Subject::User("jane".to_owned());
+    let objects = objects("applyset:shop:web", &rights, &subject, "shop");
+    let kinds: Vec<&str> = objects
+        .iter()
+        .filter_map(|object| object["kind"].as_str())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
+    );
+    assert_eq!(
+        objects[0]["rules"],
+        json!([{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}])
+    );
+    assert_eq!(
+        objects[2]["metadata"],
+        json!({"name": "applyset:shop:web", "namespace": "shop"})
+    );
+    assert_eq!(
+        objects[2]["rules"],
+        json!([
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]},
+            {"apiGroups": [""], "resources": ["configmaps", "services"], "verbs": ["list", "patch"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a", "b"], "verbs": ["get"]},
+        ])
+    );
+    assert_eq!(
+        objects[3]["roleRef"],
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "applyset:shop:web"})
+    );
+    assert_eq!(
+        objects[3]["subjects"],
+        json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}])
+    );
+}
+
+#[test]
+fn the_rules_that_are_granted_give_exactly_the_rights() {
+    let wanted = manifests(vec![
+        desired("ConfigMap", Some("shop"), "a"),
+        desired("Secret", Some("other"), "b"),
+        desired("Namespace", None, "other"),
+        with(desired(ROLE, Some("shop"), "r"), &json!({"rules": [{}]})),
+    ]);
+    let rights = ever(&wanted, &Past::default(), Vec::new());
+    let subject = Subject::Group("ops".to_owned());
+    for object in objects("n", &rights, &subject, "shop") {
+        let Some(rules) = object.get("rules") else {
+            continue;
+        };
+        let namespace = object["metadata"]["namespace"].as_str();
+        let rules: Rules = serde_json::from_value(json!({"resourceRules": rules})).expect("rules");
+        for right in &rights {
+            let is_here = right.namespace.as_deref() == namespace;
+            let is_given = rules.allow(right);
+            assert!(is_given || !is_here, "{right} is not given");
+        }
+        let unwanted = right(Verb::Delete, "Secret", namespace, Some("db"));
+        let is_wanted = namespace == Some("other");
+        assert_eq!(rules.allow(&unwanted), is_wanted);
+    }
+}
+
+#[test]
+fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
+    let rights = BTreeSet::from([right(Verb::List, "Node", None, None)]);
+    for (given, expected) in [(None, "shop"), (Some("ci"), "ci")] {
+        let subject = Subject::ServiceAccount {
+            namespace: given.map(str::to_owned),
+            name: "web".to_owned(),
+        };
+        let objects = objects("n", &rights, &subject, "shop");
+        assert_eq!(
+            objects[1]["subjects"],
+            json!([{"kind": "ServiceAccount", "namespace": expected, "name": "web"}])
+        );
+    }
+}
+
+#[test]
+fn different_sets_have_roles_of_different_names() {
+    let role_of = |kind: &str, group: &str, namespace: Option<&str>, set_name: &str| {
+        name(&ParentIdentity {
+            group_kind: GroupKind::new(group, kind),
+            namespace: namespace.map(str::to_owned),
+            name: set_name.to_owned(),
+        })
+    };
+    let names = [
+        role_of("Secret", "", Some("shop"), "web"),
+        role_of("Secret", "", Some("test"), "web"),
+        role_of("ConfigMap", "", Some("shop"), "web"),
+        role_of("Set", "example.com", Some("shop"), "web"),
+        role_of("Set", "example.com", None, "web"),
+        role_of("Secret", "", Some("configmap"), "web"),
+    ];
+    assert_eq!(names[0], "applyset:shop:web");
+    assert_eq!(names[2], "applyset:shop:configmap:web");
+    assert_eq!(names[4], "applyset:set.example.com:web");
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+}

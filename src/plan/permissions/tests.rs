@@ -1,0 +1,272 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::*;
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
+use crate::model::applyset::{Record, Tooling};
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::permission::{Needed, Right, Rule, Rules, Verb};
+use crate::model::resource::{Origin, Scope};
+use crate::plan::fixtures::{desired, live, policy, resource, set};
+use crate::plan::{Observed, plan};
+
+const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
+
+pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Right {
+    let resource = resource(kind, Scope::Namespaced);
+    let right = Right::on(verb, &resource, namespace);
+    match name {
+        Some(name) => right.named(name),
+        None => right,
+    }
+}
+
+pub(super) fn texts<'r>(rights: impl IntoIterator<Item = &'r Right>) -> Vec<String> {
+    rights.into_iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn manifests(members: Vec<DesiredObject>) -> Desired {
+    Desired {
+        members,
+        ..Desired::default()
+    }
+}
+
+#[test]
+fn rules_give_what_rbac_would_give() {
+    let delete_web = right(Verb::Delete, "Deployment.apps", Some("shop"), Some("web"));
+    let delete_any = delete_web.on_all();
+    // Verbs, groups, resources, names; whether one object and all may be deleted.
+    let table = [
+        ("delete", "apps", "deployments", "", true, true),
+        ("*", "*", "*", "", true, true),
+        ("delete", "*", "deployments", "*", true, true),
+        ("delete", "apps", "deployments", "web", true, false),
+        (
+            "get,delete",
+            "batch,apps",
+            "jobs,deployments",
+            "db,web",
+            true,
+            false,
+        ),
+        ("delete", "apps", "deployments", "db", false, false),
+        ("get,patch", "apps", "deployments", "", false, false),
+        ("delete", "", "deployments", "", false, false),
+        ("delete", "apps", "deployments/status", "", false, false),
+        ("delete", "apps", "*/status", "", false, false),
+        ("deletecollection", "apps", "deployments", "", false, false),
+        ("", "apps", "deployments", "", false, false),
+    ];
+    for (verbs, groups, resources, names, one, all) in table {
+        let words = |list: &str| list.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let rules = Rules {
+            resource_rules: vec![Rule {
+                verbs: words(verbs),
+                api_groups: words(groups),
+                resources: words(resources),
+                resource_names: names
+                    .split(',')
+                    .filter(|name| !name.is_empty())
+                    .map(str::to_owned)
+                    .collect(),
+            }],
+        };
+        let case = format!("{verbs} {groups} {resources} {names}");
+        assert_eq!(rules.allow(&delete_web), one, "{case}");
+        assert_eq!(rules.allow(&delete_any), all, "{case}");
+    }
+}
+
+/// The rights for what one run writes to a set that has these members.
+fn now(wanted: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> Needed {
+    let mut recorded = Record::default();
+    for member in &members {
+        let key = &member.key;
+        recorded.add_place(&key.group_kind, key.namespace.as_deref(), Some("shop"));
+    }
+    let observed = Observed {
+        recorded,
+        members,
+        ..Observed::default()
+    };
+    let plan = plan(&set(), wanted, &observed, &policy());
+    needed_now(
+        &set(),
+        &resource("Secret", Scope::Namespaced),
+        parent,
+        wanted,
+        &plan,
+        "applyset",
+    )
+}
+
+fn parent_of(kinds: &[&str]) -> ParentObject {
+    let group_kinds: BTreeSet<GroupKind> = kinds.iter().map(|kind| GroupKind::new("", *kind)).collect();
+    let record = Record {
+        group_kinds: group_kinds.clone(),
+        ..Record::default()
+    };
+    let annotations = annotations(&Tooling::ours(), &record);
+    ParentObject {
+        uid: "u".to_owned(),
+        resource_version: "1".to_owned(),
+        presence: Presence::Present,
+        reading: Reading::Parent(Bookkeeping {
+            tooling: Tooling::ours(),
+            kinds: RecordedKinds::GroupKinds(group_kinds),
+            additional_namespaces: BTreeSet::new(),
+        }),
+        annotations: serde_json::from_value(annotations).expect("texts"),
+        part_of: None,
+        owners: Vec::new(),
+    }
+}
+
+#[test]
+fn what_is_detached_from_its_owner_is_patched() {
+    let [owner, mut owned] = ["a", "b"].map(|name| live("ConfigMap", Some("shop"), name));
+    owned.owners.push(OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: "a".to_owned(),
+        uid: owner.uid.clone(),
+    });
+    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "b")]);
+    let parent = parent_of(&["ConfigMap"]);
+    let patch = right(Verb::Patch, "ConfigMap", Some("shop"), Some("b"));
+    for (members, expected) in [(vec![owner.clone(), owned.clone()], 1), (vec![owner], 0)] {
+        let observed = Observed {
+            members,
+            ..Observed::default()
+        };
+        let plan = plan(&set(), &Desired::default(), &observed, &policy());
+        assert_eq!(plan.dependants.detachments.len(), 0);
+        let plan = crate::plan::plan(&set(), &wanted, &observed, &policy());
+        assert_eq!(plan.dependants.detachments.len(), expected);
+        let secrets = resource("Secret", Scope::Namespaced);
+        let needed = needed_to_delete(&set(), &secrets, Some(&parent), &plan);
+        assert_eq!(needed.rights.contains(&patch), expected == 1);
+    }
+}
+
+#[test]
+fn a_first_run_creates_the_parent_and_perhaps_its_members() {
+    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let needed = now(&wanted, Vec::new(), None);
+    assert_eq!(
+        texts(&needed.rights),
+        [
+            "create configmaps/a in namespace shop",
+            "patch configmaps/a in namespace shop",
+            "create secrets in namespace shop",
+        ]
+    );
+    let create = right(Verb::Create, "ConfigMap", Some("shop"), Some("a"));
+    let path = "/api/v1/namespaces/shop/configmaps/a".to_owned();
+    assert_eq!(needed.unless_present, BTreeMap::from([(create, path)]));
+}
+
+#[test]
+fn a_later_run_needs_what_its_changes_need() {
+    let member = |name| live("ConfigMap", Some("shop"), name);
+    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let parent = parent_of(&["ConfigMap"]);
+
+    let patched = now(&wanted, vec![member("a")], Some(&parent));
+    assert_eq!(texts(&patched.rights), ["patch configmaps/a in namespace shop"]);
+
+    let pruned = now(&wanted, vec![member("a"), member("b")], Some(&parent));
+    assert_eq!(
+        texts(&pruned.rights),
+        [
+            "get configmaps/b in namespace shop",
+            "patch configmaps/a in namespace shop",
+            "delete configmaps/b in namespace shop",
+        ]
+    );
+
+    let mut migrated = member("a");
+    migrated.client_side_apply = true;
+    let migrated = now(&wanted, vec![migrated], Some(&parent));
+    assert!(texts(&migrated.rights).contains(&"get configmaps/a in namespace shop".to_owned()));
+}
+
+#[test]
+fn the_parent_is_patched_where_its_record_changes() {
+    let patch = right(Verb::Patch, "Secret", Some("shop"), Some("web"));
+    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let members = || vec![live("ConfigMap", Some("shop"), "a")];
+    let narrower = parent_of(&[]);
+    let exact = parent_of(&["ConfigMap"]);
+    let wider = vec![
+        live("ConfigMap", Some("shop"), "a"),
+        live("Service", Some("shop"), "b"),
+    ];
+    let with_manifest = Desired {
+        parent: Some(desired("Secret", Some("shop"), "web")),
+        ..wanted.clone()
+    };
+    for (case, wanted, members, parent, is_patched) in [
+        ("exact", &wanted, members(), &exact, false),
+        ("widened", &wanted, members(), &narrower, true),
+        (
+            "narrowed",
+            &wanted,
+            wider,
+            &parent_of(&["ConfigMap", "Service"]),
+            true,
+        ),
+        ("its own manifest", &with_manifest, members(), &exact, true),
+    ] {
+        let needed = now(wanted, members, Some(parent));
+        assert_eq!(needed.rights.contains(&patch), is_patched, "{case}");
+    }
+}
+
+#[test]
+fn a_parent_with_a_manifest_is_created_by_its_name() {
+    let wanted = Desired {
+        parent: Some(desired("Secret", Some("shop"), "web")),
+        ..Desired::default()
+    };
+    assert_eq!(
+        texts(&now(&wanted, Vec::new(), None).rights),
+        [
+            "create secrets/web in namespace shop",
+            "patch secrets/web in namespace shop"
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_writes_nothing_needs_nothing() {
+    let needed = now(&Desired::default(), Vec::new(), Some(&parent_of(&[])));
+    assert_eq!(needed, Needed::default());
+}
+
+#[test]
+fn what_the_run_itself_may_give_is_left_out() {
+    let mut widget = desired("Widget.example.com", Some("shop"), "w");
+    let mut promised = (*widget.resource).clone();
+    promised.origin = Origin::Promised;
+    widget.resource = Arc::new(promised);
+    let is_asked = |wanted: &Desired| {
+        let needed = now(wanted, Vec::new(), None);
+        needed.rights.iter().any(|right| right.resource == "widgets")
+    };
+    assert!(is_asked(&manifests(vec![widget.clone()])));
+    assert!(!is_asked(&manifests(vec![
+        widget,
+        desired(CLUSTER_ROLE, None, "r")
+    ])));
+
+    let wanted = manifests(vec![desired("Namespace", None, "new")]);
+    let needed = now(&wanted, Vec::new(), None);
+    assert_eq!(needed.brought_namespaces, BTreeSet::from(["new".to_owned()]));
+    let members = vec![live("Namespace", None, "new")];
+    assert!(now(&wanted, members, None).brought_namespaces.is_empty());
+}

@@ -1,0 +1,168 @@
+//! What of a live object a plan stands on: its UID and its content, but not what changes
+//! without anybody wanting something else.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::applyset::ID_LABEL;
+use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::identity::ObjectKey;
+
+/// Fields of the metadata that any write changes.
+const PASSING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+
+/// Random text that each digest of one plan is made with, so that nobody can look up what
+/// a short value may have been.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Salt(String);
+
+/// A live object as it was seen when a plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Seen {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`; empty for an object that is only left alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
+    /// Digest of the content; empty for an object that is only left alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+}
+
+/// The objects that a run may write, each only as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    salt: Salt,
+    /// `None` for an object that must not be there.
+    objects: BTreeMap<ObjectKey, Option<Seen>>,
+    /// The parent, where it has a manifest and was there.
+    parent: Option<Seen>,
+}
+
+impl Salt {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// Where the operating system gives no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(hexadecimal(&bytes)))
+    }
+
+    /// The digest of a value; `what` keeps equal values of different fields apart.
+    pub(super) fn digest(&self, what: &str, value: &Value) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.0.as_bytes(), what.as_bytes(), value.to_string().as_bytes()] {
+            // The length keeps the parts apart.
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        format!("sha256:{}", hexadecimal(&hash.finalize()))
+    }
+}
+
+/// The digest of what is no secret.
+pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
+    format!("sha256:{}", hexadecimal(&Sha256::digest(content)))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing into memory does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+impl Seen {
+    /// A live object that a plan is about to write; `None` for what is no object.
+    pub fn of(object: &Value, salt: &Salt) -> Option<Self> {
+        let text = |pointer| object.pointer(pointer)?.as_str();
+        let mut content = object.clone();
+        content.as_object_mut()?.remove("status");
+        let metadata = content.get_mut("metadata")?.as_object_mut()?;
+        for field in PASSING {
+            metadata.remove(field);
+        }
+        Some(Self {
+            uid: text("/metadata/uid")?.to_owned(),
+            resource_version: text("/metadata/resourceVersion")?.to_owned(),
+            digest: salt.digest("", &content),
+        })
+    }
+
+    /// A live parent whose own manifest is applied. The bookkeeping is no part of its content:
+    /// the run writes that, too, and it is compared by itself.
+    pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
+        let mut content = object.clone();
+        let metadata = content.get_mut("metadata")?.as_object_mut()?;
+        for field in ["labels", "annotations"] {
+            let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
+                continue;
+            };
+            pairs.retain(|key, _| key != ID_LABEL && !is_bookkeeping_key(key));
+            if pairs.is_empty() {
+                metadata.remove(field);
+            }
+        }
+        Self::of(&content, salt)
+    }
+
+    /// A live object that stays as it is.
+    pub fn left_alone(uid: &str) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            resource_version: String::new(),
+            digest: String::new(),
+        }
+    }
+}
+
+impl Approval {
+    /// Approves of these objects as they are now, and of the parent, where it has a manifest
+    /// and is there.
+    pub fn new(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
+        Self {
+            salt,
+            objects,
+            parent,
+        }
+    }
+
+    /// What was seen of the parent.
+    pub fn parent(&self) -> Option<&Seen> {
+        self.parent.as_ref()
+    }
+
+    /// The live parent as it is now, where that is what was approved of but for its
+    /// bookkeeping.
+    pub fn renewed_parent(&self, now: Option<&Value>) -> Option<Seen> {
+        let seen = self.parent()?;
+        let now = Seen::of_parent(now?, &self.salt)?;
+        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
+    }
+
+    /// What was seen of an object; `None` where it was not there, or is not approved of.
+    pub fn seen(&self, key: &ObjectKey) -> Option<&Seen> {
+        self.objects.get(key)?.as_ref()
+    }
+
+    /// The live object as it is now, where that is what was `seen` of it; only its
+    /// resourceVersion may be another one.
+    pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
+        let now = Seen::of(now?, &self.salt)?;
+        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
+    }
+
+    /// What the run has made of an object, by the answer to its write.
+    pub fn written(&self, object: &Value) -> Option<Seen> {
+        Seen::of(object, &self.salt)
+    }
+}

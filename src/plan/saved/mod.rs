@@ -1,0 +1,308 @@
+//! A plan that is written into a file, to be looked through and carried out later: exactly
+//! that, or not at all.
+//!
+//! It holds what is sent, under which policy, and what the cluster was when the plan was
+//! made. `seal` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
+//! of Secrets out of it, and `overtaken` finds what has moved since. What is carried out is
+//! planned afresh by `plan`; a saved plan only says whether that is the same.
+
+mod content;
+mod overtaken;
+mod seal;
+mod secrets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use content::{Approval, Salt, Seen};
+pub use overtaken::{Fresh, Moved, looked_at, moved, uncompared};
+pub use seal::{Unsealable, discard, read, write};
+pub use secrets::{Alteration, is_lost, restore};
+
+use crate::cluster::connection::Endpoint;
+use crate::manifest::desired::Desired;
+use crate::manifest::{Manifest, Position, Source};
+use crate::model::applyset::parent::{Pairs, is_bookkeeping_key};
+use crate::model::applyset::{ApplySetId, Record, Tooling};
+use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::model::object::Object;
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::{Conflicts, Validation};
+use crate::plan::{Confirmation, Plan, Policy};
+
+/// Everything that a later run needs to do what this plan says, and no more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedPlan {
+    /// The set.
+    pub set: SavedSet,
+    /// What the run may do.
+    pub policy: Policy,
+    /// Whether the parent may be another tool's, or no parent so far.
+    pub take_over: Confirmation,
+    /// Field manager of members.
+    pub field_manager: String,
+    /// What becomes of fields that another manager owns.
+    pub conflicts: Conflicts,
+    /// How strictly the server looks at fields.
+    pub validation: Validation,
+    /// What all digests are made with.
+    pub salt: Salt,
+    /// The cluster that it was made for.
+    pub cluster: SavedCluster,
+    /// The manifests, in their order.
+    pub manifests: Vec<SavedManifest>,
+    /// The namespaces of the set that exist, with their UIDs.
+    pub namespaces: NamespaceUids,
+    /// The parent; `None` where there is none.
+    pub parent: Option<SavedParent>,
+    /// What the parent records in the end.
+    pub record: Record,
+    /// What is done to each object.
+    pub objects: Vec<SavedObject>,
+    /// Objects that are detached from owners that are pruned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<SavedDetachment>,
+}
+
+/// Namespaces that exist, with their UIDs; `None` for one that may not be read, which is only
+/// taken to exist.
+pub type NamespaceUids = BTreeMap<String, Option<String>>;
+
+/// By what a cluster is known again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedCluster {
+    /// The UID of the namespace `kube-system`, which no two clusters share; `None` where it
+    /// may not be read.
+    pub uid: Option<String>,
+    /// The address of the API server.
+    pub server: String,
+    /// The digest of the certificates that its own is checked against; `None` where those of
+    /// the system count.
+    pub certificate_authority: Option<String>,
+}
+
+/// Which set a plan is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedSet {
+    /// The id.
+    pub id: ApplySetId,
+    /// The resource of the parent, as the command line names it.
+    pub resource: String,
+    /// The parent's name.
+    pub name: String,
+    /// The namespace of what names none.
+    pub namespace: String,
+    /// What is written as the set's tooling.
+    pub tooling: Tooling,
+}
+
+/// One manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedManifest {
+    /// Where it was read from.
+    pub source: SavedSource,
+    /// The line where it begins.
+    pub line: usize,
+    /// The object, with the values of a Secret hidden.
+    pub object: Value,
+    /// The digests of what is hidden, by JSON pointers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hidden: BTreeMap<String, String>,
+}
+
+/// Where a manifest was read from, as far as that is kept: an address may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SavedSource {
+    /// A file.
+    File(PathBuf),
+    /// The directory of a kustomization.
+    Kustomization(String),
+    /// Something that cannot be read again, or by nobody else.
+    Elsewhere,
+}
+
+/// The parent as it was when the plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedParent {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// Its annotations that belong to the convention.
+    pub bookkeeping: Pairs,
+    /// The rest of it, where its own manifest is applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+}
+
+/// One object of the manifests or of the set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedObject {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// What is done to it.
+    pub intent: Intent,
+    /// What the cluster has of it; `None` where there is no such object.
+    pub seen: Option<Seen>,
+    /// True if the object is in no set, and becomes a member.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken_in: bool,
+}
+
+/// An object from which owner references are removed, so that it outlives its owners.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedDetachment {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The UIDs of the owners that go.
+    pub owners: BTreeSet<String>,
+}
+
+/// What a plan does to an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Intent {
+    /// It is sent.
+    Apply,
+    /// It is as its manifest has it.
+    LeaveAlone,
+    /// It is deleted.
+    Prune,
+    /// It left the manifests and stays, for this reason.
+    Skip(String),
+}
+
+impl SavedManifest {
+    /// A manifest without the values that are secret.
+    pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
+        let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
+        Self {
+            source: SavedSource::of(&manifest.position.source),
+            line: manifest.position.line,
+            object,
+            hidden,
+        }
+    }
+
+    /// The manifest, as far as nothing of it is hidden. `None` where it is no object.
+    fn open(&self) -> Option<Manifest> {
+        let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
+        let source = self.source.open().unwrap_or(Source::StandardInput);
+        Some(Manifest {
+            gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
+            name: text("/metadata/name")?.to_owned(),
+            namespace: text("/metadata/namespace")
+                .filter(|namespace| !namespace.is_empty())
+                .map(str::to_owned),
+            object: Object::from(&self.object),
+            position: Position {
+                source: Arc::new(source),
+                line: self.line,
+            },
+        })
+    }
+}
+
+impl SavedSource {
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Path(path) if can_be_read_again(path) => Self::File(path.clone()),
+            Source::Kustomization { directory, .. } if !directory.contains("://") => {
+                Self::Kustomization(directory.clone())
+            }
+            Source::Path(_) | Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => {
+                Self::Elsewhere
+            }
+        }
+    }
+
+    /// The source, where it can be read again.
+    fn open(&self) -> Option<Source> {
+        match self {
+            Self::File(path) => Some(Source::Path(path.clone())),
+            Self::Kustomization(directory) => Some(Source::kustomization(directory)),
+            Self::Elsewhere => None,
+        }
+    }
+}
+
+impl SavedCluster {
+    /// What is kept of the cluster at `endpoint`, whose namespace `kube-system` has this UID.
+    pub fn new(endpoint: &Endpoint, uid: Option<String>) -> Self {
+        let authorities = &endpoint.authorities;
+        let is_own = !authorities.is_empty();
+        Self {
+            uid,
+            server: endpoint.address.clone(),
+            // DER tells where each certificate ends.
+            certificate_authority: is_own.then(|| content::plain_digest(authorities.concat())),
+        }
+    }
+}
+
+impl SavedParent {
+    /// What is kept of a parent; `seen` is there where it has a manifest.
+    pub fn new(parent: &ParentObject, seen: Option<Seen>) -> Self {
+        let bookkeeping = parent
+            .annotations
+            .iter()
+            .filter(|(key, _)| is_bookkeeping_key(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        Self {
+            uid: parent.uid.clone(),
+            bookkeeping,
+            seen,
+        }
+    }
+}
+
+/// Whether a later run finds the same under this path: a pipe, as shells make of `<(…)`, is read
+/// once, and a name that is no UTF-8 cannot be written down in JSON.
+fn can_be_read_again(path: &Path) -> bool {
+    let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
+    path.to_str().is_some() && !is_something_else
+}
+
+/// The objects that a plan detaches from their owners.
+pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
+    let detachments = plan.dependants.detachments.iter();
+    let saved = detachments.map(|detachment| SavedDetachment {
+        key: detachment.dependant.key.clone(),
+        uid: detachment.dependant.uid.clone(),
+        owners: detachment.owners.clone(),
+    });
+    saved.collect()
+}
+
+/// What a plan does to each object, with the UID of those that it does not write.
+pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
+    let applies = plan.prerequisites.iter().chain(plan.waves.iter().flatten());
+    let applies = applies.map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
+    let unchanged = plan
+        .unchanged
+        .iter()
+        .map(|live| (live.key.clone(), (Intent::LeaveAlone, Some(live.uid.clone()))));
+    let prunes = plan.prunes.iter().flatten();
+    let prunes = prunes.map(|live| (live.key.clone(), (Intent::Prune, None)));
+    let skips = plan.skips.iter().map(|skip| {
+        let intent = Intent::Skip(skip.reason.to_string());
+        (skip.live.key.clone(), (intent, Some(skip.live.uid.clone())))
+    });
+    applies.chain(unchanged).chain(prunes).chain(skips).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,543 @@
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::manifest::{self, Recursion};
+use crate::model::applyset::parent::{annotations, labels};
+use crate::model::set::Set;
+use crate::plan::{Dependant, Dependants, Detachment, MemberStanding, SkipReason};
+use crate::plan::{Refusal, fixtures};
+
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
+
+fn salt() -> Salt {
+    Salt::random().expect("random bytes")
+}
+
+fn cluster(uid: Option<&str>, server: &str, authority: Option<&str>) -> SavedCluster {
+    SavedCluster {
+        uid: uid.map(str::to_owned),
+        server: server.to_owned(),
+        certificate_authority: authority.map(str::to_owned),
+    }
+}
+
+fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
+    let set = fixtures::set();
+    SavedPlan {
+        set: SavedSet {
+            id: set.id,
+            resource: "secrets".to_owned(),
+            name: set.parent.name,
+            namespace: "shop".to_owned(),
+            tooling: set.tooling,
+        },
+        policy: fixtures::policy(),
+        take_over: Confirmation::Missing,
+        field_manager: "applyset".to_owned(),
+        conflicts: Conflicts::Reported,
+        validation: Validation::Strict,
+        salt,
+        cluster: cluster(Some("of-this"), "https://one", Some("a")),
+        manifests,
+        namespaces: BTreeMap::new(),
+        parent: None,
+        record: Record::default(),
+        objects: Vec::new(),
+        detached: Vec::new(),
+    }
+}
+
+/// A directory with this manifest in it, and a plan that was made with it.
+fn saved(text: &str) -> (TempDir, SavedPlan) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("login.yaml");
+    fs::write(&file, text).expect("a file");
+    let read = manifest::read(&[Source::Path(file)], Recursion::Flat).expect("manifests");
+    let salt = salt();
+    let manifests = read
+        .iter()
+        .map(|manifest| SavedManifest::new(manifest, &salt))
+        .collect();
+    (directory, plan_of(manifests, salt))
+}
+
+#[test]
+fn a_sealed_plan_is_read_again() {
+    let (_directory, plan) =
+        saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: '1.0'}\n");
+    let sealed = seal::seal(&plan);
+    assert_eq!(seal::unseal(&sealed).expect("a plan"), plan);
+}
+
+#[test]
+fn a_plan_that_was_touched_is_refused() {
+    let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let sealed = seal::seal(&plan);
+    let read = |text: &str| seal::unseal(text).map(drop).expect_err("no plan");
+    assert!(matches!(
+        read(&sealed.replace("\"name\": \"a\"", "\"name\": \"b\"")),
+        Unsealable::Changed
+    ));
+    assert!(matches!(
+        read(&sealed.replace("\"version\": 1", "\"version\": 2")),
+        Unsealable::Version(_)
+    ));
+    assert!(matches!(
+        read(&sealed.replace("\"kind\": \"Plan\"", "\"kind\": \"Report\"")),
+        Unsealable::Other
+    ));
+    assert!(matches!(read(&sealed[..sealed.len() / 2]), Unsealable::Syntax(_)));
+    assert!(matches!(read("[]"), Unsealable::Other));
+    // Its spaces are nobody's concern.
+    let document: Value = serde_json::from_str(&sealed).expect("JSON");
+    assert!(seal::unseal(&document.to_string()).is_ok());
+}
+
+#[test]
+fn a_plan_replaces_files_alone() {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::os::unix::net::UnixListener;
+
+    let (directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let path = |name: &str| directory.path().join(name);
+    // A socket is to be had without being root, and is no file like a device.
+    let _listener = UnixListener::bind(path("socket")).expect("a socket");
+    symlink(path("plan"), path("link")).expect("a link");
+    for name in ["socket", "link", "."] {
+        assert!(write(&path(name), &plan).is_err(), "{name}");
+    }
+    let kind = fs::metadata(path("socket")).expect("still there").file_type();
+    assert!(kind.is_socket());
+
+    for name in ["plan", "plan", "link"] {
+        write(&path(name), &plan).expect(name);
+        assert_eq!(read(&path(name)).expect(name), plan);
+    }
+    assert!(path("link").is_symlink());
+}
+
+#[test]
+fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
+    let (directory, plan) = saved(SECRET);
+    let sealed = seal::seal(&plan);
+    for value in ["in-the", "aW4tdGhl"] {
+        assert!(!sealed.contains(value), "{value} in {sealed}");
+    }
+    assert_eq!(plan.manifests[0].hidden.len(), 3);
+    let restored = restore(&plan).expect("files").expect("the same");
+    assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
+    let file = directory.path().join("login.yaml");
+    // Another place in the file is the same object.
+    fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
+    assert!(restore(&plan).expect("files").is_ok());
+    for (from, to) in [
+        ("in-the-text", "other"),
+        ("name: login", "name: other"),
+        ("a/b", "c"),
+    ] {
+        fs::write(&file, SECRET.replace(from, to)).expect("a file");
+        let altered = restore(&plan).expect("files").expect_err("another");
+        assert_eq!((altered.len(), altered[0].name.as_str()), (1, "login"));
+    }
+    fs::remove_file(&file).expect("removed");
+    assert!(restore(&plan).is_err());
+}
+
+#[test]
+fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
+    let read = |text: &str| {
+        let read = manifest::read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes());
+        read.expect("a manifest").remove(0)
+    };
+    let secret_from = |source: Source| {
+        let mut manifest = read(SECRET);
+        manifest.position.source = Arc::new(source);
+        manifest
+    };
+    let table = [
+        (Source::StandardInput, true),
+        (
+            Source::Url("https://user:hush@example.com/a.yaml".to_owned()),
+            true,
+        ),
+        (Source::kustomization("https://user:hush@example.com/a"), true),
+        (Source::kustomization("overlays/test"), false),
+        (Source::from_argument("a.yaml"), false),
+        // What is no file, as a pipe is none.
+        (Source::from_argument("/dev/null"), true),
+        (
+            Source::Path(OsString::from_vec(b"\xff.yaml".to_vec()).into()),
+            true,
+        ),
+    ];
+    for (source, lost) in table {
+        let manifest = secret_from(source);
+        assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
+        let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
+        assert!(!seal::seal(&plan).contains("hush"), "{}", manifest.position);
+    }
+    assert!(!is_lost(&read(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
+    )));
+}
+
+#[test]
+fn equal_values_have_different_digests_in_different_plans_and_fields() {
+    let [one, other] = [salt(), salt()];
+    let value = json!("password");
+    assert_eq!(one.digest("/data/a", &value), one.digest("/data/a", &value));
+    assert_ne!(one.digest("/data/a", &value), one.digest("/data/b", &value));
+    assert_ne!(one.digest("/data/a", &value), other.digest("/data/a", &value));
+}
+
+#[test]
+fn what_others_do_to_an_object_counts_but_for_its_status() {
+    let salt = salt();
+    let object = json!({"metadata": {"uid": "u", "resourceVersion": "1", "generation": 1, "labels": {"a": "1"},
+        "managedFields": []}, "spec": {"a": 1}, "status": {"ready": false}});
+    let then = Seen::of(&object, &salt).expect("an object");
+    let with = |pointer: &str, value: Value| {
+        let mut object = object.clone();
+        *object.pointer_mut(pointer).expect("a field") = value;
+        Seen::of(&object, &salt).expect("an object")
+    };
+    for pointer in [
+        "/metadata/resourceVersion",
+        "/metadata/managedFields",
+        "/metadata/generation",
+        "/status",
+    ] {
+        assert_eq!(with(pointer, json!("2")).digest, then.digest, "{pointer}");
+    }
+    for pointer in ["/metadata/labels/a", "/spec/a"] {
+        assert_ne!(with(pointer, json!("2")).digest, then.digest, "{pointer}");
+    }
+}
+
+#[test]
+fn the_record_is_no_part_of_a_parent_with_a_manifest() {
+    let salt = salt();
+    let seen = |metadata: Value, data: &str| {
+        let mut object = json!({"metadata": metadata, "data": {"key": data}});
+        object["metadata"]["uid"] = json!("u");
+        object["metadata"]["resourceVersion"] = json!("1");
+        Seen::of_parent(&object, &salt).expect("an object")
+    };
+    let bare = seen(json!({}), "1");
+    let recorded = json!({"labels": labels(&fixtures::set().id),
+        "annotations": annotations(&fixtures::set().tooling, &Record::default())});
+    assert_eq!(seen(recorded.clone(), "1"), bare);
+    assert_ne!(seen(recorded, "2"), bare);
+    assert_ne!(seen(json!({"labels": {"app": "web"}}), "1"), bare);
+    assert_ne!(seen(json!({"annotations": {"note": "x"}}), "1"), bare);
+}
+
+/// A set of three: one that is sent, one that is left alone, one that is pruned.
+struct Situation {
+    saved: SavedPlan,
+    cluster: SavedCluster,
+    set: Set,
+    plan: Plan,
+    desired: Desired,
+    parent: Option<ParentObject>,
+    namespaces: NamespaceUids,
+    seen: BTreeMap<ObjectKey, Seen>,
+}
+
+fn seen(uid: &str, version: &str, digest: &str) -> Seen {
+    Seen {
+        uid: uid.to_owned(),
+        resource_version: version.to_owned(),
+        digest: digest.to_owned(),
+    }
+}
+
+fn situation() -> Situation {
+    let desired = Desired {
+        members: ["sent", "kept", "new"]
+            .map(|name| fixtures::desired("ConfigMap", Some("shop"), name))
+            .into(),
+        ..Desired::default()
+    };
+    let [kept, pruned] = ["kept", "pruned"].map(|name| fixtures::live("ConfigMap", Some("shop"), name));
+    let apply = |index| crate::plan::Apply {
+        index,
+        standing: MemberStanding::NotAMember,
+    };
+    let plan = Plan {
+        record_during: Record::default(),
+        record_after: Record::default(),
+        prerequisites: Vec::new(),
+        waves: vec![vec![apply(0), apply(2)]],
+        unchanged: vec![kept.clone()],
+        prunes: vec![vec![pruned.clone()]],
+        skips: Vec::new(),
+        dependants: Dependants::default(),
+        accepted: Vec::new(),
+        refusals: Vec::new(),
+    };
+    let key = |index: usize| desired.members[index].key.clone();
+    let there = BTreeMap::from([
+        (key(0), seen("sent", "1", "a")),
+        (pruned.key.clone(), seen("pruned", "1", "a")),
+    ]);
+    let object = |key: &ObjectKey, intent, seen| SavedObject {
+        taken_in: false,
+        key: key.clone(),
+        intent,
+        seen,
+    };
+    let mut saved = plan_of(Vec::new(), salt());
+    saved.objects = vec![
+        object(&key(0), Intent::Apply, there.get(&key(0)).cloned()),
+        object(&kept.key, Intent::LeaveAlone, Some(Seen::left_alone(&kept.uid))),
+        object(&key(2), Intent::Apply, None),
+        object(&pruned.key, Intent::Prune, there.get(&pruned.key).cloned()),
+    ];
+    Situation {
+        cluster: saved.cluster.clone(),
+        set: fixtures::set(),
+        saved,
+        plan,
+        desired,
+        parent: None,
+        namespaces: BTreeMap::new(),
+        seen: there,
+    }
+}
+
+impl Situation {
+    fn moved(&self) -> Vec<Moved> {
+        moved(&self.saved, &self.fresh())
+    }
+
+    fn fresh(&self) -> Fresh<'_> {
+        Fresh {
+            cluster: &self.cluster,
+            set: &self.set,
+            desired: &self.desired,
+            plan: &self.plan,
+            parent: self.parent.as_ref(),
+            parent_seen: None,
+            namespaces: &self.namespaces,
+            seen: &self.seen,
+        }
+    }
+
+    fn key(&self, name: &str) -> ObjectKey {
+        let mut objects = self.saved.objects.iter();
+        objects
+            .find(|object| object.key.name == name)
+            .expect("an object")
+            .key
+            .clone()
+    }
+}
+
+#[test]
+fn objects_are_detached_from_the_owners_that_the_plan_names() {
+    let mut situation = situation();
+    let mut dependant = Dependant::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
+    dependant.owners = vec!["pruned".to_owned()];
+    let key = dependant.key.clone();
+    situation.plan.dependants.detachments = vec![Detachment {
+        owners: dependant.owners.iter().cloned().collect(),
+        dependant,
+        pruned: BTreeSet::new(),
+    }];
+    assert_eq!(situation.moved(), [Moved::Detached(key.clone())]);
+    situation.saved.detached = detached(&situation.plan);
+    assert_eq!(situation.moved(), []);
+    let text = seal::seal(&situation.saved);
+    assert_eq!(
+        seal::unseal(&text).expect("a plan").detached,
+        situation.saved.detached
+    );
+    situation.plan.dependants = Dependants::default();
+    assert_eq!(situation.moved(), [Moved::Detached(key)]);
+}
+
+#[test]
+fn where_nothing_moved_nothing_is_told() {
+    let mut situation = situation();
+    assert_eq!(situation.moved(), []);
+    let sent = situation.key("sent");
+    // A write that changed nothing of interest.
+    situation.seen.insert(sent, seen("sent", "2", "a"));
+    assert_eq!(situation.moved(), []);
+}
+
+#[test]
+fn what_moved_is_told_of_each_object_once() {
+    type Move = fn(&mut Situation);
+    type Expected = fn(&Situation) -> Moved;
+    let table: [(Move, Expected); 9] = [
+        (
+            |now| drop(now.seen.insert(now.key("sent"), seen("sent", "2", "b"))),
+            |now| Moved::Changed(now.key("sent")),
+        ),
+        (
+            |now| drop(now.seen.insert(now.key("sent"), seen("other", "1", "a"))),
+            |now| Moved::Replaced(now.key("sent")),
+        ),
+        (
+            |now| drop(now.seen.remove(&now.key("sent"))),
+            |now| Moved::Deleted(now.key("sent")),
+        ),
+        (
+            |now| drop(now.seen.insert(now.key("new"), seen("new", "1", "a"))),
+            |now| Moved::Created(now.key("new")),
+        ),
+        (
+            |now| now.plan.prunes.clear(),
+            |now| Moved::Left(now.key("pruned")),
+        ),
+        (
+            |now| {
+                let live = now.plan.prunes.remove(0).remove(0);
+                now.plan.skips.push(crate::plan::Skip {
+                    live,
+                    reason: SkipReason::HoldsParent,
+                });
+                let pruned = now.key("pruned");
+                now.plan.skips[0].live.uid = now.seen[&pruned].uid.clone();
+            },
+            |now| Moved::Judged {
+                key: now.key("pruned"),
+                intent: Intent::Skip(SkipReason::HoldsParent.to_string()),
+            },
+        ),
+        (
+            |now| {
+                let live = fixtures::live("ConfigMap", Some("shop"), "stranger");
+                now.plan.prunes[0].push(live);
+            },
+            |_| Moved::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
+        ),
+        (
+            |now| drop(now.namespaces.insert("shop".to_owned(), Some("u".to_owned()))),
+            |_| Moved::Namespace("shop".to_owned()),
+        ),
+        (
+            |now| now.plan.refusals.push(Refusal::EmptyManifests),
+            |_| Moved::Refused(Refusal::EmptyManifests),
+        ),
+    ];
+    for (step, expected) in table {
+        let mut now = situation();
+        step(&mut now);
+        assert_eq!(now.moved(), [expected(&now)]);
+    }
+    let mut now = situation();
+    now.plan.unchanged[0].uid = "other".to_owned();
+    assert_eq!(now.moved(), [Moved::Replaced(now.key("kept"))]);
+    let mut now = situation();
+    now.plan.unchanged.clear();
+    now.plan.waves[0].push(crate::plan::Apply {
+        index: 1,
+        standing: MemberStanding::NotAMember,
+    });
+    let kept = now.key("kept");
+    let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;
+    now.seen.insert(kept.clone(), seen(&uid, "2", "b"));
+    let sent = Moved::Judged {
+        key: kept,
+        intent: Intent::Apply,
+    };
+    assert_eq!(now.moved(), [sent]);
+}
+
+#[test]
+fn a_plan_is_for_one_cluster() {
+    let other = || Moved::OtherCluster {
+        then: "https://one".to_owned(),
+        now: "https://one".to_owned(),
+    };
+    let unknown = |now: &str| Moved::UnknownCluster {
+        then: "https://one".to_owned(),
+        now: now.to_owned(),
+    };
+    let made_for = [
+        cluster(Some("of-this"), "https://one", Some("a")),
+        cluster(None, "https://one", Some("a")),
+    ];
+    let table = [
+        (cluster(Some("of-this"), "https://one", Some("a")), [None, None]),
+        // The same by another way.
+        (
+            cluster(Some("of-this"), "https://two", None),
+            [None, Some(unknown("https://two"))],
+        ),
+        // Another one that has its address.
+        (
+            cluster(Some("of-another"), "https://one", Some("a")),
+            [Some(other()), None],
+        ),
+        (cluster(None, "https://one", Some("a")), [None, None]),
+        (
+            cluster(None, "https://two", Some("a")),
+            [Some(unknown("https://two")), Some(unknown("https://two"))],
+        ),
+        (
+            cluster(None, "https://one", Some("b")),
+            [Some(unknown("https://one")), Some(unknown("https://one"))],
+        ),
+    ];
+    for (now, expected) in table {
+        for (then, expected) in made_for.iter().zip(expected) {
+            let mut situation = situation();
+            situation.saved.cluster = then.clone();
+            situation.cluster = now.clone();
+            let told: Vec<Moved> = expected.into_iter().collect();
+            assert_eq!(situation.moved(), told, "{then:?} {now:?}");
+        }
+    }
+}
+
+#[test]
+fn what_both_clusters_have_shows_that_they_are_one() {
+    let mut situation = situation();
+    situation.cluster = cluster(None, "https://two", None);
+    let namespaces = BTreeMap::from([("shop".to_owned(), Some("u".to_owned()))]);
+    situation.saved.namespaces.clone_from(&namespaces);
+    situation.namespaces = namespaces;
+    assert_eq!(situation.moved(), []);
+}
+
+#[test]
+fn namespaces_are_compared_where_both_may_be_read() {
+    let named = |uid: Option<Option<&str>>| {
+        let uid = uid.map(|uid| ("shop".to_owned(), uid.map(str::to_owned)));
+        uid.into_iter().collect::<NamespaceUids>()
+    };
+    let (missing, unread) = (None, Some(None));
+    let [one, other] = ["one", "other"].map(|uid| Some(Some(uid)));
+    // Whether the namespace is another one, and whether that could not be found out.
+    let table = [
+        (one, one, false, false),
+        (one, other, true, false),
+        (one, missing, true, false),
+        (missing, one, true, false),
+        (one, unread, false, true),
+        (unread, one, false, true),
+        (unread, unread, false, true),
+        (unread, missing, false, true),
+        (missing, unread, false, true),
+        (missing, missing, false, false),
+    ];
+    for (then, now, is_other, is_uncompared) in table {
+        let mut situation = situation();
+        situation.saved.namespaces = named(then);
+        situation.namespaces = named(now);
+        let other = is_other.then(|| Moved::Namespace("shop".to_owned()));
+        assert_eq!(situation.moved(), Vec::from_iter(other), "{then:?} {now:?}");
+        let uncompared = is_uncompared.then(|| "shop".to_owned());
+        let told = super::uncompared(&situation.saved, &situation.fresh());
+        assert_eq!(told, Vec::from_iter(uncompared), "{then:?} {now:?}");
+    }
+}

@@ -1,0 +1,373 @@
+//! Looks up what a namespace or the definition of a kind holds, since deleting it
+//! deletes all of that.
+//!
+//! What counts as a loss is decided in `plan::contents`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::Value;
+
+use super::list::{ListError, METADATA_LIST, Selector, first_page};
+use super::members::Place;
+use super::served::list_as_served;
+use super::unserved::{KindWait, UnsettledError, await_everything, unseen_kinds};
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Presence};
+use crate::model::resource::{Resource, Scope};
+
+/// From this many namespaces on, one page over all namespaces is tried first.
+const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
+
+/// What a namespace or the definition of a kind holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Objects in it that are there to stay.
+    pub objects: Vec<Held>,
+    /// Resources that could not be listed.
+    pub unknown: Vec<String>,
+}
+
+/// An object in a namespace or of a defined kind, as far as decisions need to know it: a
+/// namespace may hold any number of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The UIDs of its owners.
+    pub owners: Vec<String>,
+    /// The annotation or label that keeps it from being deleted, as `key: value`.
+    pub mark: Option<String>,
+}
+
+/// Lists everything inside of the `containers`, namespaces and CRDs.
+///
+/// Each resource takes one LIST for each namespace. The namespace controller sends as many when
+/// the namespaces are deleted, so this adds nothing of another order, and what other namespaces
+/// hold is never read. Where several namespaces go, one page over all namespaces is tried first:
+/// in a small cluster that is everything there is of a resource, and one request instead of many.
+///
+/// Resources that cannot be listed are named in the answer: what they hold would be lost
+/// unseen. It is an error if the cluster cannot be reached, or refuses the user altogether.
+///
+/// A namespace may hold objects of a kind that discovery does not list yet, so such kinds are
+/// waited for.
+pub async fn contents(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    containers: &[Live],
+    concurrency: usize,
+    wait: &KindWait<'_>,
+) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
+    let has_namespace = containers.iter().any(|live| live.defines.is_none());
+    // Deleting a namespace does not delete the objects that definitions do not serve.
+    let missing_permission = if has_namespace {
+        await_everything(server, discovery, wait)
+            .await?
+            .missing_permission
+    } else {
+        None
+    };
+    let listed = list_contents(server, discovery, containers, concurrency).await;
+    let mut contents = listed.map_err(|(place, error)| ContentsError::List { place, error })?;
+    let namespaces = contents
+        .iter_mut()
+        .filter(|(key, _)| key.group_kind.kind == "Namespace");
+    for (_, held) in namespaces {
+        held.unknown.extend(missing_permission.map(unseen_kinds));
+    }
+    Ok(contents)
+}
+
+/// Why it is not known what a namespace or the definition of a kind holds.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// Which kinds there are is not known.
+    #[error(transparent)]
+    Unsettled(#[from] UnsettledError),
+    /// The cluster did not answer, or not this user.
+    #[error("{error}")]
+    List {
+        /// The collection.
+        place: Place,
+        /// What the server said.
+        error: ListError,
+    },
+}
+
+async fn list_contents(
+    server: &ApiServer,
+    discovery: &Discovery,
+    containers: &[Live],
+    concurrency: usize,
+) -> Result<BTreeMap<ObjectKey, Contents>, (Place, ListError)> {
+    let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
+    let mut namespaces: BTreeMap<&str, &ObjectKey> = BTreeMap::new();
+    for live in containers {
+        let held = contents.entry(live.key.clone()).or_default();
+        match &live.defines {
+            Some(kind) => match discovery.preferred(kind) {
+                KindLookup::Found(resource) => look_throughout(server, resource, held).await,
+                KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
+                // Its definition is there, and so may be its objects.
+                KindLookup::Absent => held
+                    .unknown
+                    .push(format!("{kind}, which the server does not serve")),
+            },
+            None if live.key.group_kind == GroupKind::new("", "Namespace") => {
+                namespaces.insert(&live.key.name, &live.key);
+            }
+            None => held.unknown.push("the kind that it defines".to_owned()),
+        }
+    }
+    if !namespaces.is_empty() {
+        let resources = namespaced(discovery);
+        let looks = Box::pin(look_inside(server, &namespaces, resources, concurrency)).await?;
+        for (key, look) in looks {
+            let held = contents.entry(key).or_default();
+            held.objects.extend(look.objects);
+            held.unknown.extend(look.unknown);
+            held.unknown
+                .extend(discovery.failures().iter().map(ToString::to_string));
+        }
+    }
+    for held in contents.values_mut() {
+        held.settle();
+    }
+    Ok(contents)
+}
+
+async fn look_throughout(server: &ApiServer, resource: &Resource, held: &mut Contents) {
+    let resource = Arc::new(resource.clone());
+    match list_as_served(server, &resource, None, &EVERYTHING, Held::of).await {
+        Ok(objects) => held.objects = objects,
+        Err(_) => held.unknown.push(resource.plural.clone()),
+    }
+}
+
+/// Lists all of these resources in all of these namespaces, `concurrency` requests at a time.
+async fn look_inside(
+    server: &ApiServer,
+    namespaces: &BTreeMap<&str, &ObjectKey>,
+    resources: Vec<Arc<Resource>>,
+    concurrency: usize,
+) -> Result<BTreeMap<ObjectKey, Contents>, (Place, ListError)> {
+    let names: BTreeSet<&str> = namespaces.keys().copied().collect();
+    let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
+    for key in namespaces.values() {
+        contents.insert((*key).clone(), Contents::default());
+    }
+    let mut add = |object: Held| {
+        let namespace = object.key.namespace.as_deref();
+        let container = namespace.and_then(|namespace| namespaces.get(namespace));
+        if let Some(held) = container.and_then(|key| contents.get_mut(*key)) {
+            held.objects.push(object);
+        }
+    };
+    let mut large = Vec::new();
+    if names.len() < NAMESPACES_WORTH_A_COMMON_PAGE {
+        large = resources;
+    } else {
+        let mut pages = stream::iter(resources)
+            .map(|resource| async {
+                let page = small(server, &resource, &names).await;
+                (resource, page)
+            })
+            .buffer_unordered(concurrency);
+        while let Some((resource, page)) = pages.next().await {
+            match page {
+                Some(objects) => objects.into_iter().for_each(&mut add),
+                None => large.push(resource),
+            }
+        }
+    }
+    let places = large.iter().flat_map(|resource| {
+        names.iter().map(|namespace| Place {
+            resource: Arc::clone(resource),
+            namespace: Some((*namespace).to_owned()),
+        })
+    });
+    let mut unknown = Vec::new();
+    let mut lists = stream::iter(places)
+        .map(|place| async move {
+            let namespace = place.namespace.as_deref();
+            let listed = list_as_served(server, &place.resource, namespace, &EVERYTHING, Held::of).await;
+            (place, listed)
+        })
+        .buffer_unordered(concurrency);
+    while let Some((place, listed)) = lists.next().await {
+        match listed {
+            Ok(objects) => objects.into_iter().for_each(&mut add),
+            Err(error) if error.is_of_the_cluster() => return Err((place, error)),
+            Err(_) => unknown.push(place),
+        }
+    }
+    for place in unknown {
+        let key = place.namespace.as_deref().and_then(|name| namespaces.get(name));
+        if let Some(held) = key.and_then(|key| contents.get_mut(*key)) {
+            held.unknown.push(place.resource.plural.clone());
+        }
+    }
+    Ok(contents)
+}
+
+/// What there is of a resource in these namespaces, where one page holds all that there is of it
+/// in the cluster. `None` means that each namespace has to be listed.
+async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
+    let reduce = |item: &Value| {
+        let namespace = item["metadata"]["namespace"].as_str()?;
+        let is_inside = names.contains(namespace);
+        is_inside.then(|| Held::of(item, resource)).flatten()
+    };
+    // What fails here fails or succeeds for each namespace by itself.
+    let page = first_page(server, resource, &EVERYTHING, reduce).await;
+    page.ok().flatten()
+}
+
+const EVERYTHING: Selector = Selector {
+    labels: String::new(),
+    accept: METADATA_LIST,
+};
+
+impl Held {
+    /// Reduces an item of a LIST; `None` if it is on its way out already.
+    pub fn of(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
+        let live = Live::of(item, resource)?;
+        (live.presence == Presence::Present).then(|| Self {
+            owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
+            mark: live.protection,
+            key: live.key,
+            uid: live.uid,
+        })
+    }
+}
+
+impl Contents {
+    /// Each object once, under whichever group it was seen first, in a settled order.
+    fn settle(&mut self) {
+        self.objects.sort_by(|one, other| one.uid.cmp(&other.uid));
+        self.objects.dedup_by(|one, other| one.uid == other.uid);
+        self.objects.sort_by(|one, other| one.key.cmp(&other.key));
+        self.objects.shrink_to_fit();
+        self.unknown.sort();
+    }
+}
+
+/// The namespaced resources that can be listed. Events are not among them: they are never a
+/// loss, and there may be any number of them.
+fn namespaced(discovery: &Discovery) -> Vec<Arc<Resource>> {
+    let is_event = |resource: &Resource| {
+        resource.kind == "Event" && matches!(resource.group.as_str(), "" | "events.k8s.io")
+    };
+    discovery
+        .listable()
+        .filter(|resource| resource.scope == Scope::Namespaced && !is_event(resource))
+        .cloned()
+        .map(Arc::new)
+        .collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::fixtures::live;
+
+    /// Lists objects of each of `namespaces`, in pages of two, and writes down the paths.
+    fn server(namespaces: &[&str], paths: &Arc<Mutex<Vec<String>>>) -> ApiServer {
+        let all: Vec<String> = namespaces.iter().map(|&name| name.to_owned()).collect();
+        let paths = Arc::clone(paths);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let named = path
+                .strip_prefix("/api/v1/namespaces/")
+                .and_then(|rest| rest.split('/').next());
+            let query = request.uri().query().unwrap_or_default();
+            let start: usize = if query.contains("continue=2") { 2 } else { 0 };
+            let inside: Vec<&String> = all
+                .iter()
+                .filter(|name| named.is_none_or(|named| named == **name))
+                .collect();
+            let page = inside.iter().skip(start).take(2).enumerate();
+            let items: Vec<Value> = page
+                .map(|(place, namespace)| {
+                    let name = format!("{}", start + place);
+                    json!({"metadata": {
+                        "name": name, "namespace": namespace, "resourceVersion": "1",
+                        "uid": format!("{namespace}-{name}"),
+                    }})
+                })
+                .collect();
+            let more = if inside.len() > start + 2 { "2" } else { "" };
+            let body = json!({"items": items, "metadata": {"continue": more, "resourceVersion": "1"}});
+            paths.lock().expect("no panic").push(path);
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    fn discovery() -> Discovery {
+        let resource = |kind| Resource {
+            verbs: vec!["list".to_owned()],
+            ..Resource::regular("", "v1", kind, Scope::Namespaced)
+        };
+        Discovery::of(vec![resource("ConfigMap"), resource("Event")])
+    }
+
+    /// The objects inside of the namespaces, and the collections that were read for that.
+    async fn looked(containers: &[&str], objects_in: &[&str]) -> (BTreeMap<String, usize>, Vec<String>) {
+        let paths = Arc::default();
+        let server = server(objects_in, &paths);
+        let containers: Vec<Live> = containers
+            .iter()
+            .map(|name| live("Namespace", None, name))
+            .collect();
+        let found = list_contents(&server, &discovery(), &containers, 1).await;
+        let found = found.expect("contents").into_iter();
+        let counts = found.map(|(key, held)| (key.name, held.objects.len()));
+        let counts = counts.filter(|(_, count)| *count > 0).collect();
+        let mut paths = paths.lock().expect("no panic").clone();
+        paths.dedup();
+        (counts, paths)
+    }
+
+    #[tokio::test]
+    async fn only_the_namespaces_are_read_where_the_cluster_is_large() {
+        let each = |names: &[&str]| -> Vec<String> {
+            let path = |name: &&str| format!("/api/v1/namespaces/{name}/configmaps");
+            names.iter().map(path).collect()
+        };
+        let counts = |pairs: &[(&str, usize)]| -> BTreeMap<String, usize> {
+            let pairs = pairs.iter();
+            pairs.map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        };
+        let few = ["a", "b"];
+        let (found, paths) = looked(&few, &["a", "other"]).await;
+        assert_eq!((found, paths), (counts(&[("a", 1)]), each(&few)));
+
+        // One page is all that there is.
+        let many = ["a", "b", "c", "d"];
+        let (found, paths) = looked(&many, &["d", "other"]).await;
+        let common = "/api/v1/configmaps".to_owned();
+        assert_eq!((found, paths), (counts(&[("d", 1)]), vec![common.clone()]));
+
+        let (found, paths) = looked(&many, &["other", "a", "a", "a", "d"]).await;
+        let expected = [vec![common], each(&many)].concat();
+        assert_eq!((found, paths), (counts(&[("a", 3), ("d", 1)]), expected));
+    }
+}

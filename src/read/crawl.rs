@@ -1,0 +1,291 @@
+//! Looks through many collections, one that cannot be read hiding no other; and reads
+//! whatever may be the parent of a set, with all that there is to judge of it.
+//!
+//! What could not be read is part of the answer: nothing may be concluded from absence
+//! there. What the findings mean is told by `inspect` and `verify`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::list::{ListError, Selector};
+use super::members::{Place, Places, Reach};
+use super::objects::{self, unreadable};
+use super::parent::{Fields, METADATA};
+use super::served::list_as_served;
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::model::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::{Resource, Scope};
+
+/// What a look through many collections found.
+#[derive(Debug)]
+pub struct Look<T> {
+    /// The objects.
+    pub found: Vec<T>,
+    /// What could not be read, and why. Where a namespaced resource stands without a
+    /// namespace, not all namespaces could be looked into.
+    pub unread: Vec<(Place, ListError)>,
+}
+
+impl<T> Default for Look<T> {
+    fn default() -> Self {
+        Self {
+            found: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+}
+
+/// Looks for objects of these resources in all namespaces of the cluster, and where the
+/// user may not, in `namespaces`. `seen` is told whenever one resource is done with.
+pub async fn crawl<T>(
+    server: &ApiServer,
+    resources: &[Arc<Resource>],
+    namespaces: &BTreeSet<String>,
+    looking: Looking<'_>,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Look<T> {
+    let reduce = &reduce;
+    let mut looks = stream::iter(resources)
+        .map(|resource| async move {
+            let whole = Place {
+                resource: Arc::clone(resource),
+                namespace: None,
+            };
+            let error = match read(server, &whole, looking.selector, reduce).await {
+                Ok(found) => {
+                    return Look {
+                        found,
+                        unread: Vec::new(),
+                    };
+                }
+                Err(error) => error,
+            };
+            let parts = Places {
+                resources: vec![Arc::clone(resource)],
+                namespaces: namespaces.clone(),
+            };
+            let mut look = Look::default();
+            if resource.scope == Scope::Namespaced {
+                look = each(server, parts.lists(Reach::Namespace), looking, reduce).await;
+            }
+            look.unread.push((whole, error));
+            look
+        })
+        .buffer_unordered(looking.concurrency);
+    let mut all = Look::default();
+    while let Some(look) = looks.next().await {
+        (looking.seen)();
+        all.found.extend(look.found);
+        all.unread.extend(look.unread);
+    }
+    all
+}
+
+/// Looks into exactly these places, with as few requests as they take.
+pub async fn visible<T>(
+    server: &ApiServer,
+    places: &Places,
+    looking: Looking<'_>,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Look<T> {
+    match places.cheapest_reach() {
+        Reach::Cluster => crawl(server, &places.resources, &places.namespaces, looking, reduce).await,
+        Reach::Namespace => each(server, places.lists(Reach::Namespace), looking, reduce).await,
+    }
+}
+
+/// How to look.
+#[derive(Clone, Copy)]
+pub struct Looking<'a> {
+    /// For which objects, and how much of each.
+    pub selector: &'a Selector,
+    /// Requests under way at once.
+    pub concurrency: usize,
+    /// Told whenever one resource is done with.
+    pub seen: &'a dyn Fn(),
+}
+
+/// Lists each place.
+async fn each<T>(
+    server: &ApiServer,
+    places: Vec<Place>,
+    looking: Looking<'_>,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Look<T> {
+    let reduce = &reduce;
+    let mut looks = stream::iter(places)
+        .map(|place| async move { (read(server, &place, looking.selector, reduce).await, place) })
+        .buffer_unordered(looking.concurrency);
+    let mut all = Look::default();
+    while let Some((read, place)) = looks.next().await {
+        match read {
+            Ok(found) => all.found.extend(found),
+            Err(error) => all.unread.push((place, error)),
+        }
+    }
+    all
+}
+
+/// Lists one place.
+async fn read<T>(
+    server: &ApiServer,
+    place: &Place,
+    selector: &Selector,
+    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, ListError> {
+    let Place { resource, namespace } = place;
+    list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
+}
+
+/// An object that is the parent of a set, or claims to be, or may have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentCandidate {
+    /// Who it is.
+    pub identity: ParentIdentity,
+    /// The resource that it was read through.
+    pub resource: Arc<Resource>,
+    /// What a run would read of it.
+    pub object: ParentObject,
+    /// All labels.
+    pub labels: Pairs,
+    /// Field managers that own any of its bookkeeping, whatever operation they used.
+    pub writers: BTreeSet<String>,
+    /// Those of them that apply it from the server's side, as tools do that manage sets.
+    pub appliers: BTreeSet<String>,
+}
+
+impl ParentCandidate {
+    /// Reduces an object as a GET or an item of a LIST shows it; `None` where it is none.
+    pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
+        let metadata = object.get("metadata")?;
+        let fields = Fields::deserialize(metadata).ok()?;
+        let identity = ParentIdentity {
+            group_kind: resource.group_kind(),
+            namespace: fields.namespace().map(str::to_owned),
+            name: fields.name().to_owned(),
+        };
+        Some(Self {
+            labels: fields.labels.clone(),
+            writers: bookkeepers(metadata, |_| true),
+            appliers: bookkeepers(metadata, |entry| entry["operation"] == "Apply"),
+            resource: Arc::clone(resource),
+            object: ParentObject::new(&identity, fields),
+            identity,
+        })
+    }
+
+    /// Whether it has anything of a parent's bookkeeping.
+    pub fn has_bookkeeping(&self) -> bool {
+        self.labels.contains_key(ID_LABEL)
+            || self.object.annotations.keys().any(|key| is_bookkeeping_key(key))
+    }
+}
+
+/// Field managers that own the id label or an annotation of the convention, by entries that
+/// `counts` lets count.
+fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+    let owns = |entry: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
+        entry
+            .pointer(&format!("/fieldsV1/f:metadata/{field}"))
+            .and_then(Value::as_object)
+            .is_some_and(|keys| keys.keys().filter_map(|key| key.strip_prefix("f:")).any(is_own))
+    };
+    let entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries
+        .filter(|entry| counts(entry))
+        .filter(|entry| {
+            owns(entry, "f:annotations", &is_bookkeeping_key)
+                || owns(entry, "f:labels", &|key| key == ID_LABEL)
+        })
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Reads one object as a candidate; `None` where it is not there.
+pub async fn parent_candidate(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<ParentCandidate>, ApiError> {
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
+    };
+    let candidate = ParentCandidate::of(&object, resource);
+    candidate
+        .map(Some)
+        .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
+}
+
+/// Whether a field manager has applied fields of the object, which is no member of any
+/// set and keeps no set's record.
+pub fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
+    let metadata = &object["metadata"];
+    let has_key = |field: &str, is_wanted: &dyn Fn(&str) -> bool| {
+        let pairs = metadata[field].as_object();
+        pairs.is_some_and(|pairs| pairs.keys().any(|key| is_wanted(key)))
+    };
+    if has_key("labels", &|key| key == PART_OF_LABEL || key == ID_LABEL)
+        || has_key("annotations", &is_bookkeeping_key)
+    {
+        return false;
+    }
+    let mut entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries.any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::applyset::{GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION};
+    use crate::plan::fixtures::resource;
+
+    #[test]
+    fn what_was_applied_and_is_in_no_set_is_told_from_the_rest() {
+        let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
+        let object = |labels: Value, annotations: Value, entry: Value| json!({"metadata": {"labels": labels, "annotations": annotations, "managedFields": [entry]}});
+        let ours = || entry("ours", "Apply");
+        let table = [
+            (object(json!({"app": "x"}), json!({}), ours()), true),
+            (object(json!(null), json!(null), ours()), true),
+            (object(json!({PART_OF_LABEL: "any"}), json!({}), ours()), false),
+            (object(json!({ID_LABEL: "any"}), json!({}), ours()), false),
+            (
+                object(json!({}), json!({TOOLING_ANNOTATION: "any"}), ours()),
+                false,
+            ),
+            (object(json!({}), json!({}), entry("ours", "Update")), false),
+            (object(json!({}), json!({}), entry("theirs", "Apply")), false),
+            (json!({}), false),
+        ];
+        for (object, expected) in table {
+            assert_eq!(is_applied_without_a_set(&object, "ours"), expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn who_keeps_the_books_is_read_from_field_ownership() {
+        let owns = |manager: &str, field: &str, key: &str| json!({"manager": manager, "fieldsV1": {"f:metadata": {field: {(format!("f:{key}")): {}, ".": {}}}}});
+        let mut metadata = json!({"managedFields": [
+            owns("a", "f:annotations", GROUP_KINDS_ANNOTATION),
+            owns("b", "f:labels", ID_LABEL),
+            owns("c", "f:annotations", "note"),
+            owns("d", "f:labels", PART_OF_LABEL),
+            {"manager": "e", "fieldsV1": {"f:data": {}}},
+        ]});
+        metadata["managedFields"][1]["operation"] = json!("Apply");
+        metadata["managedFields"][3]["operation"] = json!("Apply");
+        let resource = resource("Secret", Scope::Namespaced);
+        let parent = ParentCandidate::of(&json!({"metadata": metadata}), &resource).expect("an object");
+        assert_eq!(parent.writers, ["a", "b"].map(str::to_owned).into());
+        assert_eq!(parent.appliers, ["b".to_owned()].into());
+    }
+}

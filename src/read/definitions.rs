@@ -1,0 +1,87 @@
+//! Reads which kinds are defined and which APIs are delegated, whether discovery lists them or not.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::cluster::discovery::{Definition, DelegatedApi, Discovery, Forbidden};
+use crate::model::resource::{Resource, Scope};
+
+/// How many definitions are read at once; each may be a megabyte.
+const DEFINITIONS_AT_ONCE: usize = 4;
+
+/// The permission to see whether a definition exists.
+const LIST_DEFINITIONS: &str = "list customresourcedefinitions.apiextensions.k8s.io";
+/// The permission to see what a definition says.
+const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.io";
+/// The permission to see which APIs are delegated.
+const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
+
+/// The definitions whose names are relevant.
+pub(super) async fn definitions(
+    server: &ApiServer,
+    is_relevant: impl Fn(&str) -> bool,
+) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
+    let resource = Resource::regular(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        Scope::Cluster,
+    );
+    let selector = everything(METADATA_LIST);
+    let names = list(server, &resource, None, &selector, |item| {
+        let name = item.pointer("/metadata/name")?.as_str()?;
+        is_relevant(name).then(|| name.to_owned())
+    });
+    let names = match names.await {
+        Err(error) if error.is_forbidden() => return Ok(Err(Forbidden(LIST_DEFINITIONS))),
+        names => names?,
+    };
+    let read = stream::iter(names).map(|name| read_definition(server, resource.path(None, Some(&name))));
+    let read: Result<Vec<Option<Definition>>, ApiError> =
+        read.buffered(DEFINITIONS_AT_ONCE).try_collect().await;
+    match read {
+        Ok(read) => Ok(Ok(read.into_iter().flatten().collect())),
+        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Err(Forbidden(GET_DEFINITIONS))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads one definition; `None` if it is gone by now.
+async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Definition>, ApiError> {
+    let reply = match server.get(&path, WHOLE_OBJECTS).await {
+        Err(error) if error.is_missing_object() => return Ok(None),
+        reply => reply?,
+    };
+    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    match Definition::of(&object) {
+        Some(definition) => Ok(Some(definition)),
+        None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),
+    }
+}
+
+/// The APIs that are delegated to other servers; none if the server has no APIServices at all.
+pub(super) async fn delegated(
+    server: &ApiServer,
+    discovery: &Discovery,
+) -> Result<Result<Vec<DelegatedApi>, Forbidden>, ListError> {
+    let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
+    let selector = everything(WHOLE_OBJECTS);
+    match list(server, &resource, None, &selector, DelegatedApi::of).await {
+        Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),
+        Err(error) if error.is_not_served() && !discovery.has_version(&resource.group, &resource.version) => {
+            Ok(Ok(Vec::new()))
+        }
+        listed => listed.map(Ok),
+    }
+}
+
+/// All objects of a collection, as much of each as `accept` asks for.
+fn everything(accept: &'static str) -> Selector {
+    Selector {
+        labels: String::new(),
+        accept,
+    }
+}

@@ -1,0 +1,112 @@
+//! The owners of what holds objects: of namespaces, and of the definitions of kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
+
+use super::list::ListError;
+use super::members::Place;
+use super::namespaces::{NamespaceState, namespaces};
+use super::parent::{definition_path, metadata};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::resource::{Resource, Scope};
+
+/// The most GETs under way at once.
+const CONCURRENCY: usize = 16;
+
+/// Namespaces and definitions of kinds whose owners matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Names of namespaces.
+    pub namespaces: BTreeSet<String>,
+    /// The resources that are defined, by their definitions. A resource may turn out to have none.
+    pub definitions: BTreeMap<ObjectKey, Arc<Resource>>,
+}
+
+/// The owners of one namespace or definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owners {
+    /// Their UIDs.
+    Known(Vec<String>),
+    /// The user may not read them.
+    Forbidden,
+}
+
+impl Owners {
+    /// The owners of a namespace.
+    pub fn of(namespace: &NamespaceState) -> Self {
+        match namespace.uid {
+            Some(_) => Self::Known(namespace.owners.clone()),
+            None => Self::Forbidden,
+        }
+    }
+}
+
+impl Holders {
+    /// The key of a namespace.
+    pub fn namespace_key(name: &str) -> ObjectKey {
+        cluster_key("", "Namespace", name.to_owned())
+    }
+
+    /// The key that the definition of a resource has, if there is one.
+    pub fn definition_key(resource: &Resource) -> ObjectKey {
+        let name = format!("{}.{}", resource.plural, resource.group);
+        cluster_key("apiextensions.k8s.io", "CustomResourceDefinition", name)
+    }
+}
+
+fn cluster_key(group: &str, kind: &str, name: String) -> ObjectKey {
+    ObjectKey {
+        group_kind: GroupKind::new(group, kind),
+        namespace: None,
+        name,
+    }
+}
+
+/// Reads the owners of those that exist. Nothing is sent where there are no holders.
+pub async fn owners_of_holders(
+    server: &ApiServer,
+    holders: &Holders,
+) -> Result<BTreeMap<ObjectKey, Owners>, (Place, ListError)> {
+    let names = holders.namespaces.iter().map(String::as_str).collect();
+    let states = namespaces(server, &names).await?;
+    let mut owners: BTreeMap<ObjectKey, Owners> = states
+        .iter()
+        .map(|(name, state)| (Holders::namespace_key(name), Owners::of(state)))
+        .collect();
+    let reads = holders.definitions.iter().map(async |(key, resource)| {
+        let read = definition_owners(server, resource).await?;
+        Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
+    });
+    let reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
+    let read: Result<Vec<Option<_>>, ApiError> = reads.try_collect().await;
+    let read = read.map_err(|error| {
+        let definitions = Resource::regular(
+            "apiextensions.k8s.io",
+            "v1",
+            "CustomResourceDefinition",
+            Scope::Cluster,
+        );
+        let place = Place {
+            resource: Arc::new(definitions),
+            namespace: None,
+        };
+        (place, ListError::Request(error))
+    })?;
+    owners.extend(read.into_iter().flatten());
+    Ok(owners)
+}
+
+/// The owners of the definition of a resource; `None` if it has no definition.
+async fn definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
+    match metadata(server, &definition_path(resource)).await {
+        Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owners()))),
+        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Some(Owners::Forbidden)),
+        // The server has no definitions at all.
+        Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

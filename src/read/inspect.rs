@@ -1,0 +1,441 @@
+//! What can be said of a set from its parent's record and its live members.
+//!
+//! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::slice;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cluster::discovery::Discovery;
+use crate::compare::status::{Readiness, State, readiness};
+use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
+use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::read::recorded_kinds::{self, Entry};
+use crate::read::{Place, Places, Reach};
+
+/// A set as it was found in the cluster.
+#[derive(Debug, Clone)]
+pub struct FoundSet {
+    /// The id that follows from the parent's identity.
+    pub id: ApplySetId,
+    /// The parent.
+    pub identity: ParentIdentity,
+    /// The parent's UID.
+    pub parent_uid: String,
+    /// Its bookkeeping.
+    pub reading: Reading,
+    /// Objects that carry the id, by namespace, kind and name.
+    pub members: Vec<Live>,
+    /// Collections that may hold members, and that could not be read.
+    pub unread: Vec<Place>,
+}
+
+/// What there is to say of one member besides its identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberState {
+    /// How far it has come.
+    pub readiness: Readiness,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<String>,
+}
+
+impl MemberState {
+    /// Judges a member by the whole object.
+    pub fn of(object: &Value, live: &Live) -> Self {
+        let mut readiness = readiness(object, &live.key.group_kind);
+        // A namespace tells in its conditions what it waits for.
+        if readiness.state == State::Terminating && !live.waits_for.is_empty() {
+            readiness.reason = format!("it is being deleted, and waits: {}", live.waits_for.join("; "));
+        }
+        let created = object.pointer("/metadata/creationTimestamp");
+        Self {
+            readiness,
+            created: created.and_then(Value::as_str).map(str::to_owned),
+        }
+    }
+}
+
+/// In what state a set is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The record is exactly what the members need.
+    Consistent,
+    /// The record is wider than that: a run was interrupted, or something failed.
+    Unfinished,
+    /// Something is wrong with the bookkeeping, or could not be looked at.
+    InDoubt,
+}
+
+/// How many of the places that may hold members were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// All: the members are those that were found.
+    Whole,
+    /// Some: there may be more members.
+    Part,
+    /// None: nothing is known of the members.
+    Nothing,
+}
+
+impl FoundSet {
+    /// A set whose members are not known yet.
+    pub fn new(identity: ParentIdentity, parent: &ParentObject) -> Self {
+        Self {
+            id: ApplySetId::of(&identity),
+            identity,
+            parent_uid: parent.uid.clone(),
+            reading: parent.reading.clone(),
+            members: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// The recorded kinds as `Kind.group`, served or not; `None` where the record cannot
+    /// be read. An entry of the deprecated `resource.group` form stays as it is where its
+    /// kind cannot be found out.
+    pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
+        let bookkeeping = self.bookkeeping()?;
+        let names: BTreeSet<String> = entries(bookkeeping, discovery)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        Some(names.into_iter().collect())
+    }
+
+    /// The namespaces that members live or may live in, the parent's own included where
+    /// a member does; `None` where the record cannot be read.
+    pub fn namespaces(&self) -> Option<BTreeSet<String>> {
+        let recorded = self.bookkeeping()?.additional_namespaces.iter().cloned();
+        let lived_in = self.members.iter().filter_map(|live| live.key.namespace.clone());
+        Some(recorded.chain(lived_in).collect())
+    }
+
+    /// How much of it was seen.
+    pub fn sight(&self, discovery: &Discovery) -> Sight {
+        let Some(bookkeeping) = self.bookkeeping() else {
+            return Sight::Nothing;
+        };
+        let is_unknowable = |(_, entry): &(String, Entry)| {
+            matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_))
+        };
+        let has_unknowable = entries(bookkeeping, discovery).iter().any(is_unknowable);
+        if self.unread.is_empty() && !has_unknowable {
+            return Sight::Whole;
+        }
+        let collections = places(slice::from_ref(self), discovery).lists(Reach::Namespace);
+        if self.members.is_empty() && self.unread.len() == collections.len() {
+            Sight::Nothing
+        } else {
+            Sight::Part
+        }
+    }
+
+    /// What its parent says, where that can be read.
+    pub fn bookkeeping(&self) -> Option<&Bookkeeping> {
+        match &self.reading {
+            Reading::Parent(bookkeeping) => Some(bookkeeping),
+            Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+        }
+    }
+}
+
+/// Where the members of these sets may be.
+pub fn places(sets: &[FoundSet], discovery: &Discovery) -> Places {
+    let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
+    let mut namespaces = BTreeSet::new();
+    for set in sets {
+        if let Reading::Parent(bookkeeping) = &set.reading {
+            resources.extend(recorded_resources(bookkeeping, discovery));
+            namespaces.extend(bookkeeping.additional_namespaces.iter().cloned());
+            namespaces.extend(set.identity.namespace.clone());
+        }
+    }
+    Places {
+        resources: resources.into_values().collect(),
+        namespaces,
+    }
+}
+
+/// Gives each set its members out of those found in the places of all of them, and what
+/// of its own places is among those that could not be read.
+pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], discovery: &Discovery) {
+    members.sort_by(|one, other| {
+        let order = |live: &Live| {
+            (
+                live.key.namespace.clone(),
+                live.key.group_kind.clone(),
+                live.key.name.clone(),
+            )
+        };
+        order(one).cmp(&order(other))
+    });
+    let mut by_set: BTreeMap<String, Vec<Live>> = BTreeMap::new();
+    for live in members {
+        if let Some(id) = &live.part_of {
+            by_set.entry(id.clone()).or_default().push(live);
+        }
+    }
+    let unread: HashSet<&Place> = unread.iter().collect();
+    for set in sets {
+        // One parent may be seen twice, as two sets of one id; and it is not a member of its own set,
+        // under whatever group it was found.
+        set.members = by_set.get(set.id.as_str()).cloned().unwrap_or_default();
+        let (identity, uid) = (&set.identity, &set.parent_uid);
+        set.members
+            .retain(|live| live.key != *identity && live.uid != *uid);
+        if let Some(bookkeeping) = set.bookkeeping() {
+            let kinds = record(bookkeeping, discovery).group_kinds;
+            drop_second_names(&mut set.members, &kinds);
+        }
+        let own = places(slice::from_ref(set), discovery).lists(Reach::Namespace);
+        set.unread = own.into_iter().filter(|place| unread.contains(place)).collect();
+    }
+}
+
+/// Two groups can serve one object: where it was found under a recorded kind, and under
+/// another that was listed for another set, the latter says nothing; where none of them
+/// is recorded, one says as much as both.
+fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {
+    let is_recorded = |live: &Live| kinds.contains(&live.key.group_kind);
+    let recorded = members.iter().filter(|live| is_recorded(live));
+    let uids: BTreeSet<String> = recorded.map(|live| live.uid.clone()).collect();
+    let mut seen = BTreeSet::new();
+    members.retain(|live| is_recorded(live) || (!uids.contains(&live.uid) && seen.insert(live.uid.clone())));
+}
+
+/// The record with its kinds as they are served; entries of the deprecated form whose
+/// kind cannot be found out are not in it.
+pub fn record(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
+    let group_kinds = match &bookkeeping.kinds {
+        RecordedKinds::GroupKinds(kinds) => kinds.clone(),
+        RecordedKinds::GroupResources(_) => recorded_resources(bookkeeping, discovery).into_keys().collect(),
+    };
+    Record {
+        group_kinds,
+        additional_namespaces: bookkeeping.additional_namespaces.clone(),
+    }
+}
+
+fn recorded_resources(
+    bookkeeping: &Bookkeeping,
+    discovery: &Discovery,
+) -> BTreeMap<GroupKind, Arc<Resource>> {
+    entries(bookkeeping, discovery)
+        .into_iter()
+        .filter_map(|(_, entry)| match entry {
+            Entry::Served(resource) | Entry::Misspelled(resource) => {
+                Some((resource.group_kind(), Arc::new(resource.clone())))
+            }
+            Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
+        })
+        .collect()
+}
+
+/// The recorded kinds by the names to show: those of the deprecated form as kinds, where
+/// these can be found out.
+pub fn entries<'d>(bookkeeping: &Bookkeeping, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+    let is_deprecated = matches!(bookkeeping.kinds, RecordedKinds::GroupResources(_));
+    let shown = |(name, entry): (GroupKind, Entry<'d>)| match entry {
+        Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
+        _ => (name.to_string(), entry),
+    };
+    let entries = recorded_kinds::entries(&bookkeeping.kinds, discovery);
+    entries.into_iter().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::discovery::{KindLookup, Unserved};
+    use crate::model::applyset::{PART_OF_LABEL, Tooling};
+    use crate::model::live::Presence;
+    use crate::model::resource::Scope;
+
+    fn resource(group: &str, kind: &str, scope: Scope) -> Resource {
+        Resource {
+            verbs: vec!["list".to_owned()],
+            ..Resource::regular(group, "v1", kind, scope)
+        }
+    }
+
+    /// Lists four kinds, and knows that `Gone.example.com` is gone.
+    fn discovery() -> Discovery {
+        let mut discovery = Discovery::of(vec![
+            resource("", "ConfigMap", Scope::Namespaced),
+            resource("", "Event", Scope::Namespaced),
+            resource("", "Namespace", Scope::Cluster),
+            resource("events.k8s.io", "Event", Scope::Namespaced),
+        ]);
+        discovery.set_unserved(BTreeMap::from([(kind("Gone.example.com"), Unserved::Gone)]));
+        discovery
+    }
+
+    fn kind(text: &str) -> GroupKind {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        GroupKind::new(group, kind)
+    }
+
+    /// A set whose parent lives in `home`, with this record.
+    fn set(kinds: &[&str], namespaces: &[&str]) -> FoundSet {
+        let identity = ParentIdentity {
+            group_kind: kind("Secret"),
+            namespace: Some("home".to_owned()),
+            name: "web".to_owned(),
+        };
+        FoundSet {
+            id: ApplySetId::of(&identity),
+            identity,
+            parent_uid: "uid-of-parent".to_owned(),
+            reading: Reading::Parent(Bookkeeping {
+                tooling: Tooling::ours(),
+                kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
+                additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
+            }),
+            members: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    fn live(kind_text: &str, namespace: &str, uid: &str, presence: Presence) -> Live {
+        let discovery = discovery();
+        let KindLookup::Found(resource) = discovery.preferred(&kind(kind_text)) else {
+            panic!("no {kind_text}");
+        };
+        let metadata = serde_json::json!({
+            "name": "one", "namespace": namespace, "uid": uid, "resourceVersion": "1",
+            "labels": {PART_OF_LABEL: set(&[], &[]).id.as_str()},
+            "managedFields": [{
+                "manager": "applyset",
+                "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}},
+            }],
+        });
+        let object = serde_json::json!({"metadata": metadata});
+        Live {
+            presence,
+            ..Live::of(&object, &Arc::new(resource.clone())).expect("a whole object")
+        }
+    }
+
+    /// The set after its members were looked for.
+    fn looked_at(mut set: FoundSet, members: &[Live], unread: &[Place]) -> FoundSet {
+        assign(slice::from_mut(&mut set), members.to_vec(), unread, &discovery());
+        set
+    }
+
+    #[test]
+    fn the_status_compares_the_record_with_what_lives() {
+        use Presence::{Present, Terminating};
+        use Status::{Consistent, InDoubt, Unfinished};
+        let here = |presence| live("ConfigMap", "home", "1", presence);
+        let away = |presence| live("ConfigMap", "away", "2", presence);
+        let table = [
+            (set(&[], &[]), vec![], Consistent),
+            (set(&["ConfigMap"], &[]), vec![here(Present)], Consistent),
+            (set(&["ConfigMap"], &[]), vec![], Unfinished),
+            (set(&["ConfigMap"], &["away"]), vec![here(Present)], Unfinished),
+            // What is going away still accounts for the record, and no longer has to be in it.
+            (
+                set(&["ConfigMap"], &["away"]),
+                vec![here(Present), away(Terminating)],
+                Consistent,
+            ),
+            (
+                set(&["ConfigMap"], &[]),
+                vec![here(Present), away(Terminating)],
+                Consistent,
+            ),
+            // What lives outside the record would be forgotten.
+            (
+                set(&["ConfigMap"], &[]),
+                vec![here(Present), away(Present)],
+                InDoubt,
+            ),
+            (set(&["Namespace"], &[]), vec![here(Present)], InDoubt),
+            // A kind that is not served is recorded all the same.
+            (
+                set(&["ConfigMap", "Gone.example.com"], &[]),
+                vec![here(Present)],
+                InDoubt,
+            ),
+        ];
+        for (index, (set, members, status)) in table.into_iter().enumerate() {
+            let set = looked_at(set, &members, &[]);
+            assert_eq!(set.status(&discovery()), status, "case {index}");
+            let is_in_doubt = status == InDoubt;
+            assert_eq!(!set.doubts(&discovery()).is_empty(), is_in_doubt, "case {index}");
+            assert_eq!(set.sight(&discovery()), Sight::Whole, "case {index}");
+        }
+    }
+
+    #[test]
+    fn recorded_kinds_are_shown_as_recorded() {
+        let recorded = set(&["ConfigMap", "Gone.example.com"], &[]);
+        let kinds = recorded.group_kinds(&discovery()).expect("a record");
+        assert_eq!(kinds, ["ConfigMap", "Gone.example.com"]);
+        let mut faulty = recorded;
+        faulty.reading = Reading::Faulty(Vec::new());
+        assert_eq!(faulty.group_kinds(&discovery()), None);
+        assert_eq!(faulty.namespaces(), None);
+        assert_eq!(faulty.sight(&discovery()), Sight::Nothing);
+        assert_eq!(faulty.status(&discovery()), Status::InDoubt);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_known_to_be_unknown() {
+        let place = |kind_text: &str, namespace: Option<&str>| Place {
+            resource: live(kind_text, "home", "1", Presence::Present).resource,
+            namespace: namespace.map(str::to_owned),
+        };
+        let [config_maps, events] = ["ConfigMap", "Event"].map(|kind| place(kind, Some("home")));
+        let member = live("ConfigMap", "home", "1", Presence::Present);
+        let recorded = || set(&["ConfigMap", "Event"], &[]);
+
+        let nothing = looked_at(recorded(), &[], &[config_maps, events.clone()]);
+        assert_eq!(nothing.sight(&discovery()), Sight::Nothing);
+        let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
+        assert_eq!(part.sight(&discovery()), Sight::Part);
+        assert_eq!(part.status(&discovery()), Status::InDoubt);
+        // Places of other sets are of no concern.
+        let others = [place("Event", Some("away")), place("Namespace", None)];
+        let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);
+        assert_eq!(whole.sight(&discovery()), Sight::Whole);
+        assert_eq!(whole.status(&discovery()), Status::Consistent);
+    }
+
+    #[test]
+    fn copies_of_the_label_do_not_widen_the_record_and_account_for_it() {
+        let copy = |kind| Live {
+            part_of_writers: vec!["endpoint-controller".to_owned()],
+            ..live(kind, "home", "2", Presence::Present)
+        };
+        let member = live("ConfigMap", "home", "1", Presence::Present);
+        for kinds in [&["ConfigMap"][..], &["ConfigMap", "Event"]] {
+            let set = looked_at(set(kinds, &[]), &[member.clone(), copy("Event")], &[]);
+            assert_eq!(set.status(&discovery()), Status::Consistent, "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn a_first_run_that_recorded_nothing_is_unfinished() {
+        let mut begun = set(&[], &[]);
+        begun.reading = Reading::Unfinished(Tooling::ours());
+        assert_eq!(begun.status(&discovery()), Status::Unfinished);
+    }
+
+    #[test]
+    fn an_object_that_two_groups_serve_is_one_member() {
+        let names = ["Event", "Event.events.k8s.io"];
+        let members = names.map(|kind| live(kind, "home", "1", Presence::Present));
+        let set = looked_at(set(&["Event"], &[]), &members, &[]);
+        assert_eq!(set.members.len(), 1);
+        assert_eq!(set.status(&discovery()), Status::Consistent);
+    }
+}

@@ -1,0 +1,466 @@
+//! One paged LIST, read to its end or not at all.
+//!
+//! What is listed, and what becomes of the items, is the caller's business.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use http::StatusCode;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::live::owners;
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
+use crate::model::resource::Resource;
+
+/// The most objects asked for in one page: the default of client-go's pager.
+const PAGE_SIZE: usize = 500;
+/// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
+/// each list that is read at the same time.
+const PAGE_BYTES: usize = 8 << 20;
+/// How often a list is started afresh when its continue token has expired.
+const FRESH_STARTS: usize = 3;
+/// Pages that one list may have: no cluster holds five million members of a kind.
+const MOST_PAGES: usize = 10_000;
+
+/// A label selector, and how much of each object is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    /// In the syntax of the API, such as `a=b`.
+    pub labels: String,
+    /// `Accept` header: whole objects or their metadata.
+    pub accept: &'static str,
+}
+
+/// `Accept` header of a list of whole objects.
+pub(crate) const WHOLE_OBJECTS: &str = "application/json";
+/// `Accept` header of a list of metadata.
+pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// A list that could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// A request did not succeed.
+    #[error("{}", .0.kind)]
+    Request(#[from] ApiError),
+    /// The list expired again and again while it was read.
+    #[error("the list {path} expired {FRESH_STARTS} times while it was read")]
+    KeepsExpiring {
+        /// The path of the collection.
+        path: String,
+    },
+    /// The server's pages lead nowhere.
+    #[error("the server answers {path} with a list that {fault}")]
+    Senseless {
+        /// The path of the collection.
+        path: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+}
+
+impl ListError {
+    /// Whether the server does not know the path: it serves the kind in another version by
+    /// now, or no more. What is there then is told by `served`.
+    pub(super) fn is_not_served(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
+    }
+
+    /// Whether it says more about the cluster, or who asks, than about this collection: any other
+    /// list would have failed likewise.
+    pub(super) fn is_of_the_cluster(&self) -> bool {
+        let Self::Request(error) = self else {
+            return false;
+        };
+        match &*error.kind {
+            ApiErrorKind::Status(status) => [401, 429].contains(&status.code),
+            ApiErrorKind::Connection { .. }
+            | ApiErrorKind::Untrusted { .. }
+            | ApiErrorKind::Credential(_)
+            | ApiErrorKind::Timeout(_)
+            | ApiErrorKind::Unreadable(_) => true,
+        }
+    }
+
+    /// Whether the server itself has failed.
+    pub(super) fn is_internal(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+
+    /// Whether the server denied the list to this user.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is(StatusCode::FORBIDDEN))
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+    #[serde(rename = "resourceVersion")]
+    resource_version: String,
+}
+
+/// Reads a page item by item, so that never more than one of them is a value in memory.
+struct PageSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PageMetadata, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<PageMetadata, A::Error> {
+        let Self { reduce, found } = self;
+        let mut metadata = PageMetadata::default();
+        let mut has_items = false;
+        while let Some(field) = access.next_key::<Cow<'_, str>>()? {
+            match &*field {
+                "metadata" => metadata = access.next_value()?,
+                "items" => {
+                    has_items = true;
+                    access.next_value_seed(ItemsSeed { reduce, found })?;
+                }
+                _ => {
+                    access.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if has_items {
+            Ok(metadata)
+        } else {
+            Err(A::Error::missing_field("items"))
+        }
+    }
+}
+
+/// The items of a page: `null` where Go had an empty slice.
+struct ItemsSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the items of a list")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        while let Some(item) = access.next_element::<Value>()? {
+            self.found.extend((self.reduce)(&item));
+        }
+        Ok(())
+    }
+}
+
+/// Reads one page into `found`.
+fn read_page<T>(
+    body: &[u8],
+    reduce: &mut impl FnMut(&Value) -> Option<T>,
+    found: &mut Vec<T>,
+) -> serde_json::Result<PageMetadata> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(metadata)
+}
+
+/// Reads the collection of `resource` in `namespace` (`None`: all of the cluster),
+/// reducing each item with `reduce`; items that it answers with `None` are left out.
+pub(super) async fn list<T>(
+    server: &ApiServer,
+    resource: &Resource,
+    namespace: Option<&str>,
+    selector: &Selector,
+    reduce: impl FnMut(&Value) -> Option<T>,
+) -> Result<Vec<T>, ListError> {
+    let listed = list_at_version(server, resource, namespace, selector, reduce).await;
+    listed.map(|(found, _)| found)
+}
+
+/// The same with the resourceVersion of the list, from which a watch goes on.
+pub(super) async fn list_at_version<T>(
+    server: &ApiServer,
+    resource: &Resource,
+    namespace: Option<&str>,
+    selector: &Selector,
+    mut reduce: impl FnMut(&Value) -> Option<T>,
+) -> Result<(Vec<T>, String), ListError> {
+    let path = resource.path(namespace, None);
+    let mut fault = None;
+    let mut reduce = |item: &Value| {
+        fault = fault.or_else(|| fault_of(item, namespace));
+        reduce(item)
+    };
+    for _ in 0..FRESH_STARTS {
+        let Some(found) = list_once(server, &path, selector, &mut reduce).await? else {
+            continue;
+        };
+        // What is left out of a list is forgotten by the record.
+        return match fault {
+            Some(fault) => Err(ListError::Senseless {
+                path,
+                fault: fault.to_owned(),
+            }),
+            None => Ok(found),
+        };
+    }
+    Err(ListError::KeepsExpiring { path })
+}
+
+/// Why an item cannot be one of the objects that were asked for.
+fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
+    let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
+    if text("/metadata/name").is_none_or(str::is_empty) {
+        Some("has an item without a name")
+    } else if namespace.is_some() && text("/metadata/namespace") != namespace {
+        Some("has an item of another namespace")
+    } else if owners(&item["metadata"]).is_err() {
+        Some("has an item whose owner references cannot be read")
+    } else {
+        None
+    }
+}
+
+/// `None` when the list expired between two pages: what was read of it is of no use,
+/// since its pages would come from two moments.
+async fn list_once<T>(
+    server: &ApiServer,
+    path: &str,
+    selector: &Selector,
+    reduce: &mut impl FnMut(&Value) -> Option<T>,
+) -> Result<Option<(Vec<T>, String)>, ListError> {
+    let mut found = Vec::new();
+    let mut token: Option<String> = None;
+    let mut limit = PAGE_SIZE;
+    for _ in 0..MOST_PAGES {
+        let query = page_query(selector, limit, token.as_deref());
+        let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
+            Ok(reply) => reply,
+            Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut items = 0;
+        let mut counted = |item: &Value| {
+            items += 1;
+            reduce(item)
+        };
+        let page =
+            read_page(&reply.body, &mut counted, &mut found).map_err(|error| unreadable(path, &error))?;
+        limit = next_limit(limit, reply.body.len(), items);
+        let next = page.continue_token.filter(|next| !next.is_empty());
+        if next.is_none() {
+            return Ok(Some((found, page.resource_version)));
+        }
+        if next == token {
+            break;
+        }
+        token = next;
+    }
+    Err(ListError::Senseless {
+        path: path.to_owned(),
+        fault: "never ends".to_owned(),
+    })
+}
+
+/// How many objects the next page is asked for, after one of so many bytes and items that was
+/// asked for `limit`. Pages grow slowly again, since large objects may stand anywhere in a list.
+fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
+    let bytes_per_item = (bytes / items.max(1)).max(1);
+    let fitting = PAGE_BYTES / bytes_per_item;
+    fitting.clamp(1, PAGE_SIZE).min(limit * 2)
+}
+
+fn unreadable(path: &str, error: &serde_json::Error) -> ListError {
+    ListError::Senseless {
+        path: path.to_owned(),
+        fault: format!("cannot be read: {error}"),
+    }
+}
+
+/// Reads the first page of the whole collection of `resource`; `None` if there are more.
+pub(super) async fn first_page<T>(
+    server: &ApiServer,
+    resource: &Resource,
+    selector: &Selector,
+    mut reduce: impl FnMut(&Value) -> Option<T>,
+) -> Result<Option<Vec<T>>, ListError> {
+    let path = resource.path(None, None);
+    let query = page_query(selector, PAGE_SIZE, None);
+    let reply = server.get(&format!("{path}?{query}"), selector.accept).await?;
+    let mut found = Vec::new();
+    let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
+    let is_last = page.continue_token.is_none_or(|token| token.is_empty());
+    Ok(is_last.then_some(found))
+}
+
+fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String {
+    let limit = limit.to_string();
+    let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
+    parameters.extend(token.map(|token| ("continue", token)));
+    query(&parameters)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::resource::Scope;
+
+    #[test]
+    fn pages_are_as_large_as_memory_allows() {
+        const MIB: usize = 1 << 20;
+        for (limit, bytes, items, expected) in [
+            (500, 0, 0, 500),
+            (500, MIB, 500, 500),
+            (500, 8 * MIB, 500, 500),
+            (500, 16 * MIB, 500, 250),
+            (500, 500 * MIB, 500, 8),
+            // A page of one object that is larger than a page should be.
+            (8, 20 * MIB, 1, 1),
+            // Large objects may come again.
+            (8, 1000, 8, 16),
+            (400, 1000, 400, 500),
+        ] {
+            assert_eq!(
+                next_limit(limit, bytes, items),
+                expected,
+                "{limit} {bytes} {items}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn pages_shrink_after_a_large_one() {
+        let limits: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let asked = Arc::clone(&limits);
+        // Three pages; the items of the first take 64 KiB each.
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let value = |name: &str| {
+                let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                pairs
+                    .filter(|(key, _)| *key == name)
+                    .map(|(_, value)| value.to_owned())
+                    .next()
+            };
+            let limit: usize = value("limit")
+                .and_then(|limit| limit.parse().ok())
+                .unwrap_or_default();
+            asked.lock().expect("no panic").push(limit);
+            let (padding, next) = match value("continue").as_deref() {
+                None => (64 << 10, "1"),
+                Some("1") => (1, "2"),
+                Some(_) => (1, ""),
+            };
+            let item = json!({"metadata": {"name": "x", "annotations": {"x": "x".repeat(padding)}}});
+            let body = json!({"items": vec![item; limit], "metadata": {"continue": next}}).to_string();
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let selector = Selector {
+            labels: String::new(),
+            accept: WHOLE_OBJECTS,
+        };
+        let found = list(&server, &resource, None, &selector, |_| Some(())).await;
+        let limits = limits.lock().expect("no panic").clone();
+        assert_eq!((limits.len(), limits[0]), (3, 500));
+        assert!(limits[1] < 130 && limits[2] == limits[1] * 2, "{limits:?}");
+        assert_eq!(found.expect("a list").len(), limits.iter().sum::<usize>());
+    }
+
+    fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
+        let mut found = Vec::new();
+        read_page(body.as_bytes(), &mut Value::as_i64, &mut found)
+            .map(|metadata| (found, metadata.continue_token))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn items_have_to_be_what_was_asked_for() {
+        let item = |more: Value| {
+            let mut metadata = json!({"name": "a", "namespace": "n"});
+            if let (Some(metadata), Value::Object(more)) = (metadata.as_object_mut(), more) {
+                metadata.extend(more);
+            }
+            fault_of(&json!({"metadata": metadata}), Some("n"))
+        };
+        assert_eq!(item(json!({})), None);
+        assert_eq!(item(json!({"name": ""})), Some("has an item without a name"));
+        assert_eq!(
+            item(json!({"namespace": "m"})),
+            Some("has an item of another namespace")
+        );
+        for owners in [json!({}), json!("x"), json!([{"name": "owner"}])] {
+            assert_eq!(
+                item(json!({"ownerReferences": owners})),
+                Some("has an item whose owner references cannot be read")
+            );
+        }
+    }
+
+    #[test]
+    fn a_page_is_a_list_to_its_end_or_nothing() {
+        let token = Some("next".to_owned());
+        for (body, expected) in [
+            (r#"{"items":[1,"left out",2]}"#, (vec![1, 2], None)),
+            (r#"{"items":null,"metadata":{}}"#, (vec![], None)),
+            (
+                r#"{"kind":"L","items":[3],"metadata":{"continue":"next","x":[]}}"#,
+                (vec![3], token),
+            ),
+        ] {
+            assert_eq!(page(body), Ok(expected), "{body}");
+        }
+        for body in [
+            "",
+            "null",
+            "[]",
+            "{}",
+            r#"{"kind":"Status"}"#,
+            r#"{"items":[1"#,
+            r#"{"items":[1]} x"#,
+            r#"{"items":{}}"#,
+        ] {
+            assert!(page(body).is_err(), "{body}");
+        }
+    }
+}

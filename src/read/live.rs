@@ -1,0 +1,197 @@
+//! Reduces an object as the server shows it to what decisions need.
+//!
+//! Pages of a LIST are dropped as soon as their objects were reduced, so memory
+//! grows with the number of members and not with their size.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::compare::ownership;
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::kept::protection;
+use crate::model::live::{Live, OwnerReference, Presence, Tracking};
+use crate::model::resource::Resource;
+
+impl Live {
+    /// Reduces an object as a GET or an item of a LIST shows it.
+    ///
+    /// `None` where it has no name, UID or resourceVersion, or owner references that cannot be
+    /// read, as no real object does. Reading one is an error for that reason (`list`, `objects`).
+    pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
+        let metadata = object.get("metadata")?;
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
+        let label = |key: &str| metadata.get("labels")?.get(key)?.as_str().map(str::to_owned);
+        Some(Self {
+            key: ObjectKey {
+                group_kind: resource.group_kind(),
+                namespace: text("namespace"),
+                name: text("name")?,
+            },
+            resource: Arc::clone(resource),
+            uid: text("uid")?,
+            resource_version: text("resourceVersion")?,
+            presence: presence(metadata),
+            waits_for: waits_for(object),
+            part_of: label(PART_OF_LABEL),
+            parent_of: label(ID_LABEL),
+            part_of_writers: part_of_writers(metadata),
+            tracking: tracking(metadata),
+            defines: defines(object),
+            client_side_apply: ownership::has_client_side_apply(metadata),
+            owners: owners(metadata).ok()?,
+            protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
+        })
+    }
+}
+
+/// Reads the owner references of an object; none where the field is null.
+pub(super) fn owners(metadata: &Value) -> serde_json::Result<Vec<OwnerReference>> {
+    let owners = metadata
+        .get("ownerReferences")
+        .map(Option::<Vec<OwnerReference>>::deserialize);
+    Ok(owners.transpose()?.flatten().unwrap_or_default())
+}
+
+fn presence(metadata: &Value) -> Presence {
+    match metadata.get("deletionTimestamp") {
+        None | Some(Value::Null) => Presence::Present,
+        Some(_) => Presence::Terminating,
+    }
+}
+
+fn defines(object: &Value) -> Option<GroupKind> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/spec/names/kind")?;
+    text("/spec/scope")?;
+    Some(GroupKind::new(text("/spec/group")?, kind))
+}
+
+/// Finalizers, and the conditions in which the namespace controller tells what is left.
+fn waits_for(object: &Value) -> Vec<String> {
+    let metadata = &object["metadata"];
+    if presence(metadata) == Presence::Present {
+        return Vec::new();
+    }
+    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let finalizers = array(&metadata["finalizers"]);
+    let finalizers = finalizers
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|name| format!("finalizer {name}"));
+    let conditions = array(&object["status"]["conditions"]);
+    let is_namespace_deletion = |condition: &&Value| {
+        let kind = condition["type"].as_str().unwrap_or_default();
+        condition["status"] == "True" && kind.starts_with("Namespace")
+    };
+    let conditions = conditions.iter().filter(is_namespace_deletion);
+    let messages = conditions
+        .filter_map(|condition| condition["message"].as_str())
+        .map(str::to_owned);
+    finalizers.chain(messages).collect()
+}
+
+fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
+    let pairs = metadata.get(field).and_then(Value::as_object);
+    let texts = pairs.into_iter().flatten();
+    texts
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+        .collect()
+}
+
+fn tracking(metadata: &Value) -> Tracking {
+    let entries = metadata.get("managedFields").and_then(Value::as_array);
+    if entries.is_none_or(Vec::is_empty) {
+        Tracking::Off
+    } else {
+        Tracking::On
+    }
+}
+
+fn part_of_writers(metadata: &Value) -> Vec<String> {
+    let path = format!("f:{PART_OF_LABEL}");
+    let owns_label = |entry: &&Value| {
+        entry
+            .pointer("/fieldsV1/f:metadata/f:labels")
+            .is_some_and(|labels| labels.get(&path).is_some())
+    };
+    let Some(Value::Array(entries)) = metadata.get("managedFields") else {
+        return Vec::new();
+    };
+    entries
+        .iter()
+        .filter(owns_label)
+        .filter_map(|entry| entry.get("manager")?.as_str())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::resource::Scope;
+
+    fn config_maps() -> Arc<Resource> {
+        Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced))
+    }
+
+    #[test]
+    fn an_object_is_reduced_to_what_decisions_need() {
+        let object = json!({"metadata": {
+            "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {PART_OF_LABEL: "set", ID_LABEL: "own"},
+            "annotations": {"helm.sh/resource-policy": "keep"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "w", "controller": true}],
+            "managedFields": [
+                {"manager": "writer", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}}},
+                {"manager": "bystander", "operation": "Update", "fieldsV1": {"f:data": {}}},
+            ],
+        }});
+        let live = Live::of(&object, &config_maps()).expect("a whole object");
+        assert_eq!(live.presence, Presence::Terminating);
+        assert_eq!(live.part_of.as_deref(), Some("set"));
+        assert_eq!(live.parent_of.as_deref(), Some("own"));
+        assert_eq!(live.part_of_writers, ["writer"]);
+        assert_eq!(live.owners[0].name, "s");
+        assert_eq!(live.protection.as_deref(), Some("helm.sh/resource-policy: keep"));
+    }
+
+    #[test]
+    fn owner_references_are_read_as_a_whole_or_not_at_all() {
+        let owner = json!({"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "w"});
+        let table = [
+            (json!({}), Some(0)),
+            (json!({"ownerReferences": null}), Some(0)),
+            (json!({"ownerReferences": []}), Some(0)),
+            (json!({"ownerReferences": [owner]}), Some(1)),
+            (json!({"ownerReferences": {}}), None),
+            (json!({"ownerReferences": [owner, null]}), None),
+            (json!({"ownerReferences": [owner, {"name": "s"}]}), None),
+        ];
+        for (mut metadata, expected) in table {
+            for field in ["name", "uid", "resourceVersion"] {
+                metadata[field] = json!("a");
+            }
+            assert_eq!(
+                owners(&metadata).ok().map(|owners| owners.len()),
+                expected,
+                "{metadata}"
+            );
+            let live = Live::of(&json!({"metadata": metadata}), &config_maps());
+            assert_eq!(live.map(|live| live.owners.len()), expected, "{metadata}");
+        }
+    }
+
+    #[test]
+    fn an_object_without_identity_is_none() {
+        for object in [json!({}), json!({"metadata": {"name": "a"}}), json!([])] {
+            assert_eq!(Live::of(&object, &config_maps()), None);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Lists the members of a set in the places where its record and the manifests say
+//! that they may be.
+//!
+//! One LIST per group-kind and namespace, or one over all namespaces where that is
+//! fewer requests and the user may; a user who may not is asked for no more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::Value;
+
+use super::list::{ListError, Selector};
+use super::served::list_as_served;
+use crate::cluster::apiserver::ApiServer;
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Resource, Scope};
+
+/// From this many namespaces on, one LIST over all of them is the cheaper one.
+const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
+
+/// Where to look for members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Resources that the server serves, each group-kind once.
+    pub resources: Vec<Arc<Resource>>,
+    /// Namespaces to look in for the namespaced ones.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// One collection that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The resource listed.
+    pub resource: Arc<Resource>,
+    /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
+    pub namespace: Option<String>,
+}
+
+/// How far each LIST of a namespaced resource reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One namespace.
+    Namespace,
+    /// All namespaces of the cluster.
+    Cluster,
+}
+
+impl Places {
+    /// The reach that takes the fewest requests.
+    pub fn cheapest_reach(&self) -> Reach {
+        if self.namespaces.len() >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
+            Reach::Cluster
+        } else {
+            Reach::Namespace
+        }
+    }
+
+    /// Adds those of the resources whose kinds are not here yet.
+    pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
+        let known = self.resources.iter();
+        let mut known: BTreeSet<GroupKind> = known.map(|resource| resource.group_kind()).collect();
+        let is_new = |resource: &Arc<Resource>| known.insert(resource.group_kind());
+        self.resources.extend(resources.into_iter().filter(is_new));
+    }
+
+    /// The collections to read.
+    pub fn lists(&self, reach: Reach) -> Vec<Place> {
+        self.resources
+            .iter()
+            .flat_map(|resource| self.lists_of(resource, reach))
+            .collect()
+    }
+
+    /// Returns whether an item of a list of this resource is in one of the namespaces; what is
+    /// in no namespace is.
+    fn holds(&self, resource: &Resource, item: &Value) -> bool {
+        let namespace = item["metadata"]["namespace"].as_str();
+        resource.scope == Scope::Cluster
+            || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
+    }
+
+    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<Place> {
+        let place = |namespace| Place {
+            resource: Arc::clone(resource),
+            namespace,
+        };
+        match (resource.scope, reach) {
+            (Scope::Cluster, _) | (Scope::Namespaced, Reach::Cluster) => vec![place(None)],
+            (Scope::Namespaced, Reach::Namespace) => {
+                self.namespaces.iter().cloned().map(Some).map(place).collect()
+            }
+        }
+    }
+}
+
+/// Lists all places, `concurrency` at a time, and reduces each object with `reduce`.
+///
+/// A list over all namespaces also shows objects of other namespaces. They are dropped while
+/// the page is read, before `reduce` sees them: a cluster may hold any number of them.
+pub async fn members<T>(
+    server: &ApiServer,
+    places: &Places,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let reach = places.cheapest_reach();
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let is_inside = places.holds(resource, item);
+        is_inside.then(|| reduce(item, resource)).flatten()
+    };
+    match read(server, places.lists(reach), selector, concurrency, &reduce).await {
+        // A custom resource that cannot be converted spoils the list, wherever it is.
+        Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
+            read(
+                server,
+                places.lists(Reach::Namespace),
+                selector,
+                concurrency,
+                &reduce,
+            )
+            .await
+        }
+        outcome => outcome,
+    }
+}
+
+async fn read<T>(
+    server: &ApiServer,
+    lists: Vec<Place>,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let mut replies = stream::iter(lists)
+        .map(|place| async move {
+            let namespace = place.namespace.as_deref();
+            // A member that nobody could delete would be left out of the record.
+            let is_whole = AtomicBool::new(true);
+            let reduce = |item: &Value, resource: &Arc<Resource>| {
+                if !selector.labels.is_empty() && !has_version(item) {
+                    is_whole.store(false, Ordering::Relaxed);
+                }
+                reduce(item, resource)
+            };
+            match list_as_served(server, &place.resource, namespace, selector, reduce).await {
+                Ok(_) if !is_whole.load(Ordering::Relaxed) => {
+                    let path = place.resource.path(namespace, None);
+                    let fault = "has an item without a UID or a resourceVersion".to_owned();
+                    Err((place, ListError::Senseless { path, fault }))
+                }
+                reduced => reduced.map_err(|error| (place, error)),
+            }
+        })
+        .buffer_unordered(concurrency);
+    let mut found = Vec::new();
+    while let Some(reply) = replies.next().await {
+        found.extend(reply?);
+    }
+    Ok(found)
+}
+
+fn has_version(item: &Value) -> bool {
+    let has = |field: &str| {
+        let text = item["metadata"][field].as_str();
+        text.is_some_and(|text| !text.is_empty())
+    };
+    has("uid") && has("resourceVersion")
+}
+
+/// Lists each of `resources` over all namespaces of the cluster, and fails where one of
+/// them cannot be listed.
+pub async fn throughout<T>(
+    server: &ApiServer,
+    resources: Vec<Arc<Resource>>,
+    selector: &Selector,
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, (Place, ListError)> {
+    let places = Places {
+        resources,
+        namespaces: BTreeSet::new(),
+    };
+    let lists = places.lists(Reach::Cluster);
+    read(server, lists, selector, concurrency, &reduce).await
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::super::METADATA_LIST;
+    use super::*;
+    use crate::model::resource::Resource;
+
+    /// A server of which each list has an object in each of these namespaces; `None` is an object
+    /// in none.
+    fn server(namespaces: &'static [Option<&str>]) -> ApiServer {
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let item = |namespace: Option<&str>| {
+                json!({"metadata": {
+                    "name": "any", "namespace": namespace, "uid": "u", "resourceVersion": "1",
+                }})
+            };
+            let items: Vec<Value> = namespaces.iter().copied().map(item).collect();
+            let body = json!({"items": items, "metadata": {"resourceVersion": "1"}}).to_string();
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn what_other_namespaces_hold_is_dropped_before_anybody_looks_at_it() {
+        let namespaces = ["a", "b", "c", "d"].map(str::to_owned);
+        let looked_at = async |scope| {
+            let places = Places {
+                resources: vec![Arc::new(Resource::regular("", "v1", "ConfigMap", scope))],
+                namespaces: namespaces.clone().into(),
+            };
+            assert_eq!(places.cheapest_reach(), Reach::Cluster);
+            let seen: Mutex<Vec<Option<String>>> = Mutex::default();
+            let look = |item: &Value, _: &Arc<Resource>| {
+                let namespace = item["metadata"]["namespace"].as_str();
+                seen.lock().expect("no panic").push(namespace.map(str::to_owned));
+                Some(())
+            };
+            let selector = Selector {
+                labels: "a=b".to_owned(),
+                accept: METADATA_LIST,
+            };
+            let server = server(&[Some("a"), Some("other"), Some("d"), None]);
+            let found = members(&server, &places, &selector, 1, look).await;
+            let seen = seen.lock().expect("no panic").clone();
+            assert_eq!(found.expect("a list").len(), seen.len());
+            seen
+        };
+        let text = |name: &str| Some(name.to_owned());
+        assert_eq!(looked_at(Scope::Namespaced).await, [text("a"), text("d"), None]);
+        assert_eq!(looked_at(Scope::Cluster).await.len(), 4);
+    }
+}

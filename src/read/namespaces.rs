@@ -1,0 +1,161 @@
+//! Which namespaces exist, and which set each is a member of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
+use serde::Deserialize as _;
+
+use super::list::{ListError, METADATA_LIST, Selector, list};
+use super::members::Place;
+use super::parent::{Fields, metadata};
+use crate::cluster::apiserver::ApiServer;
+use crate::model::live::Presence;
+use crate::model::resource::{Resource, Scope};
+
+/// From this many namespaces on, one LIST of all is cheaper than a GET for each.
+const NAMESPACES_WORTH_A_LIST: usize = 4;
+/// The most GETs under way at once.
+const CONCURRENCY: usize = 16;
+
+/// What is known of a namespace that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceState {
+    /// Its UID; `None` where the user may not read it.
+    pub uid: Option<String>,
+    /// The set that it is a member of.
+    pub part_of: Option<String>,
+    /// Whether it is being deleted, with everything in it.
+    pub presence: Presence,
+    /// The UIDs of its owners.
+    pub owners: Vec<String>,
+}
+
+/// The state of each of `names` that exists.
+///
+/// A namespace that the user may not read is told to exist: the server checks that again
+/// for each object, and many users of a namespace may not read it.
+pub async fn namespaces(
+    server: &ApiServer,
+    names: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, NamespaceState>, (Place, ListError)> {
+    let found = if names.len() < NAMESPACES_WORTH_A_LIST {
+        get_each(server, names).await
+    } else {
+        match list_all(server, names).await {
+            // The rights that `rbac` prints are those to get the namespaces of the set.
+            Err(error) if error.is_forbidden() => get_each(server, names).await,
+            found => found,
+        }
+    };
+    found.map_err(|error| {
+        let place = Place {
+            resource: Arc::new(resource()),
+            namespace: None,
+        };
+        (place, error)
+    })
+}
+
+/// The names of all namespaces.
+pub async fn namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
+    list(server, &resource(), None, &everything(), |item| {
+        Some(item.pointer("/metadata/name")?.as_str()?.to_owned())
+    })
+    .await
+}
+
+fn everything() -> Selector {
+    Selector {
+        labels: String::new(),
+        accept: METADATA_LIST,
+    }
+}
+
+const UNKNOWN: NamespaceState = NamespaceState {
+    uid: None,
+    part_of: None,
+    presence: Presence::Present,
+    owners: Vec::new(),
+};
+
+async fn get_each(
+    server: &ApiServer,
+    names: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, NamespaceState>, ListError> {
+    let resource = resource();
+    let gets = names.iter().map(async |name| {
+        let state = match metadata(server, &resource.path(None, Some(name))).await {
+            Ok(fields) => fields.map(|fields| fields.namespace_state()),
+            Err(error) if error.is(StatusCode::FORBIDDEN) => Some(UNKNOWN),
+            Err(error) => return Err(ListError::Request(error)),
+        };
+        Ok(state.map(|state| ((*name).to_owned(), state)))
+    });
+    let gets = stream::iter(gets).buffer_unordered(CONCURRENCY);
+    gets.try_filter_map(async |found| Ok(found)).try_collect().await
+}
+
+async fn list_all(
+    server: &ApiServer,
+    names: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, NamespaceState>, ListError> {
+    let (namespaces, everything) = (resource(), everything());
+    let all = list(server, &namespaces, None, &everything, |item| {
+        let name = item.pointer("/metadata/name")?.as_str()?;
+        let fields = Fields::deserialize(&item["metadata"]).ok()?;
+        names
+            .contains(name)
+            .then(|| (name.to_owned(), fields.namespace_state()))
+    });
+    Ok(all.await?.into_iter().collect())
+}
+
+fn resource() -> Resource {
+    Resource::regular("", "v1", "Namespace", Scope::Cluster)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    const HOME: &str = "/api/v1/namespaces/";
+
+    /// A server for a user who may get `a` and `gone`, of which the latter is not there, and
+    /// may list nothing.
+    fn server() -> ApiServer {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let (code, body) = match request.uri().path().strip_prefix(HOME) {
+                Some("a") => (200, json!({"metadata": {"name": "a", "uid": "of-a"}})),
+                Some("gone") => (404, json!({"message": "not found", "details": {"name": "gone"}})),
+                _ => (403, json!({"message": "forbidden"})),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            Ok::<_, Infallible>(response.expect("a valid response"))
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn namespaces_that_cannot_be_listed_are_read_one_by_one() {
+        for others in [&[][..], &["c", "d", "e"]] {
+            let mut names = BTreeSet::from(["a", "b", "gone"]);
+            names.extend(others);
+            let found = namespaces(&server(), &names).await.expect("an answer");
+            assert_eq!(found["a"].uid.as_deref(), Some("of-a"));
+            assert_eq!(found["b"], UNKNOWN);
+            assert_eq!(found.len(), names.len() - 1, "{found:?}");
+        }
+    }
+}

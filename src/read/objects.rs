@@ -1,0 +1,160 @@
+//! Single objects that somebody names, as far as they exist.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::list::WHOLE_OBJECTS;
+use super::live::owners;
+use super::parent::METADATA;
+use super::served::is_absent;
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::model::identity::ObjectKey;
+use crate::model::resource::{Origin, Resource};
+
+/// Reads the metadata of each of these objects, `concurrency` at a time, and reduces it with
+/// `reduce`; `None` for what does not exist. In the order of `wanted`. An answer about another object
+/// is an error.
+pub async fn objects<T>(
+    server: &ApiServer,
+    wanted: &[(ObjectKey, Arc<Resource>)],
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<Option<T>>, (ObjectKey, ApiError)> {
+    let reduce = &reduce;
+    let reads = wanted.iter().map(async |(key, resource)| {
+        if resource.origin == Origin::Promised {
+            return Ok(None);
+        }
+        let object = read(server, key, resource, METADATA).await;
+        let object = object.map_err(|error| (key.clone(), error))?;
+        Ok(object.and_then(|object| reduce(&object, resource)))
+    });
+    stream::iter(reads).buffered(concurrency).try_collect().await
+}
+
+/// Reads an object as a whole; `None` where it does not exist. An answer about another object is
+/// an error.
+pub async fn object(
+    server: &ApiServer,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<Value>, ApiError> {
+    read(server, key, resource, WHOLE_OBJECTS).await
+}
+
+/// Reads the metadata of an object; `None` where it does not exist. An answer about another
+/// object is an error.
+pub async fn metadata(
+    server: &ApiServer,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<Value>, ApiError> {
+    read(server, key, resource, METADATA).await
+}
+
+/// Reads an object as `accept` says; `None` where it does not exist. An answer about another
+/// object is an error.
+pub(super) async fn read(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Resource,
+    accept: &str,
+) -> Result<Option<Value>, ApiError> {
+    let path = resource.path(key.namespace.as_deref(), Some(&key.name));
+    let mut reply = server.get(&path, accept).await;
+    // Once more at once: an answer that something in between has cut off looks the same.
+    if let Err(error) = &reply
+        && error.is(StatusCode::NOT_FOUND)
+        && !error.is_missing_object()
+    {
+        reply = server.get(&path, accept).await;
+    }
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match serde_json::from_slice(&reply.body) {
+        Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
+            Ok(_) => Ok(Some(object)),
+            Err(error) => {
+                let reason = format!("its owner references cannot be read: {error}");
+                Err(unreadable(resource, key, reason))
+            }
+        },
+        Ok(_) => Err(unreadable(resource, key, format!("it is not {key}"))),
+        Err(error) => Err(unreadable(resource, key, error.to_string())),
+    }
+}
+
+/// The error of an answer about this object that says nothing of it.
+pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
+    ApiError::unreadable(resource.path(key.namespace.as_deref(), Some(&key.name)), reason)
+}
+
+/// Whether the object has this name, in this namespace.
+fn is_named(object: &Value, key: &ObjectKey) -> bool {
+    let metadata = &object["metadata"];
+    metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::identity::GroupKind;
+    use crate::model::resource::Scope;
+
+    /// A server that answers whatever it is asked with this.
+    fn answering(object: &Value) -> ApiServer {
+        let body = object.to_string();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let body = Body::from(body.clone().into_bytes());
+            async move { Ok::<_, Infallible>(Response::new(body)) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_describe_the_object_is_an_error() {
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        let table = [
+            (json!({"metadata": {"name": "web", "namespace": "shop"}}), true),
+            (
+                json!({"metadata": {"name": "web", "namespace": "kube-system"}}),
+                false,
+            ),
+            (json!({"metadata": {"name": "web"}}), false),
+            (
+                json!({"metadata": {"name": "impostor", "namespace": "shop"}}),
+                false,
+            ),
+            (json!({"kind": "ConfigMap"}), false),
+            (json!([]), false),
+            (
+                json!({"metadata": {"name": "web", "namespace": "shop", "ownerReferences": [{"name": "a"}]}}),
+                false,
+            ),
+        ];
+        for (answer, is_it) in table {
+            let read = object(&answering(&answer), &resource, &key).await;
+            assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Reads the parent object, and what it depends on when it is not there yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use super::objects::{self, unreadable};
+use super::{NamespaceState, Place};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::compare::ownership;
+use crate::model::applyset::parent::{ParentIdentity, read};
+use crate::model::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::{Resource, Scope};
+
+/// Metadata of one object, in the API's own form; Secrets' data stay on the server.
+pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+#[derive(Deserialize)]
+struct Metadata {
+    metadata: Fields,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Fields {
+    name: String,
+    namespace: Option<String>,
+    uid: String,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    owner_references: Vec<OwnerReference>,
+}
+
+/// Reads the parent; `None` where there is none.
+pub async fn parent(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<ParentObject>, ApiError> {
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
+    };
+    let fields = Fields::deserialize(&object["metadata"])
+        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
+    Ok(Some(ParentObject::new(identity, fields)))
+}
+
+/// The parent with everything that tells whether it is anything besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeParent {
+    /// Its bookkeeping.
+    pub object: ParentObject,
+    /// The same as an object like others.
+    pub live: Live,
+    /// Field managers that own anything of it outside of its metadata.
+    pub content_writers: Vec<String>,
+}
+
+/// Reads the parent with everything that decides what becomes of it when its set is
+/// deleted; `None` where there is none.
+pub async fn whole_parent(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<WholeParent>, ApiError> {
+    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+        return Ok(None);
+    };
+    let unreadable = |reason: String| unreadable(resource, identity, reason);
+    let fields = Fields::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
+    let live = Live::of(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
+    Ok(Some(WholeParent {
+        object: ParentObject::new(identity, fields),
+        live,
+        content_writers: ownership::content_writers(&object["metadata"]),
+    }))
+}
+
+/// Reads the CRD of a custom resource as a whole; `None` where there is none, or where
+/// the user may not read it.
+pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
+    match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
+        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
+        Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn definition_path(resource: &Resource) -> String {
+    format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+        resource.plural, resource.group
+    )
+}
+
+/// Lists the parents among the objects of the given kinds: those with an id label.
+/// `namespace` limits that to one; kinds without namespaces are listed in any case.
+/// Whether they are what they claim to be is in their `reading`.
+pub async fn parents(
+    server: &ApiServer,
+    kinds: &[Arc<Resource>],
+    namespace: Option<&str>,
+) -> Result<Vec<(ParentIdentity, ParentObject)>, (Place, ListError)> {
+    let selector = Selector {
+        labels: ID_LABEL.to_owned(),
+        accept: METADATA_LIST,
+    };
+    let mut found = Vec::new();
+    for resource in kinds {
+        let listed = list(server, resource, namespace, &selector, |item| {
+            let fields = Fields::deserialize(item.get("metadata")?).ok()?;
+            let identity = ParentIdentity {
+                group_kind: resource.group_kind(),
+                namespace: fields.namespace.clone(),
+                name: fields.name.clone(),
+            };
+            Some((identity.clone(), ParentObject::new(&identity, fields)))
+        });
+        found.extend(listed.await.map_err(|error| {
+            let place = Place {
+                resource: Arc::clone(resource),
+                namespace: namespace.map(str::to_owned),
+            };
+            (place, error)
+        })?);
+    }
+    found.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
+    Ok(found)
+}
+
+/// Group and kind of the CRDs that are labelled as those of parents.
+pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
+    let selector = Selector {
+        labels: IS_PARENT_TYPE_LABEL.to_owned(),
+        accept: WHOLE_OBJECTS,
+    };
+    let definitions = Resource::regular(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        Scope::Cluster,
+    );
+    list(server, &definitions, None, &selector, |item| {
+        let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
+        Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+    })
+    .await
+}
+
+impl Fields {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    fn presence(&self) -> Presence {
+        match self.deletion_timestamp {
+            Some(_) => Presence::Terminating,
+            None => Presence::Present,
+        }
+    }
+
+    pub(super) fn namespace_state(&self) -> NamespaceState {
+        NamespaceState {
+            uid: Some(self.uid.clone()),
+            part_of: self.labels.get(PART_OF_LABEL).cloned(),
+            presence: self.presence(),
+            owners: self.owners(),
+        }
+    }
+
+    /// The UIDs of the owners.
+    pub(super) fn owners(&self) -> Vec<String> {
+        let owners = self.owner_references.iter();
+        owners.map(|owner| owner.uid.clone()).collect()
+    }
+}
+
+impl ParentObject {
+    pub(super) fn new(identity: &ParentIdentity, fields: Fields) -> Self {
+        Self {
+            reading: read(identity, &fields.labels, &fields.annotations),
+            presence: fields.presence(),
+            part_of: fields.labels.get(PART_OF_LABEL).cloned(),
+            uid: fields.uid,
+            resource_version: fields.resource_version,
+            annotations: fields.annotations,
+            owners: fields.owner_references,
+        }
+    }
+}
+
+/// What the CRD of a custom resource says in its labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionLabels {
+    /// Whether its objects may be parents, whatever the label's value.
+    pub is_parent_type: bool,
+    /// The set that it is a member of.
+    pub part_of: Option<String>,
+}
+
+/// Reads the labels of the CRD of a custom resource; `None` where the CRD is not there.
+pub async fn definition_labels(
+    server: &ApiServer,
+    resource: &Resource,
+) -> Result<Option<DefinitionLabels>, ApiError> {
+    let fields = metadata(server, &definition_path(resource)).await?;
+    Ok(fields.map(|fields| DefinitionLabels {
+        is_parent_type: fields.labels.contains_key(IS_PARENT_TYPE_LABEL),
+        part_of: fields.labels.get(PART_OF_LABEL).cloned(),
+    }))
+}
+
+pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fields>, ApiError> {
+    let reply = match server.get(path, METADATA).await {
+        Ok(reply) => reply,
+        Err(error) if error.is_missing_object() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match serde_json::from_slice::<Metadata>(&reply.body) {
+        Ok(read) => Ok(Some(read.metadata)),
+        Err(error) => Err(ApiError::unreadable(path, error.to_string())),
+    }
+}

@@ -1,0 +1,162 @@
+//! The kinds that a parent records, in the light of what the server serves.
+//!
+//! Pure, and the one reading of recorded kinds: `plan` asks it where a run has to look,
+//! `inspect` and `verify` what to say of a set. What follows from it is theirs.
+
+use std::collections::BTreeSet;
+
+use crate::cluster::discovery::{Discovery, Expected, FailedVersion, Kept, KindLookup, Unserved};
+use crate::model::applyset::parent::RecordedKinds;
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Origin, Resource};
+
+/// What the server says of an entry of the recorded kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry<'d> {
+    /// It serves it.
+    Served(&'d Resource),
+    /// It serves what the entry names in another way, such as `configmaps` for
+    /// `ConfigMap`. To take that for a kind that vanished would leak its objects.
+    Misspelled(&'d Resource),
+    /// Nothing defines or serves it: it has no objects.
+    Gone,
+    /// Its objects cannot be listed now, and it may have some: it stays in the record.
+    Kept(&'d Kept),
+    /// Discovery does not list it although it should, or nobody has asked why: nothing may be
+    /// concluded.
+    Unlisted(Option<&'d Expected>),
+    /// It could not tell.
+    Unknowable(&'d FailedVersion),
+}
+
+/// The recorded kinds that discovery does not list, under their names in the record. What is
+/// known of them has to be asked for by a discovery that is younger than the record.
+pub fn unlisted(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
+    let entries = entries(kinds, discovery).into_iter();
+    let unlisted = entries.filter(|(_, entry)| match entry {
+        Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) => true,
+        Entry::Served(_) | Entry::Misspelled(_) | Entry::Unknowable(_) => false,
+    });
+    unlisted.map(|(kind, _)| kind).collect()
+}
+
+/// Each recorded kind under the name that it has in the record, and what the server says
+/// of it; an entry of the deprecated form stands as `resource.group`.
+pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, Entry<'d>)> {
+    match kinds {
+        RecordedKinds::GroupKinds(kinds) => kinds
+            .iter()
+            .map(|kind| (kind.clone(), entry(kind, discovery)))
+            .collect(),
+        RecordedKinds::GroupResources(resources) => resources
+            .iter()
+            .map(|(resource, group)| {
+                let lookup = discovery.group_resource(resource, group);
+                (
+                    GroupKind::new(group, resource),
+                    of_lookup(lookup, &GroupKind::new(group, resource), discovery),
+                )
+            })
+            .collect(),
+    }
+}
+
+/// What the server says of one entry of the form `Kind.group`.
+pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+    of_lookup(discovery.preferred(kind), kind, discovery)
+}
+
+fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+    match lookup {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
+        KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
+        // A promise says nothing about what the cluster has: its definition may be there already.
+        KindLookup::Found(_) | KindLookup::Absent => {
+            if let Some(resource) = meant(kind, discovery) {
+                return Entry::Misspelled(resource);
+            }
+            match discovery.unserved(kind) {
+                Some(Unserved::Gone) => Entry::Gone,
+                Some(Unserved::Kept(kept)) => Entry::Kept(kept),
+                Some(Unserved::Expected(expected)) => Entry::Unlisted(Some(expected)),
+                None => Entry::Unlisted(None),
+            }
+        }
+    }
+}
+
+/// A kind that is served and that the entry names in another way: by its resource, in
+/// other letters, or with a version between kind and group.
+fn meant<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
+    let named = |text: &str| match discovery.resource_argument(text) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
+        _ => None,
+    };
+    if let Some(resource) = named(&entry.to_string()) {
+        let with_version = format!("{}.{}", resource.version, resource.group);
+        if resource.group == entry.group || with_version == entry.group {
+            return Some(resource);
+        }
+    }
+    // The core group has no name, so the version stands where a group would.
+    let bare = named(&entry.kind)?;
+    (bare.group.is_empty() && bare.version == entry.group).then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::Scope;
+
+    fn resource(group: &str, kind: &str) -> Resource {
+        Resource {
+            verbs: vec!["list".to_owned()],
+            ..Resource::regular(group, "v1", kind, Scope::Namespaced)
+        }
+    }
+
+    #[test]
+    fn an_entry_is_served_misspelled_or_absent() {
+        let discovery = Discovery::of(vec![
+            resource("", "ConfigMap"),
+            resource("apps", "Deployment"),
+            resource("other.example.com", "Widget"),
+        ]);
+        let table = [
+            ("ConfigMap", "served ConfigMap"),
+            ("Deployment.apps", "served Deployment.apps"),
+            ("configmaps", "misspelled ConfigMap"),
+            ("configMap", "misspelled ConfigMap"),
+            ("deployments.apps", "misspelled Deployment.apps"),
+            ("Deployment.v1.apps", "misspelled Deployment.apps"),
+            ("ConfigMap.v1", "misspelled ConfigMap"),
+            ("Deployment", "unlisted"),
+            ("Deployment.v2.apps", "unlisted"),
+            ("ConfigMap.apps", "unlisted"),
+            ("Widget.example.com", "unlisted"),
+            ("Gone.example.com", "unlisted"),
+        ];
+        for (text, expected) in table {
+            let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+            let told = match entry(&GroupKind::new(group, kind), &discovery) {
+                Entry::Served(resource) => format!("served {}", resource.group_kind()),
+                Entry::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
+                Entry::Unlisted(None) => "unlisted".to_owned(),
+                other => format!("{other:?}"),
+            };
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn entries_of_the_deprecated_form_are_resources() {
+        let discovery = Discovery::of(vec![resource("apps", "Deployment")]);
+        let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
+        let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
+        let entries = entries(&recorded, &discovery);
+        assert!(matches!(entries[0], (_, Entry::Served(_))));
+        let gone = GroupKind::new("apps", "gones");
+        assert_eq!(entries[1], (gone.clone(), Entry::Unlisted(None)));
+        assert_eq!(unlisted(&recorded, &discovery), BTreeSet::from([gone]));
+    }
+}

@@ -1,0 +1,247 @@
+//! Asks the server which of the rights that a run needs the user does not have.
+//!
+//! One question settles it for an administrator; one for each namespace settles it for
+//! most others. What the server does not tell counts as there: a right is missing only
+//! where the server has said so, and the server checks every write again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use http::Method;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::namespaces::namespaces;
+use super::parent::metadata;
+use crate::cluster::apiserver::{ApiServer, Call};
+use crate::model::permission::{Needed, Right, Rules, Verb};
+
+const API_VERSION: &str = "authorization.k8s.io/v1";
+
+/// Rules are told of a namespace only, and hold what the whole cluster gives. Every
+/// cluster has this namespace, and nobody binds roles in it; where somebody does, more
+/// is taken to be there than is, and the writes tell.
+const NAMESPACE_WITHOUT_BINDINGS: &str = "kube-node-lease";
+
+/// Objects of one kind in one place that the server is asked about one by one, where it
+/// says no to the kind as a whole. All further ones are left to the writes.
+const OBJECTS_ASKED_ABOUT: usize = 8;
+
+#[derive(Deserialize)]
+struct Review<T> {
+    status: T,
+}
+
+#[derive(Deserialize)]
+struct Access {
+    allowed: bool,
+}
+
+/// The rights on single objects that one question about all objects of a resource, in
+/// one place, may settle.
+struct Question {
+    /// The right on all of them.
+    on_all: Right,
+    /// Those that are needed.
+    rights: Vec<Right>,
+}
+
+/// The needed rights that the user does not have, those on many objects of a resource
+/// as one. Asks nothing where nothing is needed.
+pub async fn missing_rights(server: &ApiServer, needed: &Needed, concurrency: usize) -> Vec<Right> {
+    if needed.rights.is_empty() || !may_lack_rights(server).await {
+        return Vec::new();
+    }
+    let rules = rules(server, needed, concurrency).await;
+    let verdicts: Vec<Vec<Right>> = stream::iter(questions(needed))
+        .map(|question| missing_of(server, needed, question, &rules))
+        .buffer_unordered(concurrency)
+        .collect()
+        .await;
+    let mut missing: Vec<Right> = verdicts.into_iter().flatten().collect();
+    let brought = brought_namespaces(server, needed, &missing).await;
+    missing.retain(|right| {
+        right
+            .namespace
+            .as_ref()
+            .is_none_or(|name| !brought.contains(name))
+    });
+    missing.sort();
+    missing
+}
+
+fn questions(needed: &Needed) -> Vec<Question> {
+    let mut questions: BTreeMap<Right, Vec<Right>> = BTreeMap::new();
+    for right in &needed.rights {
+        questions.entry(right.on_all()).or_default().push(right.clone());
+    }
+    questions
+        .into_iter()
+        .map(|(on_all, rights)| Question { on_all, rights })
+        .collect()
+}
+
+/// The rules of the user in each place where rights are needed, as far as the server
+/// tells them.
+async fn rules(server: &ApiServer, needed: &Needed, concurrency: usize) -> BTreeMap<String, Rules> {
+    let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
+    stream::iter(places)
+        .map(|namespace| async move {
+            let spec = json!({"namespace": namespace});
+            let rules = review(server, "SelfSubjectRulesReview", "selfsubjectrulesreviews", spec).await?;
+            Some((namespace.to_owned(), rules))
+        })
+        .buffer_unordered(concurrency)
+        .filter_map(std::future::ready)
+        .collect()
+        .await
+}
+
+fn place(right: &Right) -> &str {
+    right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
+}
+
+/// What is missing of one question. The rules tell cheaply what is there; what they do
+/// not hold is missing only where the server says no to that very right, for rules may
+/// be incomplete.
+async fn missing_of(
+    server: &ApiServer,
+    needed: &Needed,
+    question: Question,
+    rules: &BTreeMap<String, Rules>,
+) -> Vec<Right> {
+    let Question { on_all, rights } = question;
+    let Some(rules) = rules.get(place(&on_all)) else {
+        return Vec::new();
+    };
+    let asked = rights.len();
+    let doubtful: Vec<Right> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
+    if doubtful.is_empty() {
+        return doubtful;
+    }
+    let denied = denied_by_server(server, &on_all, doubtful).await;
+    let denied = still_needed(server, needed, denied).await;
+    if denied.len() > 1 && denied.len() == asked {
+        vec![on_all]
+    } else {
+        denied
+    }
+}
+
+/// Asks about all objects first, and about each only where the answer to that is no:
+/// there are rights on objects by name.
+async fn denied_by_server(server: &ApiServer, on_all: &Right, rights: Vec<Right>) -> Vec<Right> {
+    if may(server, on_all).await {
+        return Vec::new();
+    }
+    let mut denied = Vec::new();
+    for right in rights.iter().take(OBJECTS_ASKED_ABOUT) {
+        if right == on_all || !may(server, right).await {
+            denied.push(right.clone());
+        }
+    }
+    if denied.len() == OBJECTS_ASKED_ABOUT {
+        rights
+    } else {
+        denied
+    }
+}
+
+/// Leaves out rights to create what turns out to exist, and what cannot be told from it.
+async fn still_needed(server: &ApiServer, needed: &Needed, denied: Vec<Right>) -> Vec<Right> {
+    let mut absent = Vec::new();
+    let mut asked = 0;
+    for right in denied.iter().take(OBJECTS_ASKED_ABOUT) {
+        let is_absent = match needed.unless_present.get(right) {
+            None => true,
+            Some(path) => matches!(metadata(server, path).await, Ok(None)),
+        };
+        asked += 1;
+        if is_absent {
+            absent.push(right.clone());
+        }
+    }
+    if absent.len() == asked { denied } else { absent }
+}
+
+/// The namespaces among those of missing rights that only this run makes.
+async fn brought_namespaces(server: &ApiServer, needed: &Needed, missing: &[Right]) -> BTreeSet<String> {
+    let brought: BTreeSet<&str> = missing
+        .iter()
+        .filter_map(|right| right.namespace.as_deref())
+        .filter(|namespace| needed.brought_namespaces.contains(*namespace))
+        .collect();
+    let found = namespaces(server, &brought).await.unwrap_or_default();
+    let is_absent = |namespace: &&str| !found.contains_key(*namespace);
+    brought.into_iter().filter(is_absent).map(str::to_owned).collect()
+}
+
+/// Whether the user is anything but an administrator, as far as the server tells.
+async fn may_lack_rights(server: &ApiServer) -> bool {
+    let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
+    access(server, attributes)
+        .await
+        .is_some_and(|access| !access.allowed)
+}
+
+async fn may(server: &ApiServer, right: &Right) -> bool {
+    access(server, attributes(right))
+        .await
+        .is_none_or(|access| access.allowed)
+}
+
+/// `ResourceAttributes` as the server will make them of the request.
+fn attributes(right: &Right) -> Value {
+    let mut attributes = json!({
+        "verb": right.verb.as_str(),
+        "group": right.group,
+        "resource": right.resource,
+    });
+    // The path of a namespace names itself as the namespace of the request; a create
+    // by apply does not (apiserver, `pkg/endpoints/request/requestinfo.go`).
+    let is_namespace = right.group.is_empty() && right.resource == "namespaces" && right.verb != Verb::Create;
+    let namespace = match &right.namespace {
+        None if is_namespace => right.name.as_ref(),
+        namespace => namespace.as_ref(),
+    };
+    if let Some(namespace) = namespace {
+        attributes["namespace"] = json!(namespace);
+    }
+    if let Some(name) = &right.name {
+        attributes["name"] = json!(name);
+    }
+    attributes
+}
+
+async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
+    let spec = json!({"resourceAttributes": attributes});
+    review(
+        server,
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        spec,
+    )
+    .await
+}
+
+/// `None` where the server does not answer the question, for whatever reason: whether
+/// it can be written to is told by the writes.
+async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
+    let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
+    let call = Call {
+        method: Method::POST,
+        path: format!("/apis/{API_VERSION}/{plural}"),
+        accept: "application/json".to_owned(),
+        content_type: Some("application/json"),
+        body: Bytes::from(body.to_string()),
+    };
+    let reply = server.send(call).await.ok()?;
+    let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
+    Some(review.status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What a 404 means that is said of a path: the kind is gone, or only the version that
+//! discovery has seen it in.
+//!
+//! The definition of a custom resource is asked first, since discovery lists kinds for a
+//! while that are gone. A kind without one is gone only by the rule for all kinds that
+//! discovery does not list (`unserved`); in any other case the 404 is an error.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::list::{ListError, Selector, list};
+use super::parent::definition_path;
+use super::unserved::{KindWait, PAUSE, look_up};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::cluster::discovery::{self, DiscoveryError, KindLookup, Unserved};
+use crate::model::resource::Resource;
+
+/// How a kind is served whose path is unknown to the server.
+enum Served {
+    /// Not any more: it has no objects.
+    Gone,
+    /// In another version.
+    As(Resource),
+    /// As before, so that it is not known what the answer means.
+    Unchanged,
+}
+
+/// Lists one collection, in whichever version it is served by now. A kind that is gone has no
+/// objects. `reduce` is told in which version it was read.
+pub(super) async fn list_as_served<T>(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    namespace: Option<&str>,
+    selector: &Selector,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<Vec<T>, ListError> {
+    let read = async |resource: &Arc<Resource>| {
+        list(server, resource, namespace, selector, |item| {
+            reduce(item, resource)
+        })
+        .await
+    };
+    // Once more at once: an answer that something in between has cut off looks the same.
+    for _ in 0..2 {
+        match read(resource).await {
+            Err(error) if error.is_not_served() => {}
+            listed => return listed,
+        }
+    }
+    match Box::pin(served(server, resource)).await? {
+        Served::Gone => Ok(Vec::new()),
+        Served::As(other) => read(&Arc::new(other)).await,
+        // A kind that was defined a moment ago.
+        Served::Unchanged => read(resource).await,
+    }
+}
+
+/// Whether an object that was answered with this 404 is not there: because it is missing, or
+/// its kind is gone.
+pub(super) async fn is_absent(
+    server: &ApiServer,
+    resource: &Resource,
+    error: &ApiError,
+) -> Result<bool, ApiError> {
+    if !error.is(StatusCode::NOT_FOUND) {
+        return Ok(false);
+    }
+    Ok(error.is_missing_object() || matches!(Box::pin(served(server, resource)).await?, Served::Gone))
+}
+
+async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+    match server.get(&definition_path(resource), "application/json").await {
+        Ok(reply) => {
+            let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            Ok(by_definition(&definition, resource))
+        }
+        Err(error) if error.is_missing_object() => without_definition(server, resource).await,
+        Err(error) if error.is(StatusCode::FORBIDDEN) => {
+            let discovery = discovery::fetch(server).await;
+            let discovery = discovery.map_err(DiscoveryError::into_request)?;
+            Ok(match discovery.preferred(&resource.group_kind()) {
+                KindLookup::Found(found) if found.version != resource.version => Served::As(found.clone()),
+                _ => Served::Unchanged,
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn by_definition(definition: &Value, resource: &Resource) -> Served {
+    let versions = definition["spec"]["versions"].as_array();
+    let mut served = versions
+        .into_iter()
+        .flatten()
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| version["name"].as_str());
+    match served.find(|version| *version != resource.version) {
+        Some(version) => Served::As(Resource {
+            version: version.to_owned(),
+            ..resource.clone()
+        }),
+        None => Served::Unchanged,
+    }
+}
+
+/// The kind is no custom resource, or none any more. Waits until discovery follows.
+async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+    let kind = resource.group_kind();
+    let wait = KindWait::unreported();
+    loop {
+        let discovery = discovery::fetch(server).await;
+        let discovery = discovery.map_err(DiscoveryError::into_request)?;
+        match discovery.preferred(&kind) {
+            KindLookup::Found(found) if found.version != resource.version => {
+                return Ok(Served::As(found.clone()));
+            }
+            KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
+            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
+            KindLookup::Absent => {
+                return Ok(match look_up(server, &discovery, &kind).await {
+                    Ok(Unserved::Gone) => Served::Gone,
+                    Err(ListError::Request(error)) => return Err(error),
+                    Ok(Unserved::Kept(_) | Unserved::Expected(_)) | Err(_) => Served::Unchanged,
+                });
+            }
+        }
+    }
+}

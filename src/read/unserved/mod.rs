@@ -1,0 +1,410 @@
+//! Asks for kinds that discovery does not list, and waits for those that are defined.
+//!
+//! Discovery alone proves nothing: it lags behind new definitions, and a starting API server
+//! leaves the groups of custom resources out. What follows from the answers is judged by
+//! `discovery::judge_unserved`. The requests are sent only when a kind is missing.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::definitions::{definitions, delegated};
+use super::list::ListError;
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::discovery::{
+    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Kept,
+    KindLookup, Unserved, judge_unserved,
+};
+use crate::model::identity::GroupKind;
+
+/// How long a kind that is defined may take to be served. Seconds are usual; kubectl's waits
+/// default to thirty.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two discoveries.
+pub(super) const PAUSE: Duration = Duration::from_millis(200);
+
+/// Why it is not known which kinds the server has.
+#[derive(Debug, thiserror::Error)]
+pub enum UnsettledError {
+    /// Discovery itself failed.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
+    /// Definitions or APIServices could not be read, for another reason than permissions.
+    #[error("kind {kind}: cannot tell whether the server has it: {error}")]
+    Unread {
+        /// The kind, or what stands for all kinds.
+        kind: String,
+        /// What the server said.
+        error: ListError,
+    },
+    /// The server does not serve a kind that it should.
+    #[error("kind {kind} is not served: {expected}")]
+    StillExpected {
+        /// The kind.
+        kind: String,
+        /// What it is waited for.
+        expected: Expected,
+    },
+}
+
+/// Until when a kind that is defined is waited for, and who hears of it.
+pub struct KindWait<'a> {
+    deadline: Instant,
+    on_wait: &'a dyn Fn(&str),
+    pauses: Cell<usize>,
+}
+
+impl<'a> KindWait<'a> {
+    /// Waits for thirty seconds, or for three quarters of the time that the run has left, so that
+    /// it can still say what it has waited for. `on_wait` is called once, if there is a wait.
+    pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
+        let now = Instant::now();
+        let left = end_of_run.map_or(PATIENCE, |end| end.duration_since(now) * 3 / 4);
+        Self {
+            deadline: now + left.min(PATIENCE),
+            on_wait,
+            pauses: Cell::new(0),
+        }
+    }
+
+    /// Waits for thirty seconds, in the middle of a run that is waited for anyhow.
+    pub fn unreported() -> Self {
+        Self::new(None, &|_| {})
+    }
+
+    /// Does not wait.
+    pub fn never() -> Self {
+        Self {
+            deadline: Instant::now(),
+            ..Self::unreported()
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Pauses before the next discovery. The first one follows at once: the discovery at hand may
+    /// only be older than the definition.
+    ///
+    /// # Errors
+    ///
+    /// The time is over.
+    async fn pause(&self, Awaited { kind, expected }: Awaited) -> Result<(), UnsettledError> {
+        if self.is_over() {
+            return Err(UnsettledError::StillExpected { kind, expected });
+        }
+        let pauses = self.pauses.replace(self.pauses.get() + 1);
+        if pauses == 1 {
+            (self.on_wait)(&format!("waiting for kind {kind}: {expected}"));
+        }
+        if pauses > 0 {
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+}
+
+/// A kind that the server should serve, and that discovery does not list.
+struct Awaited {
+    kind: String,
+    expected: Expected,
+}
+
+/// What a look at definitions and APIs comes to.
+enum Outlook<T> {
+    /// Nothing is to be waited for.
+    Settled(T),
+    /// Discovery will list this kind, or should.
+    Expecting(Awaited),
+}
+
+/// Looks until nothing is expected any more, each time with a fresh discovery. All waits until
+/// discovery lists a kind are here.
+async fn until_settled<T>(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    wait: &KindWait<'_>,
+    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, UnsettledError>,
+) -> Result<T, UnsettledError> {
+    loop {
+        match look(discovery).await? {
+            Outlook::Settled(found) => return Ok(found),
+            Outlook::Expecting(awaited) => wait.pause(awaited).await?,
+        }
+        discover_again(server, discovery).await?;
+    }
+}
+
+/// Finds out what became of the recorded kinds that discovery does not list, as `unlisted`
+/// names them: asks for a fresh discovery, then for definitions and APIServices, and waits for
+/// kinds that the server should serve. Nothing is sent if all are listed.
+///
+/// What is known of the others afterwards is in `discovery` (`Discovery::unserved`).
+///
+/// # Errors
+///
+/// A kind that is still not served when the wait is over, or evidence that could not be read.
+pub async fn settle(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+    wait: &KindWait<'_>,
+) -> Result<(), UnsettledError> {
+    if unlisted(discovery).is_empty() {
+        return Ok(());
+    }
+    discover_again(server, discovery).await?;
+    until_settled(server, discovery, wait, async |discovery| {
+        let kinds = unlisted(discovery);
+        let Some(first) = kinds.first() else {
+            return Ok(Outlook::Settled(()));
+        };
+        let evidence = evidence(server, discovery, &kinds).await;
+        let evidence = evidence.map_err(|error| UnsettledError::Unread {
+            kind: first.to_string(),
+            error,
+        })?;
+        let unserved: BTreeMap<GroupKind, Unserved> = kinds
+            .into_iter()
+            .map(|kind| {
+                let judged = judge_unserved(&kind, &evidence, discovery);
+                (kind, judged)
+            })
+            .collect();
+        let awaited = unserved.iter().find_map(|(kind, unserved)| match unserved {
+            Unserved::Expected(expected) => Some(Awaited {
+                kind: kind.to_string(),
+                expected: expected.clone(),
+            }),
+            Unserved::Gone | Unserved::Kept(_) => None,
+        });
+        discovery.set_unserved(unserved);
+        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+    })
+    .await
+}
+
+/// Waits until the server serves the kinds that `unlisted` names, as far as they are defined
+/// already. For kinds of manifests, which come to be served with the run otherwise. Who may not
+/// read definitions waits for nothing.
+///
+/// # Errors
+///
+/// As [`settle`].
+pub async fn await_defined(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+    wait: &KindWait<'_>,
+) -> Result<(), UnsettledError> {
+    until_settled(server, discovery, wait, async |discovery| {
+        let kinds = unlisted(discovery);
+        let Some(first) = kinds.first() else {
+            return Ok(Outlook::Settled(()));
+        };
+        let is_relevant = |name: &str| may_define(name, &kinds) && !discovery.has_definition(name);
+        let definitions = definitions(server, is_relevant).await;
+        let definitions = definitions.map_err(|error| UnsettledError::Unread {
+            kind: first.to_string(),
+            error,
+        })?;
+        let definitions = definitions.unwrap_or_default();
+        let is_wanted = |definition: &&Definition| definition.is_served() && kinds.contains(&definition.kind);
+        let awaited = definitions.iter().find(is_wanted).map(awaited);
+        Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
+    })
+    .await
+}
+
+/// Finds out why the server does not serve these kinds although they are defined. Nothing is
+/// known without the permission to read definitions.
+///
+/// # Errors
+///
+/// Definitions could not be read, for another reason than permissions.
+pub async fn definition_states(
+    server: &ApiServer,
+    kinds: &BTreeSet<GroupKind>,
+) -> Result<BTreeMap<GroupKind, Unserved>, UnsettledError> {
+    let Some(first) = kinds.first() else {
+        return Ok(BTreeMap::new());
+    };
+    let definitions = definitions(server, |name| may_define(name, kinds)).await;
+    let definitions = definitions.map_err(|error| UnsettledError::Unread {
+        kind: first.to_string(),
+        error,
+    })?;
+    let definitions = definitions.unwrap_or_default().into_iter();
+    let of_kinds = definitions.filter(|definition| kinds.contains(&definition.kind));
+    let states = of_kinds.map(|definition| (definition.kind.clone(), definition.unserved()));
+    Ok(states
+        .filter(|(_, state)| matches!(state, Unserved::Kept(_)))
+        .collect())
+}
+
+/// Waits until the server serves the resource that a person names on the command line, if it is
+/// defined or an API that is silent may have it. Returns what is known of a defined resource that
+/// is not to be waited for, with its kind; `None` for one that discovery lists or nothing defines,
+/// and for users who may not read definitions.
+///
+/// # Errors
+///
+/// As [`settle`].
+pub async fn await_named(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    argument: &str,
+    wait: &KindWait<'_>,
+) -> Result<Option<Kept>, UnsettledError> {
+    until_settled(server, discovery, wait, async |discovery| {
+        if discovery.resource_argument(argument) != KindLookup::Absent {
+            return Ok(Outlook::Settled(None));
+        }
+        let Evidence {
+            definitions,
+            delegated,
+        } = everything(server, discovery).await?;
+        let definitions = definitions.unwrap_or_default();
+        if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
+            return Ok(match definition.unserved() {
+                Unserved::Expected(_) => Outlook::Expecting(awaited(definition)),
+                Unserved::Kept(kept) => Outlook::Settled(Some(kept)),
+                Unserved::Gone => Outlook::Settled(None),
+            });
+        }
+        let delegated = delegated.unwrap_or_default();
+        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let api = silent.into_iter().find(|api| api.may_serve(argument));
+        Ok(api.map_or(Outlook::Settled(None), |api| Outlook::Expecting(silence(api))))
+    })
+    .await
+}
+
+/// Reads the definitions that discovery does not list, and all delegated APIs.
+async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
+    let read = read(server, discovery, |_| true).await;
+    read.map_err(|error| UnsettledError::Unread {
+        kind: "of every CustomResourceDefinition".to_owned(),
+        error,
+    })
+}
+
+/// What a look through all kinds cannot see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unlistable {
+    /// The permission without which it is not known which kinds there are.
+    pub missing_permission: Option<&'static str>,
+    /// The definitions that serve no version now, by name: objects of their kinds may be stored.
+    pub definitions: Vec<String>,
+}
+
+/// Names, among what could not be looked at, the kinds that this permission would show.
+pub fn unseen_kinds(permission: &str) -> String {
+    format!("kinds that you see only with permission to {permission}")
+}
+
+/// Waits until discovery lists every kind that is defined and served and every delegated API, so
+/// that a look through all kinds misses none. Returns what cannot be listed all the same.
+///
+/// # Errors
+///
+/// As [`settle`].
+pub async fn await_everything(
+    server: &ApiServer,
+    discovery: &mut Discovery,
+    wait: &KindWait<'_>,
+) -> Result<Unlistable, UnsettledError> {
+    until_settled(server, discovery, wait, async |discovery| {
+        let Evidence {
+            definitions,
+            delegated,
+        } = everything(server, discovery).await?;
+        let forbidden = definitions.as_ref().err().or(delegated.as_ref().err());
+        let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
+        let definitions = definitions.unwrap_or_default();
+        let delegated = delegated.unwrap_or_default();
+        let served = definitions.iter().filter(|definition| definition.is_served());
+        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let mut expected = served.map(awaited).chain(silent.map(silence));
+        if let Some(awaited) = expected.next() {
+            return Ok(Outlook::Expecting(awaited));
+        }
+        let hidden = definitions.into_iter().filter(Definition::hides_objects);
+        Ok(Outlook::Settled(Unlistable {
+            missing_permission,
+            definitions: hidden.map(|definition| definition.name).collect(),
+        }))
+    })
+    .await
+}
+
+fn silence(api: &DelegatedApi) -> Awaited {
+    Awaited {
+        kind: format!("of {}", api.group),
+        expected: Expected::Delegated(api.name.clone()),
+    }
+}
+
+fn awaited(definition: &Definition) -> Awaited {
+    Awaited {
+        kind: definition.kind.to_string(),
+        expected: definition.expected(),
+    }
+}
+
+/// Finds out what became of one kind that discovery does not list; nothing is waited for.
+pub(super) async fn look_up(
+    server: &ApiServer,
+    discovery: &Discovery,
+    kind: &GroupKind,
+) -> Result<Unserved, ListError> {
+    let evidence = evidence(server, discovery, &BTreeSet::from([kind.clone()])).await?;
+    Ok(judge_unserved(kind, &evidence, discovery))
+}
+
+/// Replaces a discovery by a fresh one that has the same promises.
+async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
+    *discovery = discovery::fetch(server).await?.with_promises_of(discovery);
+    Ok(())
+}
+
+async fn evidence(
+    server: &ApiServer,
+    discovery: &Discovery,
+    kinds: &BTreeSet<GroupKind>,
+) -> Result<Evidence, ListError> {
+    read(server, discovery, |name| may_define(name, kinds)).await
+}
+
+/// Reads the definitions that discovery does not list, as far as their names are relevant.
+async fn read(
+    server: &ApiServer,
+    discovery: &Discovery,
+    is_relevant: impl Fn(&str) -> bool,
+) -> Result<Evidence, ListError> {
+    let is_unlisted = |name: &str| is_relevant(name) && !discovery.has_definition(name);
+    let definitions = definitions(server, is_unlisted);
+    let (definitions, delegated) = tokio::try_join!(definitions, delegated(server, discovery))?;
+    Ok(Evidence {
+        definitions,
+        delegated,
+    })
+}
+
+/// Whether a definition of this name may define one of the kinds; a recorded one may have its
+/// version between kind and group.
+fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
+    let Some((_, group)) = name.split_once('.') else {
+        return false;
+    };
+    kinds.iter().any(|kind| {
+        let without_version = kind.group.split_once('.').map(|(_, rest)| rest);
+        kind.group == group || without_version == Some(group)
+    })
+}
+
+#[cfg(test)]
+mod tests;

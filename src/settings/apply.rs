@@ -1,0 +1,157 @@
+//! What the flags of `apply` mean, which are mostly those of `diff`.
+
+use super::sources::{recursion, sources};
+use super::{SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, is_interactive, tooling};
+use crate::cli::{Apply, ManifestFlags, PlanningFlags, SetArgument, Shared, ValidateMode};
+use crate::compare::ownership::member_field_manager;
+use crate::error::Error;
+use crate::manifest::{Recursion, Source};
+use crate::model::applyset::Tooling;
+use crate::model::settings::{Conflicts, DryRun, Validation, Writing};
+use crate::plan::saved::SavedPlan;
+use crate::plan::{
+    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
+};
+
+/// Options of `apply`, apart from the shared ones.
+#[derive(Debug)]
+pub struct ApplyOptions {
+    /// The set.
+    pub set: SetReference,
+    /// Sources of manifests.
+    pub sources: Vec<Source>,
+    /// How deep to look.
+    pub recursion: Recursion,
+    /// Who manages the set.
+    pub tooling: Tooling,
+    /// What is allowed.
+    pub policy: Policy,
+    /// Whether a parent of another tool, or none so far, may be taken.
+    pub take_over: TakeOver,
+    /// Whether there is a terminal to ask questions at.
+    pub is_interactive: bool,
+    /// How to write.
+    pub writing: Writing,
+    /// What is waited for, and how long.
+    pub waiting: WaitOptions,
+}
+
+impl ApplyOptions {
+    /// Reads the flags of `apply`.
+    pub fn new(apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+        let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
+        Ok(Self {
+            take_over: TakeOver::new(apply.planning.take_over, apply.yes),
+            writing: Writing {
+                dry_run: dry_run(&apply.dry_run),
+                ..options.writing
+            },
+            waiting: WaitOptions::new(&apply.waiting)?,
+            ..options
+        })
+    }
+
+    /// What a saved plan says, and the flags that go along with one.
+    pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+        Ok(Self {
+            set: SetReference {
+                resource: Some(plan.set.resource.clone()),
+                name: plan.set.name.clone(),
+            },
+            sources: Vec::new(),
+            recursion: Recursion::Flat,
+            tooling: plan.set.tooling.clone(),
+            policy: plan.policy.clone(),
+            take_over: match plan.take_over {
+                Confirmation::Given => TakeOver::Confirmed,
+                Confirmation::Missing => TakeOver::No,
+            },
+            is_interactive: false,
+            writing: Writing {
+                conflicts: plan.conflicts,
+                validation: plan.validation,
+                ..Writing::without_manifests(
+                    plan.field_manager.clone(),
+                    dry_run(&apply.dry_run),
+                    usize::from(shared.concurrency),
+                )
+            },
+            waiting: WaitOptions::new(&apply.waiting)?,
+        })
+    }
+
+    /// Reads what `apply` and `diff` have in common; writes go to the server.
+    pub(super) fn planned(
+        set: &SetArgument,
+        manifests: &ManifestFlags,
+        flags: &PlanningFlags,
+        shared: &Shared,
+    ) -> Result<Self, Error> {
+        let tooling = tooling(flags.tooling.as_deref())?;
+        let name = flags.field_manager.as_deref();
+        let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
+        Ok(Self {
+            set: SetReference::new(set)?,
+            tooling,
+            sources: sources(manifests)?,
+            recursion: recursion(manifests),
+            policy: policy(flags, &field_manager),
+            take_over: TakeOver::new(flags.take_over, false),
+            is_interactive: is_interactive(),
+            writing: Writing {
+                field_manager,
+                former_manager: None,
+                conflicts: if flags.force_conflicts {
+                    Conflicts::Forced
+                } else {
+                    Conflicts::Reported
+                },
+                dry_run: DryRun::None,
+                validation: match flags.validate {
+                    ValidateMode::Strict => Validation::Strict,
+                    ValidateMode::Warn => Validation::Warn,
+                    ValidateMode::Ignore => Validation::Ignore,
+                },
+                concurrency: usize::from(shared.concurrency),
+            },
+            waiting: WaitOptions::default(),
+        })
+    }
+}
+
+fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
+    Policy {
+        pruning: if flags.prune {
+            Pruning::Enabled
+        } else {
+            Pruning::Disabled
+        },
+        empty_manifests: if flags.allow_empty {
+            EmptyManifests::Allowed
+        } else {
+            EmptyManifests::Refused
+        },
+        unchanged: if flags.no_skip {
+            UnchangedMembers::Sent
+        } else {
+            UnchangedMembers::LeftAlone
+        },
+        stealing: if flags.steal {
+            Stealing::Allowed
+        } else {
+            Stealing::Refused
+        },
+        unowned: if flags.only_new_or_owned {
+            Unowned::Refused
+        } else {
+            Unowned::TakenIn
+        },
+        data_loss: if flags.allow_data_loss {
+            DataLoss::Allowed
+        } else {
+            DataLoss::Refused
+        },
+        max_prune: flags.max_prune,
+        appliers: appliers(field_manager),
+    }
+}
