@@ -1,18 +1,23 @@
-//! What can be wrong with manifests, where, and what to type instead.
+//! Faults of manifests and their hints.
 //!
-//! Text that came out of a manifest is always shown quoted and escaped, so that a message
-//! cannot carry control characters to a terminal.
+//! Text from a manifest is always shown quoted and escaped, so that a message cannot carry
+//! control characters to a terminal.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use kubernetes_yaml::InvalidText;
+
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
 
-/// The faults found in the sources, in reading order; never empty. Where there are too many to be
-/// shown, the last is [`Problem::More`].
+/// A problem and its line.
+pub(super) type Fault = (usize, Problem);
+
+/// The faults of the sources, in reading order; never empty. If there are too many to show, the
+/// last is [`Problem::More`].
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 
@@ -29,17 +34,17 @@ impl fmt::Display for ManifestErrors {
 
 impl std::error::Error for ManifestErrors {}
 
-/// One fault and the place where it was found.
+/// A fault and its place.
 #[derive(Debug)]
 pub struct ManifestError {
-    /// Where to look.
+    /// The source, or its line.
     pub place: Place,
-    /// What is wrong there.
+    /// The fault.
     pub problem: Problem,
 }
 
 impl ManifestError {
-    /// What to type or change.
+    /// Returns what to type or change.
     pub fn hint(&self) -> String {
         self.problem.hint()
     }
@@ -65,7 +70,7 @@ pub enum Place {
     Line(Position),
 }
 
-/// A fault. Its sentence says what was found; [`ManifestError::hint`] what to do.
+/// A fault. Its sentence says what was found, [`ManifestError::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The path matches nothing, neither as a path nor as a pattern.
@@ -89,96 +94,30 @@ pub enum Problem {
     /// A pipe, a socket or a device among the files of a directory.
     #[error("{0:?} is a pipe, a socket or a device")]
     SpecialFile(PathBuf),
-    /// A stream that does not end in time.
+    /// A source with more bytes than are read of one.
     #[error("more than {} MiB come from here", super::source::STREAM_LIMIT >> 20)]
     TooLarge,
-    /// An address without a manifest.
+    /// A URL that yields no manifest.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// A kustomization without manifests.
+    /// A kustomization that cannot be rendered.
     #[error(transparent)]
     Kustomize(#[from] KustomizeError),
 
     /// The bytes are not text.
-    #[error("not valid UTF-8")]
-    NotUtf8,
-    /// A character that YAML does not allow.
-    #[error("character U+{:04X} is not allowed in a manifest", *.0 as u32)]
-    ForbiddenCharacter(char),
-    /// YAML or JSON that cannot be parsed.
-    #[error("{format} syntax error: {message}")]
-    Syntax {
-        /// `YAML` or `JSON`.
-        format: &'static str,
-        /// What the parser expected.
-        message: String,
-    },
-    /// `---` with something behind it.
-    #[error("{0:?} is not a document separator")]
-    Separator(String),
-    /// kubectl reads only up to `...` or the end of the first value.
-    #[error("kubectl ignores everything from here to the next \"---\"")]
-    Ignored,
-    /// The same key twice in one mapping.
-    #[error("key {key:?} was already set in line {first}")]
-    DuplicateKey {
-        /// The key.
-        key: String,
-        /// Line where it was set first.
-        first: usize,
-    },
-    /// A line that is indented with a tab.
-    #[error("a tab cannot indent a line")]
-    Tab,
-    /// A question mark or a leading colon in a plain scalar within `[…]` or `{…}`.
-    /// It is not shown: it may be a value of a Secret.
-    #[error("kubectl does not take this for a string within brackets")]
-    FlowPlain,
-    /// `{key:, …}`.
-    #[error("kubectl takes the colon behind {0:?} for a part of the key")]
-    FlowColon(String),
-    /// A list, a mapping or null as key.
-    #[error("{0} cannot be a key")]
-    Key(&'static str),
-    /// `{{ .Values.replicas }}`, as a chart has it.
-    #[error("this looks like a template that nobody has rendered")]
-    Template,
-    /// `<<` with something that is not a mapping.
-    #[error("\"<<\" can only merge a mapping or a list of mappings")]
-    Merge,
-    /// `*name` inside `&name`.
-    #[error("this alias stands inside of its own anchor")]
-    RecursiveAlias,
-    /// Aliases that multiply.
-    #[error("the aliases of this document expand to more than {} MiB", super::yaml::ALIAS_BUDGET >> 20)]
-    TooManyAliases,
-    /// Mappings and lists nested too deeply.
-    #[error("nested more than {} levels deep", super::yaml::MAX_DEPTH)]
-    TooDeep,
-    /// A document with more values than any object has.
-    #[error("more than {} values in one document", super::node::MAX_VALUES)]
-    TooManyValues,
-    /// A tag that its value does not fit.
-    /// The value is not shown: it may be one of a Secret.
-    #[error("this cannot be read as {tag}")]
-    TagMismatch {
-        /// The tag, in short form.
-        tag: String,
-    },
-    /// A JSON number beyond the range of a double.
-    #[error("a number is too large")]
-    NumberTooLarge,
-    /// Infinity or not-a-number.
-    #[error("{0:?} is not a number that JSON can hold")]
-    NotANumber(String),
+    #[error(transparent)]
+    Encoding(#[from] InvalidText),
+    /// The text cannot be read as YAML or JSON, or not as kubectl reads it.
+    #[error(transparent)]
+    Text(#[from] kubernetes_yaml::Problem),
 
     /// A document that is a list or a scalar.
     #[error("{0} is not a Kubernetes object")]
     NotAnObject(&'static str),
-    /// `items` of a list that is no list, or holds something that is no object.
+    /// `items` of a List that are not a list of objects.
     #[error("items must be a list of objects, this is {0}")]
     Items(&'static str),
-    /// A field without which there is no object.
+    /// A required field that is missing or empty.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// A field of the wrong type.
@@ -186,9 +125,9 @@ pub enum Problem {
     Type {
         /// The field, as `metadata.name`.
         field: String,
-        /// What belongs there.
+        /// The type that the field has in the API.
         wanted: &'static str,
-        /// What was found.
+        /// The type of the value.
         found: &'static str,
     },
     /// A value that the server would have to decode. It is not shown: it may be secret.
@@ -203,7 +142,7 @@ pub enum Problem {
     /// A name that cannot be part of a request path.
     #[error("metadata.name {0:?} cannot be the name of an object")]
     Name(String),
-    /// A namespace that is no DNS label.
+    /// A namespace that is not a DNS label.
     #[error("metadata.namespace {0:?} cannot be the name of a namespace")]
     Namespace(String),
     /// An `apiVersion` that is neither `VERSION` nor `GROUP/VERSION`.
@@ -215,10 +154,10 @@ pub enum Problem {
     /// The manifest claims membership of a set by itself.
     #[error("label applyset.kubernetes.io/part-of is already in the manifest")]
     PartOf,
-    /// More faults than can be shown. This one and all behind it are left out.
+    /// More faults than are shown. This one and all behind it are left out.
     #[error(
         "and more from here on: only the first {} faults are shown",
-        super::MOST_FAULTS
+        super::MAX_FAULTS
     )]
     More,
     /// A field of metadata that does not fit the API.
@@ -241,29 +180,11 @@ impl Problem {
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
             Self::Kustomize(error) => error.hint(),
-            Self::NotUtf8 => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
-            Self::ForbiddenCharacter(character) => format!(
-                "remove it, or write it as \"\\u{:04x}\" in a double-quoted string",
-                *character as u32
-            ),
-            Self::Syntax { .. } => "correct the text at this line or just above it".to_owned(),
-            Self::Separator(_) => "put \"---\" on a line of its own".to_owned(),
-            Self::Ignored => "separate documents with \"---\"".to_owned(),
-            Self::DuplicateKey { .. } => "keep one of the two".to_owned(),
-            Self::Tab => "indent with spaces".to_owned(),
-            Self::FlowPlain => "quote it".to_owned(),
-            Self::FlowColon(_) => "put a space behind the colon, or quote the key".to_owned(),
-            Self::Key(_) => "keys are strings: quote it".to_owned(),
-            Self::Template => {
+            Self::Encoding(InvalidText) => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
+            Self::Text(kubernetes_yaml::Problem::Template) => {
                 "render it first, as in `helm template CHART | kubectl applyset apply SET -f -`; text with {{ in it is quoted".to_owned()
             }
-            Self::Merge => "write <<: *anchor, the anchor being that of a mapping".to_owned(),
-            Self::RecursiveAlias => "write out the value".to_owned(),
-            Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
-                "write it flatter, or split it into several documents".to_owned()
-            }
-            Self::TagMismatch { .. } => "correct the value, or drop the tag".to_owned(),
-            Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string".to_owned(),
+            Self::Text(problem) => problem.hint(),
             Self::NotAnObject(_) => {
                 "each document is a mapping with apiVersion, kind and metadata".to_owned()
             }

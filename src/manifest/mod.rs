@@ -1,49 +1,45 @@
-//! From the `-f` arguments to a list of objects, each with the place where it is written.
+//! From the arguments of `-f` and `-k` to objects, each with its source and line.
 //!
-//! Reads files and standard input, and means by them what kubectl means. Checks whatever
-//! needs no cluster. Which kinds exist, default namespaces, and objects given twice are the
-//! business of later stages.
+//! The crate `kubernetes-yaml` reads the texts as kubectl does. This module finds them, and
+//! checks what needs no cluster. Kinds, default namespaces and objects that are given twice are
+//! checked later, in the light of discovery.
 
 mod check;
 #[cfg(test)]
 mod corpus;
 pub mod desired;
-mod document;
 mod error;
-mod json;
 mod kustomize;
+mod list;
 mod locate;
-mod node;
 mod parallel;
+mod reading;
 mod redirect;
 mod remote;
-mod scalar;
 mod source;
 mod stream;
-mod yaml;
 
 use std::fmt;
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::kustomize::KustomizeError;
 pub use self::locate::line_of_field;
+use self::reading::{Reading, Text};
 pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
 pub use self::stream::{StreamError, stream};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and of what
-/// a program printed as `kustomization overlays/prod, document 2, line 3`.
+/// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and in the output
+/// of kustomize as `kustomization overlays/prod, document 2, line 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
-    /// A file, or standard input.
+    /// The file, URL, stream, or document of a kustomization.
     pub source: Arc<Source>,
     /// Counted from 1.
     pub line: usize,
@@ -83,13 +79,12 @@ pub struct Manifest {
 ///
 /// # Errors
 ///
-/// The faults of all sources, as far as they can be shown; no manifest is returned where there
-/// is one.
+/// The faults of all sources, up to the number that is shown.
 pub fn read(sources: &[Source], recursion: Recursion) -> Result<Vec<Manifest>, ManifestErrors> {
     read_with(sources, recursion, io::stdin())
 }
 
-/// As [`read`], with something else for standard input.
+/// Reads all sources as [`read`] does, with another stream for standard input.
 pub fn read_with(
     sources: &[Source],
     recursion: Recursion,
@@ -114,8 +109,8 @@ pub fn read_with(
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
-    let mut all = Reading::of_all(texts, |(source, text)| Reading::of(source, text));
-    if let Some(next) = all.errors.get_mut(MOST_FAULTS) {
+    let mut all = Reading::of_sources(texts);
+    if let Some(next) = all.errors.get_mut(MAX_FAULTS) {
         next.problem = Problem::More;
     }
     if all.errors.is_empty() {
@@ -125,112 +120,5 @@ pub fn read_with(
     }
 }
 
-/// Where the text of a source is.
-enum Text {
-    Read(String),
-    /// In a file, behind an address, or with a program.
-    Elsewhere,
-    Refused(Problem),
-}
-
 /// How many faults are shown. A short text can hold millions of them.
-const MOST_FAULTS: usize = 100;
-
-/// What has been read so far. Of the faults, no more than one beyond those that are shown.
-#[derive(Default)]
-struct Reading {
-    manifests: Vec<Manifest>,
-    errors: Vec<ManifestError>,
-}
-
-impl Reading {
-    fn of(source: Source, text: Text) -> Self {
-        let text = match text {
-            Text::Read(text) => Ok(text),
-            Text::Elsewhere => source::text(&source, &mut io::empty()),
-            Text::Refused(problem) => Err(problem),
-        };
-        match text {
-            Ok(text) => {
-                let parts = source::parts(source, &text);
-                Self::of_all(parts, |(source, text)| Self::of_text(&Arc::new(source), text))
-            }
-            Err(problem) => Self {
-                manifests: Vec::new(),
-                errors: vec![ManifestError {
-                    place: Place::Source(source),
-                    problem,
-                }],
-            },
-        }
-    }
-
-    fn of_text(source: &Arc<Source>, text: &str) -> Self {
-        Self::of_all(document::divide(text), |part| Self::of_part(source, &part))
-    }
-
-    /// Reads these one beside the other, and none behind those that have enough faults.
-    fn of_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
-        let faults = AtomicUsize::new(0);
-        let is_enough = || faults.load(Ordering::SeqCst) > MOST_FAULTS;
-        let readings = parallel::map_until(items, is_enough, |item| {
-            let reading = read(item);
-            faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
-            reading
-        });
-        let mut all = Self::default();
-        for reading in readings {
-            all.extend(reading);
-        }
-        all
-    }
-
-    fn of_part(source: &Arc<Source>, part: &document::Part<'_>) -> Self {
-        let mut reading = Self::default();
-        let _ = part.read(&mut |document| {
-            for manifest in manifests(source, document) {
-                match manifest {
-                    Ok(manifest) => reading.manifests.push(manifest),
-                    Err(faults) => reading.faults(source, faults),
-                }
-                if reading.errors.len() > MOST_FAULTS {
-                    return ControlFlow::Break(());
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        reading
-    }
-
-    fn extend(&mut self, later: Self) {
-        self.manifests.extend(later.manifests);
-        let room = (MOST_FAULTS + 1).saturating_sub(self.errors.len());
-        self.errors.extend(later.errors.into_iter().take(room));
-    }
-
-    fn faults(&mut self, source: &Arc<Source>, faults: Vec<yaml::Fault>) {
-        let room = (MOST_FAULTS + 1).saturating_sub(self.errors.len());
-        self.errors
-            .extend(faults.into_iter().take(room).map(|(line, problem)| {
-                let source = Arc::clone(source);
-                let place = Place::Line(Position { source, line });
-                ManifestError { place, problem }
-            }));
-    }
-}
-
-/// The manifests of one document, or what is wrong with it or with one of them.
-fn manifests(
-    source: &Arc<Source>,
-    document: document::Document,
-) -> impl Iterator<Item = Result<Manifest, Vec<yaml::Fault>>> {
-    let (objects, faults) = match document {
-        Ok(document) => (check::objects(document), None),
-        Err(faults) => (Vec::new(), Some(Err(faults))),
-    };
-    let objects = objects.into_iter().map(|object| {
-        let object = object.map_err(|fault| vec![fault])?;
-        check::manifest(source, &object)
-    });
-    faults.into_iter().chain(objects)
-}
+const MAX_FAULTS: usize = 100;

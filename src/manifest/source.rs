@@ -1,7 +1,7 @@
-//! What was given to `-f`, and the text behind it.
+//! The arguments of `-f` and `-k`, and the texts that they stand for.
 //!
 //! Files are found as `kubectl apply -f` finds them (`builder.go` and `visitor.go` in
-//! `k8s.io/cli-runtime/pkg/resource`). What is in them is the business of `document`.
+//! `k8s.io/cli-runtime/pkg/resource`).
 
 use std::fmt;
 use std::fs;
@@ -11,30 +11,30 @@ use std::path::{Path, PathBuf};
 use super::error::Problem;
 use super::{kustomize, remote};
 
-/// The most that is read of one source, in bytes, so that memory is bounded; ten thousand
-/// Deployments are 14 MB.
+/// How many bytes are read of one source, so that memory is bounded; ten thousand Deployments
+/// are 14 MB.
 pub(super) const STREAM_LIMIT: u64 = 256 << 20;
 
-/// One argument of `-f`, or that of `-k`.
+/// An argument of `-f` or `-k`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A file, a directory, or a pattern such as `web/*.yaml`, as it was typed.
     Path(PathBuf),
     /// `-`.
     StandardInput,
-    /// An `http://` or `https://` address.
+    /// An `http://` or `https://` URL.
     Url(String),
     /// A kustomization.
     Kustomization {
         /// The argument of `-k`.
         directory: String,
-        /// One document of what it comes to, counted from 1; `None` for all of them.
+        /// One document of its output, counted from 1; `None` for all of them.
         document: Option<usize>,
     },
 }
 
 impl Source {
-    /// The argument of `-k`.
+    /// Makes a source of the argument of `-k`.
     pub fn kustomization(directory: &str) -> Self {
         Self::Kustomization {
             directory: directory.to_owned(),
@@ -55,8 +55,8 @@ impl Source {
 }
 
 impl fmt::Display for Source {
-    /// The source as it was typed; control characters are escaped, and what may be secret in
-    /// an address is left out.
+    /// Shows the source as it was typed, with control characters escaped, and without what may
+    /// be secret in a URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => {
@@ -77,30 +77,30 @@ impl fmt::Display for Source {
     }
 }
 
-/// An address without user name, password and query.
-fn without_secrets(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else {
-        return address.to_owned();
+/// Returns a URL without user name, password and query.
+fn without_secrets(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
     };
     let (rest, query) = match rest.split_once('?') {
         Some((rest, _)) => (rest, "?…"),
         None => (rest, ""),
     };
-    let rest = match credentials(address) {
+    let rest = match credentials(url) {
         Some(credentials) => &rest[credentials.len() + 1..],
         None => rest,
     };
     format!("{scheme}://{rest}{query}")
 }
 
-/// User name and password of an address.
-pub(super) fn credentials(address: &str) -> Option<&str> {
-    let (_, rest) = address.split_once("://")?;
+/// Returns user name and password of a URL.
+pub(super) fn credentials(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
     authority.rsplit_once('@').map(|(credentials, _)| credentials)
 }
 
-/// Whether directories below a directory are read, too (`-R`).
+/// The depth to which a directory is read (`-R`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recursion {
     /// Only the files directly in a directory.
@@ -109,7 +109,7 @@ pub enum Recursion {
     Recursive,
 }
 
-/// The files and streams that one argument stands for, in reading order.
+/// Finds the files and streams that one argument stands for, in reading order.
 pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source>, Problem> {
     match source {
         Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Ok(vec![source.clone()]),
@@ -130,7 +130,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
     }
 }
 
-/// The path itself if it exists, else what it matches as a pattern.
+/// Returns the path itself if it exists, else the paths that it matches as a pattern.
 fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     if path.as_os_str().is_empty() {
         return Err(Problem::NoName);
@@ -157,10 +157,10 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     Ok(found)
 }
 
-/// The manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
+/// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
-/// A pipe in a directory would be waited for without end, as kubectl does; here it is refused.
+/// A pipe in a directory is refused: kubectl waits for it without end.
 fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -184,7 +184,8 @@ fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// By the extension, as Go's `filepath.Ext` sees it: `.yaml` alone is one, too.
+/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` sees
+/// it: `.yaml` alone is one, too.
 fn is_manifest_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     [".json", ".yaml", ".yml"]
@@ -192,7 +193,7 @@ fn is_manifest_file(path: &Path) -> bool {
         .any(|extension| name.ends_with(extension.as_bytes()))
 }
 
-/// The text of a source.
+/// Reads the text of a source.
 pub(super) fn text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
     let bytes = match source {
         Source::Path(path) => stream(fs::File::open(path)?)?,
@@ -200,9 +201,10 @@ pub(super) fn text(source: &Source, standard_input: &mut impl Read) -> Result<St
         Source::Url(url) => remote::fetch(url)?,
         Source::Kustomization { directory, .. } => kustomize::build(directory)?,
     };
-    decode(bytes)
+    Ok(kubernetes_yaml::decode(bytes)?)
 }
 
+/// Reads a stream to its end, or to the limit.
 pub(super) fn stream(from: impl Read) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     from.take(STREAM_LIMIT + 1).read_to_end(&mut bytes)?;
@@ -212,8 +214,8 @@ pub(super) fn stream(from: impl Read) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// The text in the parts that messages speak of: lines of what a program printed help
-/// nobody, so each of its documents is a source.
+/// Divides a text into what messages call its source. The user has not seen the lines that a
+/// program printed, so each of its documents is a source.
 pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
     let Source::Kustomization { directory, .. } = source else {
         return vec![(source, text)];
@@ -228,25 +230,6 @@ pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
             (part, text)
         })
         .collect()
-}
-
-/// UTF-8 with or without a byte order mark, or UTF-16 with one: some editors and shells
-/// write it, and kubectl reads it.
-pub(super) fn decode(mut bytes: Vec<u8>) -> Result<String, Problem> {
-    let wide = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
-        let (pairs, remainder) = rest.as_chunks::<2>();
-        if !remainder.is_empty() {
-            return Err(Problem::NotUtf8);
-        }
-        String::from_utf16(&pairs.iter().copied().map(unit).collect::<Vec<_>>()).map_err(|_| Problem::NotUtf8)
-    };
-    match bytes.as_slice() {
-        [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
-        [0xff, 0xfe, rest @ ..] => return wide(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => return wide(rest, u16::from_be_bytes),
-        _ => {}
-    }
-    String::from_utf8(bytes).map_err(|_| Problem::NotUtf8)
 }
 
 #[cfg(test)]
@@ -355,7 +338,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_pipe_is_read_where_it_is_named_and_refused_in_a_directory() {
+    fn a_pipe_is_read_if_it_is_named_and_refused_in_a_directory() {
         let directory = Directory::new("pipe", &["a.yaml"]);
         let pipe = directory.0.join("b.yaml");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -374,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_addresses_are_not_shown() {
+    fn secrets_in_urls_are_not_shown() {
         let table = [
             (
                 "https://me:SECRET@a.b/c@d.yaml?token=SECRET",
@@ -383,15 +366,15 @@ mod tests {
             ("https://a.b?SECRET/x", "https://a.b?…"),
             ("http://a.b:8080/c.yaml", "http://a.b:8080/c.yaml"),
         ];
-        for (address, shown) in table {
-            assert_eq!(Source::from_argument(address).to_string(), shown);
+        for (url, shown) in table {
+            assert_eq!(Source::from_argument(url).to_string(), shown);
         }
         let remote = Source::kustomization("https://me:SECRET@a.b/c?ref=v1").to_string();
         assert_eq!(remote, "kustomization https://a.b/c?…");
     }
 
     #[test]
-    fn names_of_files_cannot_write_to_the_terminal() {
+    fn file_names_cannot_write_to_the_terminal() {
         assert_eq!(Source::from_argument("web/a b.yaml").to_string(), "web/a b.yaml");
         assert_eq!(Source::from_argument("a\x1b[1m").to_string(), "\"a\\u{1b}[1m\"");
     }

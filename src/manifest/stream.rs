@@ -1,69 +1,60 @@
-//! A text of manifests that is not trusted, read one document after another, so that no more than
-//! one of them is in memory.
+//! A text of manifests that is not trusted, read one document after another, so that only one
+//! of them is in memory.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::document::{self, Document};
-use super::{Manifest, Problem, Source, manifests};
+use super::reading::manifests;
+use super::{Manifest, Problem, Source};
 
 /// How many bytes all documents of a text may take in memory, one after another. The limit for one
 /// document would allow a short text to take hours, in many documents.
-const MOST_WEIGHT: usize = 512 << 20;
+const MAX_WEIGHT: usize = 512 << 20;
 
 /// Why a text of manifests cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// A document that is not one of manifests.
+    /// A document that holds no manifest.
     #[error("line {line}: {problem}")]
     Unreadable {
         /// The line of the text, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         problem: Problem,
     },
     /// Values, anchors and aliases that multiply.
-    #[error("its documents take more than {} MiB in memory", MOST_WEIGHT >> 20)]
+    #[error("its documents take more than {} MiB in memory", MAX_WEIGHT >> 20)]
     TooHeavy,
 }
 
-/// Reads the manifests of this text in order and hands each one to `found`, which keeps what it
-/// needs of it.
+/// Reads the manifests of a text in order and hands each one to `found`.
 ///
 /// # Errors
 ///
 /// The first fault; nothing behind it is read.
 pub fn stream(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
-    stream_within(text, MOST_WEIGHT, found)
+    stream_within(text, MAX_WEIGHT, found)
 }
 
-fn stream_within(text: &str, most_weight: usize, mut found: impl FnMut(Manifest)) -> Result<(), StreamError> {
+fn stream_within(text: &str, max_weight: usize, mut found: impl FnMut(Manifest)) -> Result<(), StreamError> {
     let source = Arc::new(Source::StandardInput);
     let mut weight = 0;
-    let mut failed = None;
-    let mut read = |document: Document| {
-        let own = document.as_ref().map_or(0, super::node::Node::weight);
-        weight += own;
-        if weight > most_weight {
-            failed = Some(StreamError::TooHeavy);
-            return ControlFlow::Break(());
+    for document in kubernetes_yaml::documents(text) {
+        weight += document.as_ref().map_or(0, kubernetes_yaml::Node::weight);
+        if weight > max_weight {
+            return Err(StreamError::TooHeavy);
         }
         for manifest in manifests(&source, document) {
             match manifest {
                 Ok(manifest) => found(manifest),
                 Err(faults) => {
                     let first = faults.into_iter().next();
-                    failed = first.map(|(line, problem)| StreamError::Unreadable { line, problem });
-                    return ControlFlow::Break(());
+                    let error = first.map(|(line, problem)| StreamError::Unreadable { line, problem });
+                    return error.map_or(Ok(()), Err);
                 }
             }
         }
-        ControlFlow::Continue(())
-    };
-    let _ = document::divide(text)
-        .iter()
-        .try_for_each(|part| part.read(&mut read));
-    failed.map_or(Ok(()), Err)
+    }
+    Ok(())
 }
 
 #[cfg(test)]

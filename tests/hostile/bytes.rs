@@ -130,9 +130,12 @@ fn read_manifests(bytes: &[u8]) {
 
 #[test]
 fn manifests() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/yaml");
-    let mut paths: Vec<_> = std::fs::read_dir(directory)
-        .expect("the corpus")
+    let directories = ["yaml/corpus", "testdata/objects"];
+    let directories = directories.map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+    let files = directories.map(|path| std::fs::read_dir(path).expect("a corpus"));
+    let mut paths: Vec<_> = files
+        .into_iter()
+        .flatten()
         .map(|entry| entry.expect("a file").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();

@@ -1,95 +1,24 @@
-//! What can be said against an object without asking a cluster.
-//!
-//! Takes nodes, flattens lists, and makes manifests. Whether a kind exists, is namespaced,
-//! or is named twice is for later stages.
+//! Checks of an object that need no cluster.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize as _;
-use serde_json::Value;
+use kubernetes_yaml::Node;
 
-use super::error::Problem;
-use super::node::{Content, Entry, Node};
-use super::scalar::Scalar;
-use super::yaml::Fault;
-use super::{MOST_FAULTS, Manifest, Position, Source};
+use super::error::{Fault, Problem};
+use super::{MAX_FAULTS, Manifest, Position, Source};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 const PART_OF: &str = "applyset.kubernetes.io/part-of";
 
-/// The objects of one document: itself, or the items of a list.
-///
-/// As in kubectl, whatever has `items` is a list (`unstructured.IsList`), lists in lists
-/// follow the other items of their list (`FlattenListVisitor`), and an item that names
-/// neither `apiVersion` nor `kind` has those that the list implies.
-pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
-    let mut objects = Vec::new();
-    let mut lists = std::collections::VecDeque::from([document]);
-    while let Some(node) = lists.pop_front() {
-        if node.get("items").is_none() {
-            objects.push(Ok(node));
-            continue;
-        }
-        match items(node) {
-            Ok(items) => {
-                for item in items {
-                    if item.get("items").is_some() {
-                        lists.push_back(item);
-                    } else {
-                        objects.push(Ok(item));
-                    }
-                }
-            }
-            Err(fault) => objects.push(Err(fault)),
-        }
-    }
-    objects
-}
-
-fn items(list: Node) -> Result<Vec<Node>, Fault> {
-    let api_version = text(&list, "apiVersion")?.to_owned();
-    let kind = text(&list, "kind")?;
-    let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
-    let Content::Mapping(mut entries) = list.content else {
-        return Ok(Vec::new());
-    };
-    let Some(items) = entries.remove("items") else {
-        return Ok(Vec::new());
-    };
-    let line = items.line;
-    let description = items.value.description();
-    let mut items = match items.value.content {
-        Content::Sequence(items) => items,
-        Content::Scalar(Scalar::Null) => Vec::new(),
-        _ => return Err((line, Problem::Items(description))),
-    };
-    for item in &mut items {
-        let (line, description) = (item.line, item.description());
-        let bare = item.get("apiVersion").is_none() && item.get("kind").is_none();
-        let Content::Mapping(entries) = &mut item.content else {
-            return Err((line, Problem::Items(description)));
-        };
-        if bare && !item_kind.is_empty() {
-            entries.insert(
-                "apiVersion".to_owned(),
-                super::node::Entry::implied(line, &api_version),
-            );
-            entries.insert("kind".to_owned(), super::node::Entry::implied(line, &item_kind));
-        }
-    }
-    Ok(items)
-}
-
-/// Makes a manifest of an object, or says everything that is wrong with it.
+/// Makes a manifest of an object, or reports everything that is wrong with it.
 pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, Vec<Fault>> {
-    if !matches!(object.content, Content::Mapping(_)) {
-        return Err(vec![(object.line, Problem::NotAnObject(object.description()))]);
+    if !object.is_mapping() {
+        return Err(vec![(line(object), Problem::NotAnObject(object.description()))]);
     }
     let mut faults = Vec::new();
     let mut keep =
@@ -106,10 +35,10 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
         faults.sort_by_key(|(line, _)| *line);
         return Err(faults);
     }
-    let line = object.line;
-    let object = Object::of(object.fields());
-    if serde_json::from_slice::<ObjectMeta>(object.metadata_text()).is_err() {
-        return Err(vec![(line, misfit(&object))]);
+    let line = line(object);
+    let object = Object::of(object.entries());
+    if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_text()) {
+        return Err(vec![(line, misfit(&error))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
@@ -123,20 +52,25 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     })
 }
 
-/// Why metadata are none. Told of their value, since a place in their text is of no use.
-fn misfit(object: &Object) -> Problem {
-    let read = ObjectMeta::deserialize(Value::Object(object.metadata()));
-    let message = read.err().map(|error| error.to_string()).unwrap_or_default();
-    Problem::Metadata(escaped(&message))
+fn line(node: &Node) -> usize {
+    node.position().line()
 }
 
-/// A field of the object that has to be a string, and to say something.
-fn text<'node>(object: &'node Node, field: &'static str) -> Result<&'node str, Fault> {
+/// Reports why metadata do not fit the API, without the place in their text: it is not that in
+/// the source.
+fn misfit(error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    Problem::Metadata(escaped(message.strip_suffix(&place).unwrap_or(&message)))
+}
+
+/// Returns a field of the object that has to be a string, and not empty.
+pub(super) fn required<'node>(object: &'node Node, field: &'static str) -> Result<&'node str, Fault> {
     let Some(value) = object.get(field).filter(|value| !value.is_null()) else {
-        return Err((object.line, Problem::Missing(field)));
+        return Err((line(object), Problem::Missing(field)));
     };
     match value.as_str() {
-        Some("") => Err((value.line, Problem::Missing(field))),
+        Some("") => Err((line(value), Problem::Missing(field))),
         Some(text) => Ok(text),
         None => Err(wrong_type(value, field, "string")),
     }
@@ -148,11 +82,11 @@ fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> F
         wanted,
         found: value.description(),
     };
-    (value.line, problem)
+    (line(value), problem)
 }
 
 fn api_version(object: &Node) -> Result<String, Fault> {
-    let text = text(object, "apiVersion")?;
+    let text = required(object, "apiVersion")?;
     let valid = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
         !part.is_empty() && part.bytes().all(allowed)
@@ -161,32 +95,32 @@ fn api_version(object: &Node) -> Result<String, Fault> {
     if valid(group) && valid(version) {
         Ok(text.to_owned())
     } else {
-        let line = object.get("apiVersion").map_or(object.line, |value| value.line);
+        let line = line(object.get("apiVersion").unwrap_or(object));
         Err((line, Problem::ApiVersion(text.to_owned())))
     }
 }
 
 fn kind(object: &Node) -> Result<String, Fault> {
-    let text = text(object, "kind")?;
+    let text = required(object, "kind")?;
     if text
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     {
         Ok(text.to_owned())
     } else {
-        let line = object.get("kind").map_or(object.line, |value| value.line);
+        let line = line(object.get("kind").unwrap_or(object));
         Err((line, Problem::Kind(text.to_owned())))
     }
 }
 
-/// `metadata.name`, by the rules of a path segment (`IsPathSegmentName` in
+/// Returns `metadata.name`, by the rules of a path segment (`IsPathSegmentName` in
 /// `k8s.io/apimachinery/pkg/api/validate/content`): what else a name may be depends on its
 /// kind, which the server knows.
 fn name(object: &Node) -> Result<String, Fault> {
     let Some(metadata) = object.get("metadata").filter(|value| !value.is_null()) else {
-        return Err((object.line, Problem::Missing("metadata.name")));
+        return Err((line(object), Problem::Missing("metadata.name")));
     };
-    if !matches!(metadata.content, Content::Mapping(_)) {
+    if !metadata.is_mapping() {
         return Err(wrong_type(metadata, "metadata", "mapping"));
     }
     let named = |field| {
@@ -196,8 +130,8 @@ fn name(object: &Node) -> Result<String, Fault> {
     };
     let Some(value) = named("name") else {
         return Err(match named("generateName") {
-            Some(value) => (value.line, Problem::GenerateName),
-            None => (metadata.line, Problem::Missing("metadata.name")),
+            Some(value) => (line(value), Problem::GenerateName),
+            None => (line(metadata), Problem::Missing("metadata.name")),
         });
     };
     let name = value
@@ -205,12 +139,12 @@ fn name(object: &Node) -> Result<String, Fault> {
         .ok_or_else(|| wrong_type(value, "metadata.name", "string"))?;
     let forbidden = |character: char| matches!(character, '/' | '%') || character.is_control();
     if name == "." || name == ".." || name.contains(forbidden) {
-        return Err((value.line, Problem::Name(name.to_owned())));
+        return Err((line(value), Problem::Name(name.to_owned())));
     }
     Ok(name.to_owned())
 }
 
-/// `metadata.namespace`, empty if it is not given; a DNS label (RFC 1123) otherwise.
+/// Returns `metadata.namespace`: empty if it is not given, else a DNS label (RFC 1123).
 fn namespace(object: &Node) -> Result<String, Fault> {
     let value = object
         .get("metadata")
@@ -230,7 +164,7 @@ fn namespace(object: &Node) -> Result<String, Fault> {
     if valid {
         Ok(namespace.to_owned())
     } else {
-        Err((value.line, Problem::Namespace(namespace.to_owned())))
+        Err((line(value), Problem::Namespace(namespace.to_owned())))
     }
 }
 
@@ -239,15 +173,15 @@ fn metadata(object: &Node, faults: &mut Vec<Fault>) {
         let value = object.get("metadata").and_then(|metadata| metadata.get(field));
         let entries = strings(value, &format!("metadata.{field}"), Nulls::Wrong, faults);
         if field == "labels"
-            && let Some(entry) = entries.and_then(|entries| entries.get(PART_OF))
+            && let Some(entry) = entries.and_then(|entries| entries.entry(PART_OF))
         {
-            faults.push((entry.line, Problem::PartOf));
+            faults.push((entry.position().line(), Problem::PartOf));
         }
     }
 }
 
-/// The fields of `ConfigMap` and Secret that hold strings by key. The server refuses anything
-/// else there, after other objects are written.
+/// Checks the fields of `ConfigMap` and Secret that hold strings by key. The server refuses
+/// anything else in them, after other objects are written.
 fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
     let fields = match kind {
         "ConfigMap" => ["data", "binaryData"],
@@ -257,20 +191,22 @@ fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
     for field in fields {
         let entries = strings(object.get(field), field, Nulls::Taken, faults);
         let is_encoded = (kind, field) != ("ConfigMap", "data") && field != "stringData";
-        for (key, entry) in entries.into_iter().flatten().filter(|_| is_encoded) {
-            if faults.len() > MOST_FAULTS {
+        let entries = entries.filter(|_| is_encoded).into_iter();
+        for (key, entry) in entries.flat_map(Node::entries) {
+            if faults.len() > MAX_FAULTS {
                 break;
             }
-            if entry.value.as_str().is_some_and(|text| !is_base64(text)) {
+            let value = entry.value();
+            if value.as_str().is_some_and(|text| !is_base64(text)) {
                 let field = format!("{field}[{key:?}]");
-                faults.push((entry.value.line, Problem::NotBase64 { field }));
+                faults.push((line(value), Problem::NotBase64 { field }));
             }
         }
     }
 }
 
-/// As the server decodes it (Go's `base64.StdEncoding`): line breaks do not count, padding does,
-/// and the bits that no byte needs may be anything.
+/// Returns whether the server can decode a text (Go's `base64.StdEncoding`): line breaks do not
+/// count, padding does, and the bits that no byte needs may be anything.
 fn is_base64(text: &str) -> bool {
     const GO: GeneralPurpose = GeneralPurpose::new(
         &STANDARD,
@@ -279,38 +215,39 @@ fn is_base64(text: &str) -> bool {
     GO.decode(text.replace(['\r', '\n'], "")).is_ok()
 }
 
-/// What null is among strings.
+/// The meaning of null among strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nulls {
-    /// As good as an empty string.
+    /// An empty string.
     Taken,
-    /// No string.
+    /// A value of the wrong type.
     Wrong,
 }
 
-/// The entries of a mapping from strings to strings, and what is wrong with it. `None` where
-/// it is none, or not there.
+/// Checks a mapping from strings to strings, and returns it. `None` if it is missing, or not a
+/// mapping.
 fn strings<'node>(
     value: Option<&'node Node>,
     field: &str,
     nulls: Nulls,
     faults: &mut Vec<Fault>,
-) -> Option<&'node BTreeMap<String, Entry>> {
+) -> Option<&'node Node> {
     let value = value.filter(|value| !value.is_null())?;
-    let Content::Mapping(entries) = &value.content else {
+    if !value.is_mapping() {
         faults.push(wrong_type(value, field, "mapping"));
         return None;
-    };
-    for (key, entry) in entries {
-        if faults.len() > MOST_FAULTS {
+    }
+    for (key, entry) in value.entries() {
+        if faults.len() > MAX_FAULTS {
             break;
         }
-        let is_taken = nulls == Nulls::Taken && entry.value.is_null();
-        if !is_taken && entry.value.as_str().is_none() {
-            faults.push(wrong_type(&entry.value, format!("{field}[{key:?}]"), "string"));
+        let value = entry.value();
+        let is_taken = nulls == Nulls::Taken && value.is_null();
+        if !is_taken && value.as_str().is_none() {
+            faults.push(wrong_type(value, format!("{field}[{key:?}]"), "string"));
         }
     }
-    Some(entries)
+    Some(value)
 }
 
 fn escaped(message: &str) -> String {

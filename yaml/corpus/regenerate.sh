@@ -1,8 +1,10 @@
 #!/bin/sh
 # Writes what kubectl reads in each case beside the case: NAME.json, or NAME.error if
 # kubectl rejects it. No cluster is needed. KUBECTL names another kubectl than that of PATH.
+#
+#   yaml/corpus/regenerate.sh [DIRECTORY]   the cases of this directory, not of its own
 set -eu
-cd "$(dirname "$0")"
+cd "${1:-$(dirname "$0")}"
 kubectl=${KUBECTL:-kubectl}
 unreachable='{"apiVersion":"v1","kind":"Config"}'
 config=$(mktemp)

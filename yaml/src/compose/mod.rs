@@ -1,45 +1,23 @@
-//! One YAML document to a node, read as kubectl reads it.
+//! One YAML document to a node, composed from the events of the parser.
 //!
-//! Syntax is the parser's business; anchors, merge keys and key types follow `decode.go`
-//! of `go.yaml.in/yaml/v2`. Where documents begin and end is the business of `document`.
+//! Anchors, merge keys and the types of keys follow `decode.go` of `go.yaml.in/yaml/v2`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 
 use granit_parser::{
-    ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
+    ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
 };
 
-use super::MOST_FAULTS;
-use super::error::Problem;
-use super::node::{Content, Entry, MAX_VALUES, Node, Origin};
-use super::scalar::{Scalar, Style, resolve};
+use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH, MAX_DUPLICATES, MAX_VALUES};
+use crate::node::{Content, Entry, Node, Origin};
+use crate::scalar::{Scalar, Style, resolve};
+use crate::{Error, Errors, Position, Problem};
 
-/// How deeply mappings and lists may nest. Server answers are read with a limit of 128, and
-/// the deepest published CRDs stay below 60.
-pub(super) const MAX_DEPTH: usize = 100;
-
-/// How many bytes the anchors and aliases of one document may add to it.
-pub(super) const ALIAS_BUDGET: usize = 64 << 20;
-
-/// A problem and its line.
-pub(super) type Fault = (usize, Problem);
-
-/// Reads the text of one document whose first line is number `first_line` of its source.
-/// `None` if it holds nothing but comments.
-pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fault>> {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r');
-    let lines = (!text.bytes().all(is_plain)).then(|| text.split('\n'));
-    for (index, line) in lines.into_iter().flatten().enumerate() {
-        if let Some(character) = line.chars().find(|character| is_forbidden(*character)) {
-            let problem = Problem::ForbiddenCharacter(character);
-            return Err(vec![(first_line + index, problem)]);
-        }
-        // The parser lets many of them pass, go-yaml hardly any.
-        if line.starts_with('\t') {
-            return Err(vec![(first_line + index, Problem::Tab)]);
-        }
-    }
+/// Reads the text of one document, which begins at this position of its source. `None` if it
+/// holds nothing but comments.
+pub(crate) fn read(text: &str, origin: Position) -> Result<Option<Node>, Errors> {
+    check_characters(text, origin)?;
     let mut options = options! {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
@@ -48,28 +26,47 @@ pub(super) fn read(text: &str, first_line: usize) -> Result<Option<Node>, Vec<Fa
     let mut composer = Composer {
         text,
         parser: Parser::new_from_str_with_options(text, options),
-        first_line,
+        origin,
         depth: 0,
         flow_depth: 0,
         anchors: HashMap::new(),
         values: 0,
-        alias_budget: ALIAS_BUDGET,
+        alias_bytes: MAX_ALIAS_BYTES,
         duplicates: Vec::new(),
     };
     let document = composer.document();
-    let mut faults = mem::take(&mut composer.duplicates);
-    match document {
-        Ok(node) if faults.is_empty() => Ok(node),
-        Ok(_) => Err(faults),
-        Err(fault) => {
-            faults.push(fault);
-            Err(faults)
-        }
-    }
+    let mut errors = mem::take(&mut composer.duplicates);
+    let node = document.map_err(|error| errors.push(error)).unwrap_or_default();
+    Errors::of(errors)?;
+    Ok(node)
 }
 
-/// Characters outside YAML 1.1's printable set, and those that YAML 1.1 takes for line
-/// breaks and YAML 1.2 does not: the same text would have two meanings.
+/// Rejects what go-yaml rejects in any place, and the parser does not.
+fn check_characters(text: &str, origin: Position) -> Result<(), Errors> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r');
+    if text.bytes().all(is_plain) {
+        return Ok(());
+    }
+    for (index, line) in text.split('\n').enumerate() {
+        let before = if index == 0 { origin.column() - 1 } else { 0 };
+        let error = |characters: usize, problem| {
+            let position = Position::new(origin.line() + index, before + characters + 1);
+            Err(Errors::new(Error::new(position, problem)))
+        };
+        let mut characters = line.chars().enumerate();
+        if let Some((index, character)) = characters.find(|(_, character)| is_forbidden(*character)) {
+            return error(index, Problem::ForbiddenCharacter(character));
+        }
+        // The parser lets many of them pass, go-yaml hardly any.
+        if line.starts_with('\t') {
+            return error(0, Problem::Tab);
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a character is outside of YAML 1.1's printable set, or breaks a line in YAML
+/// 1.1 and not in YAML 1.2: the same text would have two meanings.
 fn is_forbidden(character: char) -> bool {
     matches!(
         character,
@@ -81,44 +78,48 @@ fn is_forbidden(character: char) -> bool {
 struct Composer<'text> {
     text: &'text str,
     parser: Parser<'text, StrInput<'text>>,
-    first_line: usize,
+    /// The position where the text begins.
+    origin: Position,
     depth: usize,
     flow_depth: usize,
     anchors: HashMap<usize, Node>,
     values: usize,
-    alias_budget: usize,
-    duplicates: Vec<Fault>,
+    /// How many bytes anchors and aliases may still add.
+    alias_bytes: usize,
+    duplicates: Vec<Error>,
 }
 
-/// An event, the line where it begins, and the byte behind it.
+/// An event, the position where it begins, and the byte behind it.
 struct Located<'text> {
-    line: usize,
+    position: Position,
     end: usize,
     event: Event<'text>,
 }
 
 impl<'text> Composer<'text> {
-    fn next(&mut self) -> Result<Located<'text>, Fault> {
+    fn next(&mut self) -> Result<Located<'text>, Error> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok(Located {
-                line: self.line(span.start.line()),
+                position: self.position(&span.start),
                 end: span.end.byte_offset().unwrap_or(self.text.len()),
                 event,
             }),
-            Some(Err(error)) => Err(self.fault(&error)),
+            Some(Err(error)) => Err(self.error(&error)),
             None => Ok(Located {
-                line: self.first_line,
+                position: self.origin,
                 end: self.text.len(),
                 event: Event::StreamEnd,
             }),
         }
     }
 
-    fn line(&self, line: usize) -> usize {
-        self.first_line + line.saturating_sub(1)
+    fn position(&self, marker: &Marker) -> Position {
+        let lines = marker.line().saturating_sub(1);
+        let before = if lines == 0 { self.origin.column() } else { 1 };
+        Position::new(self.origin.line() + lines, before + marker.col())
     }
 
-    fn fault(&self, error: &ScanError) -> Fault {
+    fn error(&self, error: &ScanError) -> Error {
         let problem = match error.kind() {
             ErrorKind::RecursionLimitExceeded => Problem::TooDeep,
             kind => Problem::Syntax {
@@ -126,10 +127,10 @@ impl<'text> Composer<'text> {
                 message: kind.to_string(),
             },
         };
-        (self.line(error.marker().line()), problem)
+        Error::new(self.position(error.marker()), problem)
     }
 
-    fn document(&mut self) -> Result<Option<Node>, Fault> {
+    fn document(&mut self) -> Result<Option<Node>, Error> {
         loop {
             let located = self.next()?;
             match located.event {
@@ -144,38 +145,38 @@ impl<'text> Composer<'text> {
         }
     }
 
-    /// go-yaml never looks at what follows the first document of its input.
-    fn end(&mut self) -> Result<(), Fault> {
+    /// Rejects what follows the first document: go-yaml does not read it.
+    fn end(&mut self) -> Result<(), Error> {
         loop {
-            let Located { line, event, .. } = self.next()?;
+            let Located { position, event, .. } = self.next()?;
             match event {
                 Event::DocumentEnd => {}
                 Event::StreamEnd => return Ok(()),
-                _ => return Err((line, Problem::Ignored)),
+                _ => return Err(Error::new(position, Problem::Ignored)),
             }
         }
     }
 
-    fn node(&mut self, located: Located<'text>) -> Result<Node, Fault> {
-        let Located { line, event, .. } = located;
+    fn node(&mut self, located: Located<'text>) -> Result<Node, Error> {
+        let Located { position, event, .. } = located;
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err((line, Problem::TooManyValues));
+            return Err(Error::new(position, Problem::TooManyValues));
         }
         let anchor = event.anchor_id();
         let content = match event {
-            Event::Alias(id) => return self.alias(line, id),
+            Event::Alias(id) => return self.alias(position, id),
             Event::Scalar(text, style, _, tag) => {
                 let scalar = self.scalar(&text, style, tag.as_deref());
-                Content::Scalar(scalar.map_err(|problem| (line, problem))?)
+                Content::Scalar(scalar.map_err(|problem| Error::new(position, problem))?)
             }
-            Event::SequenceStart(style, ..) => self.nested(line, style, Self::sequence)?,
-            Event::MappingStart(style, ..) => self.nested(line, style, Self::mapping)?,
+            Event::SequenceStart(style, ..) => self.nested(position, style, Self::sequence)?,
+            Event::MappingStart(style, ..) => self.nested(position, style, Self::mapping)?,
             _ => Content::Scalar(Scalar::Null),
         };
-        let node = Node { line, content };
+        let node = Node { position, content };
         if let Some(id) = anchor {
-            self.spend(line, &node)?;
+            self.spend(position, &node)?;
             self.anchors.insert(id, node.clone());
         }
         Ok(node)
@@ -205,12 +206,12 @@ impl<'text> Composer<'text> {
     /// Reads the inside of a collection.
     fn nested(
         &mut self,
-        line: usize,
+        position: Position,
         style: StructureStyle,
-        read: fn(&mut Self) -> Result<Content, Fault>,
-    ) -> Result<Content, Fault> {
+        read: fn(&mut Self) -> Result<Content, Error>,
+    ) -> Result<Content, Error> {
         if self.depth == MAX_DEPTH {
-            return Err((line, Problem::TooDeep));
+            return Err(Error::new(position, Problem::TooDeep));
         }
         let flow = usize::from(style == StructureStyle::Flow);
         self.depth += 1;
@@ -221,7 +222,7 @@ impl<'text> Composer<'text> {
         content
     }
 
-    fn sequence(&mut self) -> Result<Content, Fault> {
+    fn sequence(&mut self) -> Result<Content, Error> {
         let mut items = Vec::new();
         loop {
             let located = self.next()?;
@@ -232,11 +233,11 @@ impl<'text> Composer<'text> {
         }
     }
 
-    fn mapping(&mut self) -> Result<Content, Fault> {
+    fn mapping(&mut self) -> Result<Content, Error> {
         let mut entries = BTreeMap::new();
         loop {
             let located = self.next()?;
-            let (line, end) = (located.line, located.end);
+            let (position, end) = (located.position, located.end);
             if located.event == Event::MappingEnd {
                 return Ok(Content::Mapping(entries));
             }
@@ -252,14 +253,18 @@ impl<'text> Composer<'text> {
                 Content::Scalar(scalar) => scalar.into_key(),
                 _ => None,
             };
-            let key = key.ok_or((line, Problem::Key(description)))?;
+            let key = key.ok_or_else(|| Error::new(position, Problem::Key(description)))?;
             if is_plain && self.flow_depth > 0 && colon_ends_entry(&self.text[end..]) {
-                return Err((line, Problem::FlowColon(key)));
+                return Err(Error::new(position, Problem::FlowColon(key)));
             }
             let located = self.next()?;
             let value = self.node(located)?;
             let origin = Origin::Written;
-            let entry = Entry { line, origin, value };
+            let entry = Entry {
+                position,
+                origin,
+                value,
+            };
             self.insert(&mut entries, key, entry);
         }
     }
@@ -267,10 +272,10 @@ impl<'text> Composer<'text> {
     fn insert(&mut self, entries: &mut BTreeMap<String, Entry>, key: String, entry: Entry) {
         match entries.get(&key) {
             Some(earlier) if earlier.origin == Origin::Written => {
-                let first = earlier.line;
-                if self.duplicates.len() <= MOST_FAULTS {
-                    self.duplicates
-                        .push((entry.line, Problem::DuplicateKey { key, first }));
+                let first = earlier.position.line();
+                if self.duplicates.len() < MAX_DUPLICATES {
+                    let problem = Problem::DuplicateKey { key, first };
+                    self.duplicates.push(Error::new(entry.position, problem));
                 }
             }
             _ => {
@@ -283,9 +288,9 @@ impl<'text> Composer<'text> {
     ///
     /// As in go-yaml v2, and against the YAML specification, a merged key replaces one that
     /// was written above `<<`.
-    fn merge(&mut self, entries: &mut BTreeMap<String, Entry>) -> Result<(), Fault> {
+    fn merge(&mut self, entries: &mut BTreeMap<String, Entry>) -> Result<(), Error> {
         let located = self.next()?;
-        let line = located.line;
+        let position = located.position;
         let is_alias = located.event.is_alias();
         let merged = match self.node(located)?.content {
             Content::Mapping(mapping) => vec![mapping],
@@ -295,10 +300,10 @@ impl<'text> Composer<'text> {
                 .rev()
                 .map(|item| match item.content {
                     Content::Mapping(mapping) => Ok(mapping),
-                    _ => Err((item.line, Problem::Merge)),
+                    _ => Err(Error::new(item.position, Problem::Merge)),
                 })
                 .collect::<Result<_, _>>()?,
-            _ => return Err((line, Problem::Merge)),
+            _ => return Err(Error::new(position, Problem::Merge)),
         };
         for (key, mut entry) in merged.into_iter().flatten() {
             entry.origin = entries.get(&key).map_or(Origin::Merged, |own| own.origin);
@@ -307,22 +312,23 @@ impl<'text> Composer<'text> {
         Ok(())
     }
 
-    fn alias(&mut self, line: usize, id: usize) -> Result<Node, Fault> {
+    fn alias(&mut self, position: Position, id: usize) -> Result<Node, Error> {
         // An anchor is known to the parser from its beginning, but here from its end.
         let Some(mut node) = self.anchors.remove(&id) else {
-            return Err((line, Problem::RecursiveAlias));
+            return Err(Error::new(position, Problem::RecursiveAlias));
         };
-        self.spend(line, &node)?;
+        self.spend(position, &node)?;
         self.anchors.insert(id, node.clone());
-        node.line = line;
+        node.position = position;
         Ok(node)
     }
 
-    fn spend(&mut self, line: usize, node: &Node) -> Result<(), Fault> {
-        self.alias_budget = self
-            .alias_budget
+    /// Counts a copy of a node against the limit on aliases.
+    fn spend(&mut self, position: Position, node: &Node) -> Result<(), Error> {
+        self.alias_bytes = self
+            .alias_bytes
             .checked_sub(node.weight())
-            .ok_or((line, Problem::TooManyAliases))?;
+            .ok_or_else(|| Error::new(position, Problem::TooManyAliases))?;
         Ok(())
     }
 }
@@ -332,8 +338,8 @@ fn full_tag(tag: &Tag) -> String {
     format!("{handle}{suffix}")
 }
 
-/// Whether the rest of a flow collection, behind a plain key, begins with a colon that ends
-/// the entry (`{a:, b: c}`): go-yaml takes it for a part of the key, others do not.
+/// Returns whether the rest of a flow collection, behind a plain key, begins with a colon that
+/// ends the entry (`{a:, b: c}`): go-yaml takes it for a part of the key, others do not.
 fn colon_ends_entry(rest: &str) -> bool {
     rest.trim_start()
         .strip_prefix(':')
@@ -351,60 +357,4 @@ fn is_merge(event: &Event<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problem(text: &str) -> String {
-        let faults = read(text, 1).expect_err("refused");
-        let (line, problem) = &faults[0];
-        format!("{line}: {problem}")
-    }
-
-    #[test]
-    fn aliases_cannot_multiply_without_end() {
-        let mut bomb = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x, x]".to_owned()];
-        for level in 1..10 {
-            let items = vec![format!("*a{}", level - 1); 10].join(", ");
-            bomb.push(format!("a{level}: &a{level} [{items}]"));
-        }
-        assert!(problem(&bomb.join("\n")).ends_with("expand to more than 64 MiB"));
-    }
-
-    #[test]
-    fn depth_is_limited_in_every_style() {
-        let block: Vec<_> = (0..200).map(|depth| format!("{}a:", " ".repeat(depth))).collect();
-        let block = block.join("\n");
-        let flow = format!("a: {}{}", "[".repeat(200), "]".repeat(200));
-        let dashes = format!("a:\n{}x", "- ".repeat(200));
-        for text in [block, flow, dashes] {
-            assert!(problem(&text).ends_with("nested more than 100 levels deep"));
-        }
-        let allowed = format!("a: {}{}", "[".repeat(99), "]".repeat(99));
-        assert!(read(&allowed, 1).is_ok());
-    }
-
-    #[test]
-    fn large_documents_pass() {
-        let item = "- name: item\n  value: some text that is not short\n";
-        let text = format!("items:\n{}", item.repeat(80_000));
-        assert!(text.len() > 3 << 20);
-        assert!(read(&text, 1).is_ok());
-    }
-
-    #[test]
-    fn lines_are_those_of_the_source() {
-        let node = read("# c\n\na:\n  - b\n  - c: d\n", 10)
-            .expect("valid")
-            .expect("a document");
-        let Content::Sequence(items) = &node.get("a").expect("a").content else {
-            panic!("a list");
-        };
-        let lines: Vec<_> = items.iter().map(|item| item.line).collect();
-        assert_eq!((node.line, lines), (12, vec![13, 14]));
-        assert_eq!(problem("a: 1\n\tb: 2\n"), "2: a tab cannot indent a line");
-        assert_eq!(
-            problem("a: 1\nb: x\u{7}\n"),
-            "2: character U+0007 is not allowed in a manifest"
-        );
-    }
-}
+mod tests;

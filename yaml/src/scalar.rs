@@ -1,16 +1,18 @@
-//! What a YAML scalar means to kubectl: the YAML 1.1 rules of go-yaml v2.
+//! The value of a YAML scalar, by the rules of go-yaml v2 for YAML 1.1.
 //!
-//! The rules are those of `resolve.go` in `go.yaml.in/yaml/v2`, which `sigs.k8s.io/yaml`
-//! reads manifests with, and of Go's `strconv`. Knows nothing of documents or lines.
+//! They are those of `resolve.go` in `go.yaml.in/yaml/v2`, with which `sigs.k8s.io/yaml` reads
+//! manifests, and of Go's `strconv`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+use serde_json::Number;
 
-use super::error::Problem;
+use crate::Problem;
 
 /// A resolved scalar.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Null,
     Bool(bool),
     Integer(i64),
@@ -21,9 +23,9 @@ pub(super) enum Scalar {
     String(String),
 }
 
-/// Whether a scalar was written without quotes and outside block style.
+/// The style of a scalar: plain is without quotes and outside block style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     Plain,
     Quoted,
 }
@@ -31,7 +33,8 @@ pub(super) enum Style {
 const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
 impl Scalar {
-    pub(super) fn description(&self) -> &'static str {
+    /// Returns the name of its type in messages.
+    pub(crate) fn description(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
@@ -40,9 +43,9 @@ impl Scalar {
         }
     }
 
-    /// This scalar as the key of a mapping (`convertToJSONableObject` in
-    /// `sigs.k8s.io/yaml`); `None` where kubectl knows none: null and integers beyond `i64`.
-    pub(super) fn into_key(self) -> Option<String> {
+    /// Returns this scalar as the key of a mapping (`convertToJSONableObject` in
+    /// `sigs.k8s.io/yaml`); `None` if kubectl rejects it: null and integers beyond `i64`.
+    pub(crate) fn into_key(self) -> Option<String> {
         match self {
             Self::Null | Self::Unsigned(_) => None,
             Self::Bool(value) => Some(value.to_string()),
@@ -53,8 +56,34 @@ impl Scalar {
     }
 }
 
+impl Serialize for Scalar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(value) => serializer.serialize_i64(*value),
+            #[expect(clippy::cast_precision_loss, reason = "Kubernetes has no wider integers")]
+            Self::Unsigned(value) => number(*value as f64).serialize(serializer),
+            Self::Float(value) => number(*value).serialize(serializer),
+            Self::String(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+/// Returns a float as it arrives at the API server: if it has no fraction, Go writes none, and
+/// reads an integer back (encoding/json `floatEncoder`, `sigs.k8s.io/json`).
+///
+/// Rust's shortest decimal form of a float has the same digits as Go's.
+fn number(value: f64) -> Number {
+    match value.to_string().parse::<i64>() {
+        Ok(integer) => integer.into(),
+        // `resolve` rejects infinities and NaN.
+        Err(_) => Number::from_f64(value).unwrap_or_else(|| 0.into()),
+    }
+}
+
 /// Resolves a scalar with its full tag (`tag:yaml.org,2002:int`, `!local`), if it has one.
-pub(super) fn resolve(tag: Option<&str>, style: Style, text: &str) -> Result<Scalar, Problem> {
+pub(crate) fn resolve(tag: Option<&str>, style: Style, text: &str) -> Result<Scalar, Problem> {
     let Some(tag) = tag else {
         return match style {
             Style::Plain => resolve_plain(text),
@@ -107,7 +136,7 @@ fn resolve_plain(text: &str) -> Result<Scalar, Problem> {
     Ok(scalar)
 }
 
-/// A scalar that begins with a dot: a float, with underscores between digits only.
+/// Resolves a scalar that begins with a dot: a float, with underscores between digits only.
 fn resolve_fraction(text: &str) -> Option<Scalar> {
     let bytes = text.as_bytes();
     let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
@@ -119,8 +148,8 @@ fn resolve_fraction(text: &str) -> Option<Scalar> {
     float(&text.replace('_', ""))
 }
 
-/// A scalar that begins with a digit or a sign: an integer in Go's notation (where a
-/// leading zero means octal), else a decimal float.
+/// Resolves a scalar that begins with a digit or a sign: an integer in Go's notation (in which
+/// a leading zero means octal), else a decimal float.
 fn resolve_number(text: &str) -> Option<Scalar> {
     let plain = text.replace('_', "");
     if let Some(magnitude) = plain.strip_prefix('-') {
@@ -147,7 +176,7 @@ fn resolve_number(text: &str) -> Option<Scalar> {
     float(&plain)
 }
 
-/// The magnitude of an integer as `strconv.ParseUint` reads it with base 0.
+/// Reads the magnitude of an integer as `strconv.ParseUint` reads it with base 0.
 fn integer(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
     let (digits, radix) = if let Some(digits) = lower.strip_prefix("0x") {
@@ -168,7 +197,7 @@ fn integer(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, radix).ok()
 }
 
-/// A decimal float: `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`. One that is too
+/// Reads a decimal float: `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`. One that is too
 /// large for a double stays a string.
 fn float(text: &str) -> Option<Scalar> {
     if !text
@@ -183,7 +212,7 @@ fn float(text: &str) -> Option<Scalar> {
         .map(Scalar::Float)
 }
 
-/// A float as key: `strconv.FormatFloat(value, 'g', -1, 32)`, single precision included.
+/// Writes a float as key: `strconv.FormatFloat(value, 'g', -1, 32)`, single precision included.
 fn float_key(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "kubectl does the same")]
     let scientific = format!("{:e}", value as f32);

@@ -1,0 +1,65 @@
+//! The objects of a document: itself, or the items of a List.
+
+use std::collections::VecDeque;
+
+use kubernetes_yaml::Node;
+
+use super::check::required;
+use super::error::{Fault, Problem};
+
+/// Returns the objects of one document.
+///
+/// As in kubectl, whatever has `items` is a List (`unstructured.IsList`), Lists in Lists
+/// follow the other items of their List (`FlattenListVisitor`), and an item that names
+/// neither `apiVersion` nor `kind` has those that the List implies.
+pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
+    let mut objects = Vec::new();
+    let mut lists = VecDeque::from([document]);
+    while let Some(node) = lists.pop_front() {
+        if node.get("items").is_none() {
+            objects.push(Ok(node));
+            continue;
+        }
+        match items(node) {
+            Ok(items) => {
+                for item in items {
+                    if item.get("items").is_some() {
+                        lists.push_back(item);
+                    } else {
+                        objects.push(Ok(item));
+                    }
+                }
+            }
+            Err(fault) => objects.push(Err(fault)),
+        }
+    }
+    objects
+}
+
+fn items(mut list: Node) -> Result<Vec<Node>, Fault> {
+    let api_version = required(&list, "apiVersion")?.to_owned();
+    let kind = required(&list, "kind")?;
+    let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+    let Some(entry) = list.take("items") else {
+        return Ok(Vec::new());
+    };
+    let line = entry.position().line();
+    let items = entry.into_value();
+    if items.is_null() {
+        return Ok(Vec::new());
+    }
+    let mut items = items
+        .into_items()
+        .map_err(|other| (line, Problem::Items(other.description())))?;
+    for item in &mut items {
+        if !item.is_mapping() {
+            return Err((item.position().line(), Problem::Items(item.description())));
+        }
+        let is_bare = item.get("apiVersion").is_none() && item.get("kind").is_none();
+        if is_bare && !item_kind.is_empty() {
+            item.set_implied("apiVersion", &api_version);
+            item.set_implied("kind", &item_kind);
+        }
+    }
+    Ok(items)
+}

@@ -1,0 +1,119 @@
+//! Reading on all processors: of files at once, and of the documents of a large text.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kubernetes_yaml::{Errors, Node, Part};
+
+use super::error::Fault;
+use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
+use super::{check, list, parallel, source};
+
+/// A source, and how to get its text.
+pub(super) enum Text {
+    /// Read already.
+    Read(String),
+    /// In a file, behind a URL, or printed by a program.
+    Elsewhere,
+    /// Not to be had.
+    Refused(Problem),
+}
+
+/// What has been read so far. Of the faults, at most one more than is shown.
+#[derive(Default)]
+pub(super) struct Reading {
+    pub(super) manifests: Vec<Manifest>,
+    pub(super) errors: Vec<ManifestError>,
+}
+
+impl Reading {
+    /// Reads these sources.
+    pub(super) fn of_sources(sources: Vec<(Source, Text)>) -> Self {
+        Self::of_all(sources, |(source, text)| Self::of_source(source, text))
+    }
+
+    fn of_source(source: Source, text: Text) -> Self {
+        let text = match text {
+            Text::Read(text) => Ok(text),
+            Text::Elsewhere => source::text(&source, &mut io::empty()),
+            Text::Refused(problem) => Err(problem),
+        };
+        match text {
+            Ok(text) => {
+                let parts = source::parts(source, &text);
+                Self::of_all(parts, |(source, text)| Self::of_text(&Arc::new(source), text))
+            }
+            Err(problem) => {
+                let place = Place::Source(source);
+                let errors = vec![ManifestError { place, problem }];
+                let manifests = Vec::new();
+                Self { manifests, errors }
+            }
+        }
+    }
+
+    fn of_text(source: &Arc<Source>, text: &str) -> Self {
+        Self::of_all(kubernetes_yaml::parts(text), |part| Self::of_part(source, part))
+    }
+
+    fn of_part(source: &Arc<Source>, part: Part<'_>) -> Self {
+        let mut reading = Self::default();
+        for manifest in part.into_iter().flat_map(|document| manifests(source, document)) {
+            match manifest {
+                Ok(manifest) => reading.manifests.push(manifest),
+                Err(faults) => reading.report(faults.into_iter().map(|(line, problem)| {
+                    let source = Arc::clone(source);
+                    let place = Place::Line(Position { source, line });
+                    ManifestError { place, problem }
+                })),
+            }
+            if reading.errors.len() > MAX_FAULTS {
+                break;
+            }
+        }
+        reading
+    }
+
+    /// Reads items in parallel, and none behind those that have enough faults.
+    fn of_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
+        let faults = AtomicUsize::new(0);
+        let is_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
+        let readings = parallel::map_until(items, is_enough, |item| {
+            let reading = read(item);
+            faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
+            reading
+        });
+        let mut all = Self::default();
+        for reading in readings {
+            all.manifests.extend(reading.manifests);
+            all.report(reading.errors);
+        }
+        all
+    }
+
+    fn report(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
+        let room = (MAX_FAULTS + 1).saturating_sub(self.errors.len());
+        self.errors.extend(errors.into_iter().take(room));
+    }
+}
+
+/// Returns the manifests of one document, or the faults of the document or of its objects.
+pub(super) fn manifests(
+    source: &Arc<Source>,
+    document: Result<Node, Errors>,
+) -> impl Iterator<Item = Result<Manifest, Vec<Fault>>> {
+    let (objects, faults) = match document {
+        Ok(document) => (list::objects(document), None),
+        Err(errors) => {
+            let faults = errors.into_iter();
+            let faults = faults.map(|error| (error.position.line(), error.problem.into()));
+            (Vec::new(), Some(Err(faults.collect())))
+        }
+    };
+    let objects = objects.into_iter().map(|object| {
+        let object = object.map_err(|fault| vec![fault])?;
+        check::manifest(source, &object)
+    });
+    faults.into_iter().chain(objects)
+}

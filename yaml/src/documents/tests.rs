@@ -1,0 +1,67 @@
+//! Small texts: the documents that they are divided into.
+
+use super::*;
+
+/// The value of `a` of each document, or its first error, with their positions.
+fn contents(text: &str) -> Vec<String> {
+    let documents = documents(text).map(|document| match document {
+        Ok(node) => format!("{}: {}", node.position(), node.to_value()["a"]),
+        Err(errors) => errors.into_iter().next().expect("an error").to_string(),
+    });
+    documents.collect()
+}
+
+#[test]
+fn texts_are_divided_as_kubectl_divides_them() {
+    let table: [(&str, &[&str]); 19] = [
+        ("", &[]),
+        ("# c\n---\n---\n \n--- # c\nnull\n---", &[]),
+        ("a: 1", &["1:1: 1"]),
+        ("---\na: 1\n---\na: 2\n", &["2:1: 1", "4:1: 2"]),
+        ("---\r\na: 1\r\n---\r\n\r\na: 2\r\n", &["2:1: 1", "5:1: 2"]),
+        ("a: |\n  x", &["1:1: \"x\\n\""]),
+        ("a: 1\n---  \t# c\n# d\na: 2\n...\n", &["1:1: 1", "4:1: 2"]),
+        (
+            "a: 1\n---b\na: 2\n---\na: 3\n",
+            &["1:1: 1", "2:1: \"---b\" is not a document separator", "5:1: 3"],
+        ),
+        ("--- a\nb\n", &["1:1: \"--- a\" is not a document separator"]),
+        (
+            "a: 1\n...\na: 2\n---\na: 3\n",
+            &[
+                "3:1: kubectl ignores everything from here to the next \"---\"",
+                "5:1: 3",
+            ],
+        ),
+        (" \n{\"a\": 1}", &["2:1: 1"]),
+        (
+            "{\"a\": 1}{\"a\": 2}\n\n{\"a\": 3}",
+            &["1:1: 1", "1:9: 2", "3:1: 3"],
+        ),
+        (
+            "{\"a\": 1}\n---\n{\"a\": 0x10}\n---\na: 3",
+            &["1:1: 1", "3:1: 16", "5:1: 3"],
+        ),
+        ("{a: 1}\n---\n{\"a\": 2}\n", &["1:1: 1", "3:1: 2"]),
+        (
+            "{}{}\n---\n",
+            &["1:1: null", "1:3: null", "2:2: JSON syntax error: invalid number"],
+        ),
+        (
+            "{\"a\": 1} {a: 2, b: \"\\x\"}",
+            &[
+                "1:1: 1",
+                "1:20: YAML syntax error: while parsing a quoted scalar, did not find expected hexadecimal number",
+            ],
+        ),
+        ("{\"a\": 1,\n\"b\" 2}", &["2:5: JSON syntax error: expected `:`"]),
+        (
+            "{\"a\": 1,\n \"a\": 2}",
+            &["2:4: JSON syntax error: key \"a\" is set twice"],
+        ),
+        ("{\"a\":\n1e999}", &["2:5: a number is too large"]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(contents(text), expected, "{text:?}");
+    }
+}
