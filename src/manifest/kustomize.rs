@@ -1,7 +1,7 @@
-//! The manifests that a kustomization comes to (`-k`), by kubectl's own kustomize.
+//! The manifests of a kustomization (`-k`), rendered by `kubectl kustomize`.
 //!
-//! kubectl is there wherever its plugins run; where the program runs by itself, `kustomize`
-//! serves as well. The directory may be whatever these take, a remote one included.
+//! If there is no kubectl, `kustomize` renders them as well. The directory may be any that these
+//! accept, a remote one included.
 
 use std::io::{self, Read as _, Seek as _};
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,13 +10,13 @@ use super::error::Problem;
 use super::source::{STREAM_LIMIT, credentials};
 use crate::programs::{self, ProgramError};
 
-/// The programs that can do it, with what they want before the directory.
+/// The programs that render a kustomization, each with its subcommand.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
 
-/// A kustomization that comes to no manifests.
+/// Why a kustomization cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum KustomizeError {
-    /// Neither program is there.
+    /// Neither program is in `PATH`.
     #[error("neither kubectl nor kustomize is on the search path")]
     NoProgram,
     /// The program is in the current directory, by way of `PATH`.
@@ -24,7 +24,7 @@ pub enum KustomizeError {
     Refused {
         /// The program.
         program: &'static str,
-        /// Which file was found.
+        /// The file that was found, and why it is refused.
         error: ProgramError,
     },
     /// The program cannot be started.
@@ -32,10 +32,10 @@ pub enum KustomizeError {
     NotStarted {
         /// The program and its command.
         command: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// The program says that it cannot.
+    /// The program failed.
     #[error("`{command}` failed: {said}")]
     Failed {
         /// The program and its command.
@@ -46,7 +46,7 @@ pub enum KustomizeError {
 }
 
 impl KustomizeError {
-    /// What to type next.
+    /// Returns what to type next.
     pub(super) fn hint(&self) -> String {
         match self {
             Self::NoProgram => {
@@ -74,7 +74,7 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
             Ok((_, _, said)) => {
                 let mut said = said.trim().to_owned();
-                // It quotes what it was given.
+                // The program quotes its arguments.
                 if let Some(credentials) = credentials(directory) {
                     said = said.replace(credentials, "***");
                 }
@@ -90,10 +90,10 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     Err(KustomizeError::NoProgram.into())
 }
 
-/// Runs a command to its end, or until it has written more than is read of anything: its
-/// status, its output and what it said.
+/// Runs a command to its end, or until it has written more than the limit. Returns its status,
+/// its output and its standard error.
 fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
-    // Written to a file, so that nobody has to read it meanwhile.
+    // A file takes all of it, and a pipe would fill up while standard output is read.
     let mut errors = tempfile::tempfile()?;
     let mut child = command
         .stdin(Stdio::null())
@@ -104,7 +104,7 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
     if let Some(stdout) = child.stdout.take() {
         stdout.take(STREAM_LIMIT + 1).read_to_end(&mut rendered)?;
     }
-    // Its output is closed by now: a program that goes on writing ends of that.
+    // Its output is closed by now, which ends a program that still writes.
     let status = child.wait()?;
     let mut said = Vec::new();
     errors.rewind()?;
@@ -112,10 +112,10 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
     Ok((status, rendered, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// How much is shown of what the program says, in bytes.
+/// How many bytes of its standard error are shown.
 const SAID_LIMIT: u64 = 64 << 10;
 
-/// The documents of a rendered text. kustomize writes `---` on a line of its own between
+/// Divides a rendered text into its documents. kustomize writes `---` on a line of its own between
 /// them, and no value of its output has such a line.
 pub(super) fn documents(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n---\n")

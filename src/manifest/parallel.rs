@@ -1,22 +1,20 @@
 //! One function over many values, on all processors.
-//!
-//! What the values are is the caller's business.
 
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// More threads than this would wait for memory and not for processors.
-const MOST_THREADS: usize = 8;
+/// The limit on threads: more would wait for memory and not for processors.
+const MAX_THREADS: usize = 8;
 
-/// The results of `work` in the order of `items`, up to where there `is_enough`. All items before
-/// the last one that was worked on have their result as well.
+/// Returns the results of `work` in the order of `items`, until `is_enough`. All items before the
+/// last one that was worked on have their result as well.
 pub(super) fn map_until<T: Send, R: Send>(
     items: Vec<T>,
     is_enough: impl Fn() -> bool + Sync,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(MOST_THREADS).min(items.len());
+    let threads = threads.min(MAX_THREADS).min(items.len());
     if threads <= 1 {
         let wanted = items.into_iter().take_while(|_| !is_enough());
         return wanted.map(work).collect();
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_stand_in_the_order_of_their_values() {
+    fn results_are_in_the_order_of_their_values() {
         for count in [0, 1, 2, 1000] {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
@@ -64,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn results_end_where_there_are_enough() {
+    fn work_ends_when_results_are_enough() {
         let seen = AtomicUsize::new(0);
         let is_enough = || seen.load(Ordering::SeqCst) >= 10;
         let work = |item: usize| {
@@ -74,6 +72,6 @@ mod tests {
         let results = map_until((0..1000).collect(), is_enough, work);
         let expected: Vec<usize> = (0..results.len()).collect();
         assert_eq!(results, expected);
-        assert!((10..=10 + MOST_THREADS).contains(&results.len()), "{results:?}");
+        assert!((10..=10 + MAX_THREADS).contains(&results.len()), "{results:?}");
     }
 }

@@ -1,5 +1,4 @@
-//! One address of a manifest: what is asked for, and with which credentials; and the address
-//! that a redirect leads to. Pure.
+//! The URL of a manifest, its credentials, and the URL that a redirect leads to. Pure.
 //!
 //! Credentials stay with the scheme, host and port that they were given for.
 
@@ -8,7 +7,7 @@ use http::uri::Scheme;
 
 use super::remote::RemoteError;
 
-/// An address, with its credentials apart, so that these are decoded in one place.
+/// A URL, with its credentials apart, so that they are decoded in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     /// Without credentials.
@@ -18,7 +17,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads an address that a person gave.
+    /// Parses a URL that the user gave.
     pub(super) fn parse(address: &str) -> Result<Self, RemoteError> {
         let uri: Uri = address.parse().map_err(|_| RemoteError::Address)?;
         let authority = uri.authority().ok_or(RemoteError::Address)?.as_str();
@@ -38,8 +37,8 @@ impl Target {
         })
     }
 
-    /// The address that this one leads to, by a Location header (RFC 3986, 5.2). Never from
-    /// https to http.
+    /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses to go from https to
+    /// http.
     pub(super) fn redirected(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
@@ -66,7 +65,7 @@ impl Target {
         Ok(next)
     }
 
-    /// Path and query of a relative reference.
+    /// Resolves a relative reference to a path and query.
     fn joined(&self, reference: &str) -> String {
         let path = self.uri.path();
         let (reference_path, query) = match reference.split_once('?') {
@@ -106,7 +105,7 @@ impl Target {
     }
 }
 
-/// Tells whether a reference begins with a scheme, such as `https:`.
+/// Returns whether a reference begins with a scheme, such as `https:`.
 fn has_scheme(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else {
         return false;
@@ -138,7 +137,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// `user:password` of an address, both decoded; a user alone has an empty password.
+/// Returns `user:password` of a URL, both decoded; a user alone has an empty password.
 fn decoded(credentials: &str) -> Vec<u8> {
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
     let mut decoded = percent_decoded(user);
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_of_an_address_are_decoded() {
+    fn credentials_in_a_url_are_decoded() {
         for (text, expected) in [
             ("u:p", "u:p"),
             ("u:p%40+&=", "u:p@+&="),

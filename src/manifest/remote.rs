@@ -1,9 +1,9 @@
-//! Manifests behind `http://` and `https://` addresses.
+//! Manifests behind `http://` and `https://` URLs.
 //!
-//! As kubectl (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`) it follows ten redirects,
-//! tries three times where the server has a fault, and sends no credentials but those in the
-//! address. Unlike kubectl it never goes on from https to http. Addresses may hold passwords
-//! and tokens; `Source` shows them without.
+//! As kubectl does (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`), it follows ten redirects,
+//! tries three times if the server fails, and sends only the credentials that are in the URL.
+//! Unlike kubectl it never follows a redirect from https to http. URLs may hold passwords and
+//! tokens; `Source` shows them without.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -20,50 +20,50 @@ use super::redirect::Target;
 use super::source::stream;
 use crate::cluster::proxy::Proxy;
 
-/// How often an address is asked at most, and the pause between (`defaultHttpGetAttempts`).
+/// The attempts at one URL, and the pause between them (`defaultHttpGetAttempts`).
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The most redirects that are followed.
+/// How many redirects are followed.
 const REDIRECTS: u32 = 10;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A server that says nothing for so long is gone.
+/// How long a server may be silent.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// All of one answer, however slowly it comes.
+/// How long one answer may take as a whole.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Why there is no manifest behind an address.
+/// Why a URL yields no manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// No address.
+    /// The text is not a URL.
     #[error("this is no address")]
     Address,
-    /// The proxy of the environment is none.
+    /// The environment names a proxy that cannot be used.
     #[error(transparent)]
     Proxy(#[from] crate::cluster::proxy::InvalidProxy),
-    /// The server said no.
+    /// The server answered with another status than 200.
     #[error("the server answered {0}")]
     Status(StatusCode),
-    /// The server's name is not known.
+    /// The host name does not resolve.
     #[error("there is no host of this name")]
     NoHost,
-    /// No answer, or half of one.
+    /// The server gave no answer, or half of one.
     #[error("no answer: {0}")]
     NoAnswer(String),
-    /// From https to http.
+    /// A redirect leads from https to http.
     #[error("the server leads on from https to an address without encryption, which is not followed")]
     Unencrypted,
-    /// Around in circles.
+    /// There are too many redirects.
     #[error("the server leads on and on: more than ten redirects")]
     Redirects,
-    /// A page for people.
+    /// The answer is HTML.
     #[error("this is a web page (HTML) and no manifest")]
     WebPage,
 }
 
 impl RemoteError {
-    /// What to type next.
+    /// Returns what to type next.
     pub(super) fn hint(&self) -> String {
         match self {
             Self::Address => "write it as https://HOST/PATH".to_owned(),
@@ -82,7 +82,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether another attempt may succeed.
+    /// Returns whether another attempt may succeed.
     fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => status.is_server_error(),
@@ -92,7 +92,7 @@ impl RemoteError {
     }
 }
 
-/// Fetches what an address leads to.
+/// Fetches the manifest behind a URL.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
     let target = Target::parse(url)?;
     let mut agents = Agents::default();
@@ -107,13 +107,13 @@ pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Clients, one for each way to the network: a redirect may lead to a host that another
-/// proxy serves, or none.
+/// HTTP clients, one for each proxy: a redirect may lead to a host that needs another one, or
+/// none.
 #[derive(Default)]
 struct Agents(Vec<(Option<Proxy>, Agent)>);
 
 impl Agents {
-    /// The client for this address.
+    /// Returns the client for this URL.
     fn of(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
         let proxy = Proxy::of_environment(uri)?;
         if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
@@ -136,7 +136,7 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
         .build();
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // `follow` does it, and chooses proxy and credentials for each address.
+        // `follow` does it, and chooses proxy and credentials for each URL.
         .max_redirects(0)
         .proxy(proxy)
         .tls_config(tls)
@@ -148,7 +148,7 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
     Ok(config.into())
 }
 
-/// Asks for an address, and for those that redirects lead to.
+/// Requests a URL, and those that redirects lead to.
 fn follow(agents: &mut Agents, target: &Target) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
     for _ in 0..=REDIRECTS {
@@ -172,7 +172,7 @@ fn get(agent: &Agent, target: &Target) -> Result<Response<Body>, RemoteError> {
     request.call().map_err(failure)
 }
 
-/// Where an answer leads to, if it is a redirect.
+/// Returns the Location header of a redirect.
 fn location(response: &Response<Body>) -> Option<String> {
     let is_redirect = matches!(
         response.status(),
@@ -198,7 +198,7 @@ fn manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// No manifest begins so, in YAML or JSON.
+/// Returns whether a text begins as HTML: no YAML or JSON of a manifest does.
 fn begins_as_page(bytes: &[u8]) -> bool {
     let begin = bytes.trim_ascii_start();
     let begin = begin
@@ -208,14 +208,14 @@ fn begins_as_page(bytes: &[u8]) -> bool {
     begin.starts_with(b"<!doctype") || begin.starts_with(b"<html")
 }
 
-/// What the client says of addresses is left out: they may hold secrets.
+/// Converts an error of the client, without its URL: that may hold secrets.
 fn failure(error: ureq::Error) -> RemoteError {
     match error {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
         ureq::Error::Timeout(_) => RemoteError::NoAnswer("it takes too long".to_owned()),
         ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("the proxy cannot be used".to_owned()),
-        // The resolver's fault has no kind of its own.
+        // The resolver's error has no kind of its own.
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
             RemoteError::NoHost
         }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn web_pages_are_told_from_manifests() {
+    fn web_pages_are_not_taken_for_manifests() {
         for text in ["<!DOCTYPE html>", "\n <html lang=en>", "<HTML>"] {
             assert!(begins_as_page(text.as_bytes()), "{text}");
         }

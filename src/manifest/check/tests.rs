@@ -1,4 +1,4 @@
-//! Small documents: what is read of them, and what is told of those that are wrong.
+//! Small documents: the manifests in them, or their errors.
 
 use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with};
 
@@ -13,7 +13,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_manifest_tells_its_identity_and_its_line() {
+fn a_manifest_has_its_identity_and_its_line() {
     let text = "# first\n---\n\n# why\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  \
                 name: web\n  namespace: shop\nstatus: {}\n---\napiVersion: v1\nkind: Node\n\
                 metadata: {name: 'a:b', namespace: ''}\n";
@@ -76,7 +76,7 @@ fn lists_are_flattened_and_their_items_keep_their_lines() {
 }
 
 #[test]
-fn what_is_no_object_is_told_with_its_line() {
+fn documents_that_are_not_objects_are_reported_with_their_line() {
     let table = [
         ("- a\n", "1: a list is not a Kubernetes object"),
         ("\n\nhello\n", "3: a string is not a Kubernetes object"),
@@ -118,7 +118,7 @@ fn what_is_no_object_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_with_metadata_is_told_with_its_line() {
+fn invalid_metadata_is_reported_with_its_line() {
     let thing = |metadata: &str| format!("apiVersion: v1\nkind: Thing\nmetadata: {metadata}\n");
     let long = "a".repeat(64);
     let table = [
@@ -212,7 +212,7 @@ fn what_is_wrong_with_metadata_is_told_with_its_line() {
 }
 
 #[test]
-fn what_has_to_be_base64_is_looked_at_as_the_server_decodes_it() {
+fn base64_is_checked_as_the_server_decodes_it() {
     let object = |kind: &str, field: &str, value: &str| {
         format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n{field}: {{key: {value}}}\n")
     };
@@ -221,16 +221,16 @@ fn what_has_to_be_base64_is_looked_at_as_the_server_decodes_it() {
         assert!(read(&object("ConfigMap", "binaryData", value)).is_ok(), "{value}");
     }
     for value in ["hunter2!", "aGVsbG8", "aGVs bG8="] {
-        let told = errors(&object("Secret", "data", value)).join("");
-        assert!(told.contains(":4: data[\"key\"] is no base64"), "{told}");
-        assert!(!told.contains(value), "{told}");
+        let reported = errors(&object("Secret", "data", value)).join("");
+        assert!(reported.contains(":4: data[\"key\"] is no base64"), "{reported}");
+        assert!(!reported.contains(value), "{reported}");
         assert!(read(&object("Secret", "stringData", value)).is_ok(), "{value}");
         assert!(read(&object("ConfigMap", "data", value)).is_ok(), "{value}");
     }
 }
 
 #[test]
-fn all_errors_are_told_in_reading_order() {
+fn all_errors_are_reported_in_reading_order() {
     let text = "kind: A\nmetadata:\n  name: 5\n  labels: {a: 1}\n---\na: b: c\n---\na: 1\na: 2\n\
                 a: 3\n---\napiVersion: v1\nkind: Fine\nmetadata: {name: fine}\n";
     assert_eq!(
@@ -273,7 +273,7 @@ fn a_large_text_is_read_as_a_small_one() {
 }
 
 #[test]
-fn a_template_is_called_one() {
+fn a_template_is_reported_as_a_template() {
     let object = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n";
     let template = "this looks like a template that nobody has rendered";
     for (text, line) in [
@@ -287,7 +287,7 @@ fn a_template_is_called_one() {
 }
 
 #[test]
-fn an_empty_name_is_told_to_be_empty() {
+fn an_empty_file_name_is_reported_as_empty() {
     let errors = read_with(&[Source::from_argument("")], Recursion::Flat, &b""[..]);
     let errors = errors.expect_err("there is no such file");
     assert_eq!(errors.0[0].to_string(), "\"\": this is no name of a file");
@@ -303,7 +303,7 @@ fn a_hint_says_what_to_type() {
 }
 
 #[test]
-fn faults_without_end_are_shown_up_to_a_limit() {
+fn many_faults_are_shown_up_to_a_limit() {
     let list = |count: usize| {
         let items = vec!["{}"; count].join(",");
         format!("apiVersion: v1\nkind: List\nitems: [{items}]\n")
