@@ -49,6 +49,7 @@ mod pruning;
 mod record;
 mod redefinition;
 mod refusals;
+mod requests;
 mod rights;
 mod saved_plan;
 mod secrets;
