@@ -8,6 +8,7 @@ mod changes_property;
 mod documentation;
 mod faults;
 mod hostile;
+mod layers;
 mod model;
 mod packaging;
 #[cfg(target_os = "linux")]
