@@ -53,3 +53,8 @@ faults which="all":
 # Three writers, random manifests and random faults for so many seconds
 soak seconds="3600":
     SOAK_SECONDS={{ seconds }} cargo test --test main soak -- --ignored --nocapture
+
+# Change the code of the rules in small ways, and list the changes that no unit test notices; takes hours.
+# WHICH is a pattern of `FILE:LINE: CHANGE`. Needs `cargo install --locked cargo-mutants`
+mutants which="":
+    nice -n 15 cargo mutants --jobs 1 --re '{{ which }}' --output target
