@@ -113,6 +113,14 @@ mod tests {
             ("1.", "1"),
             ("1000000n", "1m"),
             ("1000Mi", "1000Mi"),
+            // Below 1,024 a binary quantity is written as a decimal one.
+            ("0.9765625Ki", "1k"),
+            // The most that 64 bits hold, and the largest binary unit that fits.
+            ("9223372036854.775807M", "9223372036854775807"),
+            ("7Ei", "7Ei"),
+            // The most digits that are read.
+            ("999999999999999999", "999999999999999999"),
+            ("0.000000001", "1n"),
         ];
         let mut wrong = String::new();
         for (text, expected) in cases {
@@ -136,6 +144,10 @@ mod tests {
             "0.3Ki",
             "1.0001Ki",
             "99999999999999999999",
+            "1000000000000000000",
+            "0.0000000010",
+            "8Ei",
+            "9223372036854.775808M",
         ] {
             assert_eq!(canonical(text), None, "{text}");
         }

@@ -551,6 +551,33 @@ fn blank_status_and_creation_timestamp_are_ignored() {
 }
 
 #[test]
+fn an_empty_status_counts_unless_the_live_one_is_written_as_a_subresource() {
+    let verdict = |subresource: &str, fields: &Value| {
+        let spec = json!({"size": 1});
+        let tree = json!({"f:size": {}});
+        let mut example = Example::of("example.com/v1", "Widget", &spec, &tree, &spec);
+        example.desired["status"] = json!({});
+        example.live["status"] = json!({"phase": "Ready"});
+        let mut other = entry("x", "Update", "example.com/v1", fields);
+        other["subresource"] = json!(subresource);
+        example.with(other).reason()
+    };
+    let status = json!({"f:status": {"f:phase": {}}});
+    assert_eq!(verdict("status", &status), "unchanged");
+    for (subresource, fields) in [
+        ("", status),
+        ("status", json!({"f:metadata": {"f:labels": {}}})),
+        ("status", json!({"f:status": {}})),
+    ] {
+        assert_eq!(
+            verdict(subresource, &fields),
+            "field added: status",
+            "{subresource:?} {fields}"
+        );
+    }
+}
+
+#[test]
 fn whose_entry_it_is_counts() {
     let example = || {
         Example::deployment(
@@ -654,6 +681,13 @@ fn malformed_managed_fields_are_sent_and_never_panic() {
             "{field}"
         );
     }
+    let without_fields = entry("x", "Update", "apps/v1", &json!({}));
+    assert_eq!(
+        container(&json!({}), &json!({}), &json!({}))
+            .with(without_fields)
+            .reason(),
+        "unreadable managedFields: metadata.managedFields"
+    );
     for value in [json!(null), json!([]), json!("x"), json!({"metadata": []})] {
         let example = container(&json!({}), &json!({}), &json!({}));
         assert!(matches!(
