@@ -6,17 +6,17 @@ use serde_json::Value;
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Where it is: a JSON pointer (RFC 6901), such as `/spec/replicas`.
+    /// Its path: a JSON pointer (RFC 6901), such as `/spec/replicas`.
     pub field: String,
-    /// Its value before; absent where the field is not there.
+    /// Its value before; absent if the field is new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// Its value after; absent where the field is gone.
+    /// Its value after; absent if the field is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// The smallest fields that differ. Items of lists are compared by their places.
+/// Returns the smallest fields that differ. Items of lists are compared by their positions.
 pub(super) fn changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     compare(String::new(), Some(before), Some(after), &mut found);

@@ -1,7 +1,7 @@
-//! Values of Secrets are not shown; whether they differ is.
+//! Hides the values of Secrets, and shows whether they differ.
 //!
-//! The signs are kubectl's (`pkg/cmd/diff`, `Masker`). It leaves the annotation of
-//! client-side apply as it is, which holds the same values; here that is hidden, too.
+//! The signs are kubectl's (`pkg/cmd/diff`, `Masker`). kubectl shows the annotation of
+//! client-side apply, which holds the same values; here that is hidden, too.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::compare::ownership::LAST_APPLIED;
 use crate::model::text::json_quoted;
 
-/// Stands for a value that is the same in both states, or there in only one.
+/// Replaces a value that is the same in both states, or exists in only one.
 const HIDDEN: &str = "***";
 const BEFORE: &str = "*** (before)";
 const AFTER: &str = "*** (after)";
 
 /// Fields of a Secret whose values are secret.
 pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];
-
-/// In which client-side apply keeps the whole manifest.
-pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
@@ -37,7 +35,7 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     hide_copies(live, predicted, &values);
 }
 
-/// What the Secret holds, in both states, as it is written and as it is meant.
+/// Returns the values of both states, as they are written, encoded and decoded.
 fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
     let objects = states.into_iter().flatten();
     let fields = objects.flat_map(|object| FIELDS.map(|field| &object[field]));
@@ -54,11 +52,11 @@ fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Values of fewer characters stand in ordinary words.
+/// The shortest value that is searched for; shorter ones are parts of ordinary words.
 const SHORT: usize = 4;
 
-/// Tools keep whole manifests in annotations, and people notes: an annotation with a value in it
-/// is hidden as a whole.
+/// Hides annotations that contain a value, as a whole: tools keep manifests in annotations, and
+/// people keep notes.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
     let holds_one = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -108,7 +106,7 @@ fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) 
             predicted.as_mut().and_then(|values| values.get_mut(&key)),
         );
     }
-    // What is no mapping is no valid Secret, and may hold a value all the same.
+    // A field that is not a mapping is invalid, and may hold a value all the same.
     for values in [live, predicted].into_iter().flatten() {
         if !values.is_object() && !values.is_null() {
             *values = json!(HIDDEN);

@@ -1,8 +1,7 @@
-//! Live objects against what a run would make of them: what differs, field by field and
-//! as text, without what changes by itself and without the values of Secrets.
+//! Differences between live objects and their predictions, field by field and as text, without
+//! fields that change by themselves and without the values of Secrets.
 //!
-//! Pure. What a run would make of an object is found out in `execute::foresee`; how
-//! differences are shown is the business of `report`.
+//! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
 mod changes;
 mod mask;
@@ -12,8 +11,9 @@ mod unified;
 
 use serde_json::Value;
 
+pub(crate) use super::ownership::LAST_APPLIED;
 pub use changes::Change;
-pub(crate) use mask::{FIELDS as SECRET_FIELDS, LAST_APPLIED};
+pub(crate) use mask::FIELDS as SECRET_FIELDS;
 pub use record::parent;
 
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -26,9 +26,9 @@ pub struct Difference {
     /// The name that kubectl gives the file of this object, such as
     /// `apps.v1.Deployment.shop.web`.
     pub file: String,
-    /// The live object; `None` where there is none.
+    /// The live object; `None` if there is none.
     pub live: Option<Value>,
-    /// What it would be; `None` where it would be gone.
+    /// The prediction; `None` if the object would be gone.
     pub predicted: Option<Value>,
 }
 
@@ -54,13 +54,13 @@ impl Difference {
         difference
     }
 
-    /// Whether the two are alike.
+    /// Returns whether the two states are equal.
     pub fn is_empty(&self) -> bool {
         self.live == self.predicted
     }
 
-    /// The fields that differ, in the order of their paths; none for an object that is
-    /// there only before or only after.
+    /// Returns the fields that differ, in the order of their paths; none for an object that
+    /// exists only before or only after.
     pub fn changes(&self) -> Vec<Change> {
         match (&self.live, &self.predicted) {
             (Some(live), Some(predicted)) => changes::changes(live, predicted),
@@ -68,7 +68,7 @@ impl Difference {
         }
     }
 
-    /// The text that `kubectl diff` prints for it; empty where nothing differs.
+    /// Returns the text that `kubectl diff` prints; empty if nothing differs.
     pub fn unified(&self) -> String {
         unified::text(
             &self.file,
@@ -78,10 +78,10 @@ impl Difference {
     }
 }
 
-/// An object as YAML; nothing for none.
+/// Writes an object as YAML; nothing for `None`.
 ///
-/// Strings of several lines are blocks, so that their lines can be told apart; no line is
-/// broken that is not in the object.
+/// Strings of several lines are blocks, so that their lines can be compared; no line of the
+/// object is broken.
 pub fn text(object: Option<&Value>) -> String {
     let options = serde_saphyr::ser_options! {
         folded_wrap_chars: usize::MAX,
@@ -92,7 +92,7 @@ pub fn text(object: Option<&Value>) -> String {
     })
 }
 
-/// `[GROUP.]VERSION.KIND.NAMESPACE.NAME` (kubectl, `pkg/cmd/diff`, `InfoObject.Name`).
+/// Returns `[GROUP.]VERSION.KIND.NAMESPACE.NAME` (kubectl, `pkg/cmd/diff`, `InfoObject.Name`).
 fn file(resource: &Resource, key: &ObjectKey) -> String {
     let Resource {
         group, version, kind, ..

@@ -1,15 +1,15 @@
-//! Fields that change with every write, or that only the server gives: no manifest asks
-//! for them, so they are no differences.
+//! Fields that change with every write, or that only the server sets: they are not differences,
+//! since no manifest has them.
 
 use serde_json::{Map, Value};
 
-/// Counters and the accounts of field managers.
+/// Fields that every write changes.
 const NEVER_SHOWN: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
 
-/// What a dry run makes up for an object that is not there yet.
+/// Fields that a dry run invents for an object that does not exist yet.
 const MADE_UP: [&str; 2] = ["creationTimestamp", "uid"];
 
-/// Takes them out of both states.
+/// Removes these fields from both states.
 pub(super) fn leave_out(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     let is_new = live.is_none();
     for object in [live, predicted] {

@@ -12,11 +12,11 @@ use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// What becomes of the parent.
+/// Compares the parent before and after a run.
 ///
-/// `found` is the parent as it was read, `record` what it records in the end. Where the
-/// parent has a manifest, `manifest` is that with what the live object is and what the server
-/// would make of it; else the bookkeeping alone is compared.
+/// `found` is the parent as it was read, `record` what it records in the end. If the parent has
+/// a manifest, `manifest` is that, the live object, and what the server would make of it; else
+/// only the ApplySet metadata is compared.
 pub fn parent(
     set: &Set,
     resource: &Resource,
@@ -44,7 +44,7 @@ fn bare(set: &Set, resource: &Resource) -> Value {
     json!({"apiVersion": resource.api_version(), "kind": resource.kind, "metadata": metadata})
 }
 
-/// The live parent, of which only the bookkeeping was read.
+/// Returns the live parent with its ApplySet metadata alone.
 fn recorded(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
     let mut object = bare(set, resource);
     let bookkeeping: BTreeMap<_, _> = found

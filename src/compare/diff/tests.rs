@@ -3,6 +3,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
+use crate::compare::ownership::LAST_APPLIED;
 use crate::model::resource::Scope;
 
 fn resource(group: &str, version: &str, kind: &str) -> Resource {
@@ -135,19 +136,19 @@ fn annotations_that_repeat_a_value_are_hidden() {
 fn values_of_secrets_are_hidden_and_still_told_apart() {
     let live = json!({
         "data": {"same": "c2FtZQ==", "changed": "b2xk", "gone": "Z29uZQ=="},
-        "metadata": {"annotations": {(mask::LAST_APPLIED): "{\"data\": \"b2xk\"}", "note": "open"}},
+        "metadata": {"annotations": {(LAST_APPLIED): "{\"data\": \"b2xk\"}", "note": "open"}},
     });
     let predicted = json!({
         "data": {"same": "c2FtZQ==", "changed": "bmV3", "new": "bmV3"},
         "stringData": {"typed": "plain"},
-        "metadata": {"annotations": {(mask::LAST_APPLIED): "{\"data\": \"bmV3\"}", "note": "open"}},
+        "metadata": {"annotations": {(LAST_APPLIED): "{\"data\": \"bmV3\"}", "note": "open"}},
     });
     let hidden = difference("Secret", Some(&live), Some(&predicted));
     assert_eq!(
         hidden.live,
         Some(json!({
             "data": {"same": "***", "changed": "*** (before)", "gone": "***"},
-            "metadata": {"annotations": {(mask::LAST_APPLIED): "*** (before)", "note": "open"}},
+            "metadata": {"annotations": {(LAST_APPLIED): "*** (before)", "note": "open"}},
         }))
     );
     assert_eq!(
@@ -155,7 +156,7 @@ fn values_of_secrets_are_hidden_and_still_told_apart() {
         Some(json!({
             "data": {"same": "***", "changed": "*** (after)", "new": "***"},
             "stringData": {"typed": "***"},
-            "metadata": {"annotations": {(mask::LAST_APPLIED): "*** (after)", "note": "open"}},
+            "metadata": {"annotations": {(LAST_APPLIED): "*** (after)", "note": "open"}},
         }))
     );
     for shown in [hidden.unified(), format!("{:?}", hidden.changes())] {
@@ -172,7 +173,7 @@ fn a_secret_that_is_none_hides_its_values_too() {
         json!(["plain"]),
         json!({"key": {"deep": "plain"}}),
     ] {
-        let odd = json!({"data": data, "metadata": {"annotations": {(mask::LAST_APPLIED): "plain"}}});
+        let odd = json!({"data": data, "metadata": {"annotations": {(LAST_APPLIED): "plain"}}});
         for difference in [
             difference("Secret", Some(&odd), None),
             difference("Secret", None, Some(&odd)),

@@ -1,9 +1,9 @@
-//! Unified diffs as `diff -u -N` prints them for two directories, but for the times of
-//! the files: the same difference is the same text every time.
+//! Unified diffs as `diff -u -N` prints them for two directories, without the times of the files,
+//! so that the same difference is always the same text.
 
 use similar::TextDiff;
 
-/// The difference of two texts, both the content of `file`; empty where there is none.
+/// Returns the difference of two texts, both the content of `file`; empty if they are equal.
 pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
     if live == predicted {
         return String::new();

@@ -1,10 +1,10 @@
-//! Who made an object, as far as its field ownership says: a person or a controller.
+//! The maker of an object according to its field ownership: a person or a controller.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{entries, is_whole_object, was_applied};
+use super::entries::{entries, is_whole_object, was_applied};
 
 /// Field managers of kubectl's commands that do nothing but create: an object with such an entry
 /// was made by a person, whatever controllers have written into it since
@@ -17,8 +17,8 @@ const CREATING: [&str; 5] = [
     "kubectl-run",
 ];
 
-/// Field managers of kubectl's commands that change what is there. They say nothing of who made
-/// it; a command without a name of its own writes as the program.
+/// Field managers of kubectl's commands that change existing objects. They do not show who made
+/// an object; a command without a name of its own writes as the program.
 const CHANGING: [&str; 12] = [
     "kubectl",
     "kubectl.exe",
@@ -37,14 +37,14 @@ const CHANGING: [&str; 12] = [
 /// Who made an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maker {
-    /// A person, with one of kubectl's commands, or whoever applied it.
+    /// A person, with one of kubectl's commands or by applying it.
     Person,
     /// One of these field managers, which are neither. Empty if no manager is known.
     Others(Vec<String>),
 }
 
-/// Finds out who made an object. `appliers` are field managers under which part-of labels are
-/// written: they say nothing of who made it either.
+/// Returns who made an object. `appliers` are field managers under which part-of labels are
+/// written: they do not show who made it either.
 ///
 /// A controller's object stays a controller's if a person labels it. An object that was changed
 /// by both and that no creating command has left a trace on counts as the controller's.
@@ -114,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_applied_is_a_persons_and_a_status_says_nothing() {
-        let nobody = BTreeSet::new();
+    fn an_applied_object_is_a_persons_and_a_status_shows_nothing() {
+        let no_appliers = BTreeSet::new();
         let entry = |manager: &str, operation: &str, subresource: &str| json!({"manager": manager, "operation": operation, "subresource": subresource});
         let table = [
             (entry("helm", "Apply", ""), Maker::Person),
@@ -128,7 +128,7 @@ mod tests {
         ];
         for (entry, expected) in table {
             let metadata = json!({"managedFields": [entry]});
-            assert_eq!(maker(&metadata, &nobody), expected, "{metadata}");
+            assert_eq!(maker(&metadata, &no_appliers), expected, "{metadata}");
         }
     }
 }

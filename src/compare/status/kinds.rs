@@ -1,8 +1,9 @@
-//! Readiness of built-in kinds that keep no Pods running.
+//! The status of Services, `PersistentVolumeClaims`, Jobs, `PodDisruptionBudgets` and
+//! `CustomResourceDefinitions`.
 
 use super::{Object, Readiness};
 
-/// Its address is what others wait for; of the load balancer itself kstatus asks nothing.
+/// Waits for the address alone: kstatus does not wait for the load balancer.
 pub(super) fn service(object: Object) -> Readiness {
     let is_balanced = object.text("/spec/type") == Some("LoadBalancer");
     if is_balanced && object.text("/spec/clusterIP").is_none() {
@@ -18,7 +19,7 @@ pub(super) fn claim(object: Object) -> Readiness {
     }
 }
 
-/// A Job that runs is as its manifest wants it; how long it runs is its own business.
+/// Takes a running Job as Current, however long it runs.
 pub(super) fn job(object: Object) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
@@ -44,8 +45,8 @@ pub(super) fn job(object: Object) -> Readiness {
     ))
 }
 
-/// Its controller says nothing but which generation it has seen (`status.observedGeneration`
-/// is compared before), and how many disruptions that allows.
+/// Takes any budget as Current: `status.observedGeneration` is compared before, and its
+/// controller reports no other progress.
 pub(super) fn disruption_budget(_: Object) -> Readiness {
     Readiness::current("its allowed disruptions have been computed")
 }

@@ -1,9 +1,8 @@
-//! Whether a live object is as its manifest wants it, and if not, why.
+//! The status of a live object: is it as its manifest says, and if not, why?
 //!
-//! Pure: an object as the server shows it in, a word and a sentence out. The rules are
-//! those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`, README and `status/core.go`) with
-//! three exceptions, each told where it stands: a Pod that failed has failed, one that does
-//! not fit on any node yet has not, and `OnDelete` holds for DaemonSets as for StatefulSets.
+//! Pure. The rules are those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`, README and
+//! `status/core.go`) with three exceptions: a Pod that failed is Failed, one that does not fit on
+//! any node yet is not, and `OnDelete` holds for DaemonSets as for StatefulSets.
 
 mod kinds;
 mod pod;
@@ -19,23 +18,23 @@ use crate::model::identity::GroupKind;
 
 pub use pod::trouble as trouble_of_pod;
 
-/// How far an object has come.
+/// The states of kstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum State {
-    /// It is as its manifest wants it.
+    /// The object is as its manifest says.
     Current,
-    /// Some controller is at work, or has not begun yet.
+    /// A controller is at work, or has not begun yet.
     InProgress,
-    /// It will not get there by itself.
+    /// The object will not become Current by itself.
     Failed,
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// It cannot be told.
+    /// The object does not show its state.
     Unknown,
 }
 
 impl State {
-    /// As kstatus spells it.
+    /// Returns the name that kstatus uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Current => "Current",
@@ -47,18 +46,18 @@ impl State {
     }
 }
 
-/// How far an object has come, and why.
+/// The state of an object, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// The word.
+    /// The state.
     pub state: State,
-    /// What is so, as the rest of a sentence about the object; a condition's own message
-    /// where there is one.
+    /// The reason, as the rest of a sentence about the object; a condition's own message if there
+    /// is one.
     pub reason: String,
 }
 
 impl Readiness {
-    /// A state with its reason.
+    /// Creates a state with its reason.
     pub fn new(state: State, reason: impl Into<String>) -> Self {
         Self {
             state,
@@ -79,7 +78,8 @@ impl Readiness {
     }
 }
 
-/// Judges an object of a kind, as a GET or an item of a LIST of whole objects shows it.
+/// Returns the status of an object of a kind, as a GET or an item of a LIST of whole objects
+/// shows it.
 pub fn readiness(object: &Value, group_kind: &GroupKind) -> Readiness {
     let object = Object(object);
     generic(object)
@@ -106,8 +106,8 @@ fn of_kind(object: Object, group_kind: &GroupKind) -> Option<Readiness> {
     })
 }
 
-/// What holds of all kinds: deletion, generations, and the conditions `Reconciling` and
-/// `Stalled`, which decide by themselves.
+/// Applies the rules for all kinds: deletion, generations, and the conditions `Reconciling` and
+/// `Stalled`.
 fn generic(object: Object) -> Option<Readiness> {
     if object.text("/metadata/deletionTimestamp").is_some() {
         let finalizers = object.array("/metadata/finalizers");
@@ -143,7 +143,7 @@ fn generic(object: Object) -> Option<Readiness> {
     })
 }
 
-/// What many custom resources say, outside of any convention.
+/// Applies the condition `Ready`, which many custom resources have.
 fn by_ready_condition(object: Object) -> Option<Readiness> {
     let ready = object.condition("Ready")?;
     Some(match ready.status {
@@ -152,7 +152,7 @@ fn by_ready_condition(object: Object) -> Option<Readiness> {
     })
 }
 
-/// An object, and how its fields are asked for.
+/// An object whose fields are read by JSON pointer.
 #[derive(Debug, Clone, Copy)]
 struct Object<'a>(&'a Value);
 
@@ -168,7 +168,7 @@ impl<'a> Object<'a> {
         self.0.pointer(pointer).and_then(Value::as_i64)
     }
 
-    /// Zero where there is none: numbers of a status that are zero are left out.
+    /// Returns a number, or zero: numbers of a status that are zero are left out.
     fn count(self, pointer: &str) -> i64 {
         self.number(pointer).unwrap_or_default()
     }
@@ -214,7 +214,7 @@ impl<'a> Condition<'a> {
 }
 
 impl std::fmt::Display for Condition<'_> {
-    /// The message, or as much as there is of an explanation.
+    /// Writes the reason and message, or what there is of them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.message, self.reason) {
             ("", "") => write!(f, "its condition {} is {}", self.kind, self.status),
@@ -225,7 +225,7 @@ impl std::fmt::Display for Condition<'_> {
     }
 }
 
-/// `2 of 3 replicas are ready`, where these are too few.
+/// Returns `2 of 3 replicas are ready` if these are too few.
 fn too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
     (have < wanted).then(|| Readiness::in_progress(format!("{have} of {wanted} {what}")))
 }

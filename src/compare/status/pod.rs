@@ -1,4 +1,4 @@
-//! Readiness of Pods, and what is wrong with one that is not ready.
+//! The status of Pods, and what is wrong with one that is not ready.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{Object, Readiness, State};
 pub(super) fn readiness(object: Object) -> Readiness {
     match object.text("/status/phase") {
         Some("Succeeded") => Readiness::current("it has completed"),
-        // kstatus calls that current, since it changes no more.
+        // kstatus calls that current, since it no longer changes.
         Some("Failed") => Readiness::failed(failure(object)),
         Some("Running") if object.has_condition("Ready") => Readiness::current("it is ready"),
         Some("Running") => match trouble(object.0) {
@@ -15,8 +15,8 @@ pub(super) fn readiness(object: Object) -> Readiness {
             Some(trouble) => Readiness::in_progress(trouble),
             None => Readiness::in_progress("it runs and is not ready"),
         },
-        // kstatus gives up on a Pod that fits on no node after 15 seconds. A cluster that
-        // grows takes minutes to add one.
+        // kstatus calls a Pod that fits on no node failed after 15 seconds. An autoscaler takes
+        // minutes to add a node.
         Some("Pending") => {
             Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
         }
@@ -25,8 +25,8 @@ pub(super) fn readiness(object: Object) -> Readiness {
     }
 }
 
-/// What keeps a Pod from being ready: the first container that cannot be started, or why it
-/// fits on no node; `None` where nothing is known to be wrong.
+/// Returns what keeps a Pod from being ready: the first container that cannot be started, or why
+/// it fits on no node; `None` if no fault is known.
 pub fn trouble(pod: &Value) -> Option<String> {
     let pod = Object(pod);
     let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -38,7 +38,7 @@ pub fn trouble(pod: &Value) -> Option<String> {
     })
 }
 
-/// These are no trouble, but the way of every container.
+/// Reasons that every container passes through.
 const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 fn waiting(container: &Value) -> Option<String> {

@@ -1,8 +1,8 @@
-//! Readiness of what keeps Pods running: Deployments, StatefulSets, DaemonSets, ReplicaSets.
+//! The status of Deployments, StatefulSets, DaemonSets and ReplicaSets.
 
 use super::{Object, Readiness, too_few};
 
-/// Without this, and with it, the deadline is none (apps/v1, `MaxInt32`).
+/// The value that means no deadline, as does none (apps/v1, `MaxInt32`).
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: Object) -> Readiness {
@@ -33,7 +33,7 @@ pub(super) fn deployment(object: Object) -> Readiness {
     if let Some(shortage) = shortage {
         return shortage;
     }
-    // A controller without a deadline tells nothing of its progress.
+    // Without a deadline the controller does not report progress.
     let deadline = object
         .number("/spec/progressDeadlineSeconds")
         .unwrap_or(NO_DEADLINE);
@@ -90,7 +90,7 @@ pub(super) fn daemon_set(object: Object) -> Readiness {
     let Some(wanted) = object.number("/status/desiredNumberScheduled") else {
         return Readiness::in_progress("on how many nodes it is to run is not known yet");
     };
-    // kstatus waits here for what nobody but a person does.
+    // kstatus waits here for a person to delete the Pods.
     let is_updated_by_hand = object.text("/spec/updateStrategy/type") == Some("OnDelete");
     let counts = [
         ("/status/currentNumberScheduled", "nodes run its Pod"),

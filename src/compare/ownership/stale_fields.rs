@@ -1,18 +1,19 @@
-//! What an object loses when its fields move to our manager: those that nobody but the
-//! former owner has, and that the manifest does not ask for.
+//! The fields that an object loses when ownership moves to our manager: those that only the
+//! former owner has, and that are not in the manifest.
 //!
-//! A run moves the ownership first and applies then, and the server takes away what has
-//! left the manifest. A dry run cannot build upon another one, so here it is worked out.
+//! A run moves the ownership and then applies, and the server removes what has left the
+//! manifest. A server dry run cannot build upon another one, so it is computed here.
 
 use serde_json::{Map, Value, json};
 
-use super::{Former, applied_string_data, entries, is_moved, take_kept};
+use super::entries::entries;
+use super::migration::{Former, applied_string_data, is_moved, take_kept};
 
-/// The object without these fields; `None` where it loses none.
+/// Returns the object without these fields; `None` if it loses none.
 ///
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
-/// holds the manifest, and the former owner still has its own. `secret` is the live object,
-/// where that is a Secret: only there it is told what was applied as `stringData` until now.
+/// holds the manifest, and the former owner still has its own. `secret` is the live object
+/// if that is a Secret: only its managedFields show what was applied as `stringData` so far.
 pub fn without_leftovers(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
@@ -27,29 +28,6 @@ pub fn without_leftovers(applied: &Value, secret: Option<&Value>, former: &Forme
     let mut left = applied.clone();
     remove(&mut left, &trees(&moved), &trees(&kept));
     (left != *applied).then_some(left)
-}
-
-/// A patch that makes the second object of the first (RFC 7386).
-pub fn merge_patch(before: &Value, after: &Value) -> Value {
-    let (Value::Object(before), Value::Object(after)) = (before, after) else {
-        return after.clone();
-    };
-    let mut patch = Map::new();
-    for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
-    for (key, value) in after {
-        match before.get(key) {
-            Some(old) if old == value => {}
-            Some(old) => {
-                patch.insert(key.clone(), merge_patch(old, value));
-            }
-            None => {
-                patch.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    Value::Object(patch)
 }
 
 type Tree = Map<String, Value>;
@@ -122,7 +100,8 @@ fn take(value: &mut Value, key: &str) {
     }
 }
 
-/// Which item a key of a field set means: one with these fields, or with this value.
+/// Returns the place of the item that a key of a field set means: one with these fields, or with
+/// this value.
 fn place(items: &[Value], key: &str) -> Option<usize> {
     let wanted: Value = serde_json::from_str(key.get(2..)?).ok()?;
     items.iter().position(|item| match (key.get(..2), &wanted) {
@@ -134,11 +113,8 @@ fn place(items: &[Value], key: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CLIENT_SIDE_APPLY;
-    use super::super::LastApplied;
     use super::*;
-
-    const LAST: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, LastApplied};
 
     fn left(mut object: Value, theirs: &Value, ours: &Value, last_applied: LastApplied) -> Option<Value> {
         object["metadata"]["managedFields"] = json!([
@@ -195,7 +171,7 @@ mod tests {
                 json!({"f:metadata": {"f:finalizers": {"v:\"a\"": {}}}}),
                 Some(json!({"metadata": {"finalizers": ["a"]}})),
             ),
-            // The map goes with its last field, unless somebody has the map.
+            // The map goes with its last field, unless a manager owns the map.
             (
                 json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
                 json!({"f:spec": {"f:map": {"f:a": {}}}}),
@@ -223,21 +199,11 @@ mod tests {
 
     #[test]
     fn the_annotation_of_client_side_apply_goes_with_it_unless_it_is_left_to_it() {
-        let object = json!({"data": {"a": "1"}, "metadata": {"annotations": {(LAST): "{}"}}});
-        let theirs = json!({"f:metadata": {"f:annotations": {".": {}, (format!("f:{LAST}")): {}}}, "f:data": {"f:a": {}}});
+        let object = json!({"data": {"a": "1"}, "metadata": {"annotations": {(LAST_APPLIED): "{}"}}});
+        let theirs = json!({"f:metadata": {"f:annotations": {".": {}, (format!("f:{LAST_APPLIED}")): {}}}, "f:data": {"f:a": {}}});
         let ours = json!({"f:data": {"f:a": {}}});
         let moved = left(object.clone(), &theirs, &ours, LastApplied::Moved).expect("something to lose");
         assert_eq!(moved["metadata"].get("annotations"), None);
         assert_eq!(left(object, &theirs, &ours, LastApplied::LeftToItsOwner), None);
-    }
-
-    #[test]
-    fn a_merge_patch_tells_what_is_new_changed_and_gone() {
-        let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1, 2], "f": 1});
-        let after = json!({"a": 1, "b": {"c": 2}, "e": [1], "g": {"h": 1}});
-        assert_eq!(
-            merge_patch(&before, &after),
-            json!({"b": {"c": 2, "d": null}, "e": [1], "f": null, "g": {"h": 1}})
-        );
     }
 }

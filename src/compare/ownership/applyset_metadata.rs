@@ -1,24 +1,25 @@
-//! The bookkeeping of a parent that is a member of another set, or has a manifest of its own:
-//! no apply takes it off, whichever field manager owns it.
+//! The ApplySet metadata (labels and annotations of KEP-3659) of a parent that is a member of
+//! another set or has a manifest: no apply removes it, whichever field manager owns it.
 
 use serde_json::{Map, Value, json};
 
-use super::{entries, is_ours};
+use super::entries::{entries, is_apply_of, union};
 use crate::model::applyset::parent::is_bookkeeping_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;
 
-/// The fields of the metadata that have bookkeeping.
+/// The fields of an object's metadata that hold it.
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
-/// Returns the object with the bookkeeping that an apply by `manager` would take off the live
-/// one: what that manager has applied before. `None` if there is none. `live` is its metadata.
+/// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the
+/// live one: what that manager has applied before. `None` if there is none. `live` is the live
+/// object's metadata.
 ///
 /// The values are those that were read, so the object may be sent only over the
 /// resourceVersion of `live`.
 pub fn with_bookkeeping(object: &Object, live: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
-    for entry in entries(live).iter().filter(|entry| is_ours(entry, manager)) {
+    for entry in entries(live).iter().filter(|entry| is_apply_of(entry, manager)) {
         for field in FIELDS {
             for key in owned_keys(entry, field) {
                 let Some(value) = live[field].get(key) else {
@@ -32,42 +33,43 @@ pub fn with_bookkeeping(object: &Object, live: &Value, manager: &str) -> Option<
     metadata.map(|metadata| object.with_metadata(&metadata))
 }
 
-/// Takes the bookkeeping out of an entry, as a field set of its own.
-pub(super) fn take_bookkeeping(entry: &mut Value) -> Option<Value> {
-    let mut taken = Map::new();
-    for field in FIELDS {
-        let keys: Vec<String> = owned_keys(entry, field).map(str::to_owned).collect();
-        let Some(metadata) = entry
-            .pointer_mut("/fieldsV1/f:metadata")
-            .and_then(Value::as_object_mut)
-        else {
-            continue;
-        };
-        let field = format!("f:{field}");
-        let Some(owned) = metadata.get_mut(&field).and_then(Value::as_object_mut) else {
-            continue;
-        };
-        let removed: Map<String, Value> = keys
-            .iter()
-            .filter_map(|key| owned.remove_entry(&format!("f:{key}")))
-            .collect();
-        if owned.is_empty() {
-            metadata.remove(&field);
-        }
-        if !removed.is_empty() {
-            taken.insert(field, Value::Object(removed));
-        }
-    }
-    (!taken.is_empty()).then(|| json!({"f:metadata": taken}))
+/// Takes ApplySet metadata out of an entry, as a field set of its own.
+pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
+    let taken = FIELDS.map(|field| take_owned(entry, field, is_kept));
+    taken
+        .into_iter()
+        .flatten()
+        .reduce(|one, other| union(&one, &other))
 }
 
-/// The labels or annotations of the convention that an entry owns. The part-of label belongs to
-/// a member, and the mark of a parent's kind to the manifest of a definition.
+/// Takes labels or annotations out of an entry, as a field set of its own.
+pub(super) fn take_owned(entry: &mut Value, field: &str, is_taken: impl Fn(&str) -> bool) -> Option<Value> {
+    let metadata = entry.pointer_mut("/fieldsV1/f:metadata")?.as_object_mut()?;
+    let field = format!("f:{field}");
+    let owned = metadata.get_mut(&field)?.as_object_mut()?;
+    let (taken, rest): (Map<String, Value>, Map<String, Value>) = std::mem::take(owned)
+        .into_iter()
+        .partition(|(key, _)| key.strip_prefix("f:").is_some_and(&is_taken));
+    if rest.is_empty() {
+        metadata.remove(&field);
+    } else {
+        *owned = rest;
+    }
+    (!taken.is_empty()).then(|| json!({"f:metadata": {field: taken}}))
+}
+
+/// Returns the ApplySet metadata among the labels or annotations that an entry owns.
 fn owned_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str> {
     let owned = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
     let keys = owned.into_iter().flat_map(Map::keys);
     keys.filter_map(|key| key.strip_prefix("f:"))
-        .filter(|key| is_bookkeeping_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(key))
+        .filter(|key| is_kept(key))
+}
+
+/// Returns whether a label or annotation is a parent's. The part-of label is a member's, and the
+/// label of a parent's kind belongs to the manifest of its definition.
+fn is_kept(key: &str) -> bool {
+    is_bookkeeping_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
 fn pairs<'m>(metadata: &'m mut Map<String, Value>, field: &str) -> &'m mut Map<String, Value> {
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_apply_would_take_off_goes_along() {
+    fn what_an_apply_would_remove_is_added() {
         let with = |metadata: &Value| {
             let object = Object::from(&json!({"metadata": metadata}));
             with_bookkeeping(&object, &live("ours", "Apply"), "ours").map(|object| object.value())
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_own_stays_by_itself() {
+    fn what_others_own_is_not_added() {
         let object = Object::from(&json!({}));
         for live in [live("theirs", "Apply"), live("ours", "Update"), json!({})] {
             assert_eq!(with_bookkeeping(&object, &live, "ours"), None, "{live}");
@@ -131,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn bookkeeping_is_taken_out_of_an_entry() {
+    fn it_is_taken_out_of_an_entry() {
         let mut entry = live("ours", "Apply")["managedFields"][0].take();
-        let taken = take_bookkeeping(&mut entry);
+        let taken = take_applyset_metadata(&mut entry);
         let expected = json!({"f:metadata": {
             "f:labels": {(format!("f:{ID_LABEL}")): {}},
             "f:annotations": {(format!("f:{GROUP_KINDS_ANNOTATION}")): {}},
@@ -142,6 +144,6 @@ mod tests {
         let left = entry["fieldsV1"]["f:metadata"].as_object().expect("labels");
         assert_eq!(left.keys().collect::<Vec<_>>(), ["f:labels"]);
         assert_eq!(left["f:labels"].as_object().map(Map::len), Some(3));
-        assert_eq!(take_bookkeeping(&mut entry), None);
+        assert_eq!(take_applyset_metadata(&mut entry), None);
     }
 }

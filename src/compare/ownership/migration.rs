@@ -1,0 +1,357 @@
+//! The migration of field ownership to the manager of server-side apply.
+//!
+//! The rule is that of client-go's `csaupgrade` (`UpgradeManagedFieldsPatch`): what client-side
+//! apply owns is moved, so that a field that leaves the manifest leaves the object, too.
+
+use serde_json::{Map, Value, json};
+
+use super::LAST_APPLIED;
+use super::applyset_metadata::{take_applyset_metadata, take_owned};
+use super::entries::{entries, is_apply_of, is_client_side, union};
+
+/// The field set of `stringData`. Server-side apply owns that, and not the `data` that the server
+/// makes of it.
+const STRING_DATA: &str = "f:stringData";
+
+/// From whom fields are taken, and who gets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Former<'a> {
+    /// The manager that gets them.
+    pub manager: &'a str,
+    /// The field manager of a tool that a set is taken over from.
+    pub tool: Option<&'a str>,
+    /// What becomes of the annotation of client-side apply.
+    pub last_applied: LastApplied,
+}
+
+/// What becomes of the annotation in which client-side apply keeps what it applied last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastApplied {
+    /// It moves with the rest, and leaves the object with the next apply.
+    Moved,
+    /// It stays: kubectl continues to apply this object from the client's side.
+    LeftToItsOwner,
+}
+
+/// Returns whether client-side apply owns fields of the object, other than that annotation and
+/// the ApplySet metadata of a parent.
+pub fn has_client_side_apply(metadata: &Value) -> bool {
+    entries(metadata)
+        .iter()
+        .any(|entry| is_client_side(entry) && has_something_to_move(entry))
+}
+
+/// Returns whether this manager has applied `stringData` to a Secret.
+pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
+    let mut entries = entries(metadata).iter();
+    entries.any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
+}
+
+/// Returns a JSON patch that moves to `manager` what client-side apply owns, and what `former`
+/// has applied from the server's side; `None` if there is nothing to move. ApplySet metadata of a
+/// parent stays with its owner: the next apply would remove it. The patch is bound to the
+/// resourceVersion of `metadata`.
+pub fn migration(
+    metadata: &Value,
+    manager: &str,
+    former: Option<&str>,
+    last_applied: LastApplied,
+) -> Option<Value> {
+    let former = Former {
+        manager,
+        tool: former,
+        last_applied,
+    };
+    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
+        .iter()
+        .cloned()
+        .partition(|entry| is_moved(entry, &former));
+    if moved.is_empty() {
+        return None;
+    }
+    let mut ours = match others.iter().position(|entry| is_apply_of(entry, manager)) {
+        Some(place) => others.remove(place),
+        None => empty_entry(&moved[0], manager),
+    };
+    for mut entry in moved {
+        if let Some(kept) = take_kept(&mut entry, last_applied) {
+            let mut rest = entry.clone();
+            rest["fieldsV1"] = kept;
+            others.push(rest);
+        }
+        let has_fields = ours["fieldsV1"]
+            .as_object()
+            .is_some_and(|fields| !fields.is_empty());
+        ours["fieldsV1"] = if has_fields {
+            union(&ours["fieldsV1"], &entry["fieldsV1"])
+        } else {
+            entry["fieldsV1"].clone()
+        };
+    }
+    others.push(ours);
+    Some(replacement(&json!(others), metadata))
+}
+
+/// Returns the patch as [`migration`] does, of a Secret: what was applied as `stringData` is owned
+/// as the `data` that the server made of it, so that a key that leaves the manifest leaves the
+/// object.
+pub fn migration_of_secret(metadata: &Value, former: &Former) -> Option<Value> {
+    let mut owned = metadata.clone();
+    let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
+    let mut folded = false;
+    for entry in entries.filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former)) {
+        folded |= own_as_data(entry);
+    }
+    let moved = migration(&owned, former.manager, former.tool, former.last_applied);
+    moved.or_else(|| folded.then(|| replacement(&owned["managedFields"], metadata)))
+}
+
+fn replacement(entries: &Value, metadata: &Value) -> Value {
+    json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+    ])
+}
+
+/// Returns the field sets of `stringData` that a run is about to own as `data`, as entries.
+pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
+    let entries = entries(metadata).iter();
+    entries
+        .filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former))
+        .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
+        .filter(|typed| typed.as_object().is_some_and(|typed| !typed.is_empty()))
+        .map(|typed| json!({"fieldsV1": {"f:data": typed}}))
+        .collect()
+}
+
+/// Turns the field set of `stringData` into one of `data`. Returns whether there was one.
+fn own_as_data(entry: &mut Value) -> bool {
+    let Some(fields) = entry["fieldsV1"].as_object_mut() else {
+        return false;
+    };
+    let Some(typed) = fields.remove(STRING_DATA) else {
+        return false;
+    };
+    let is_empty = typed.as_object().is_none_or(Map::is_empty);
+    if !is_empty {
+        let data = match fields.get("f:data") {
+            Some(data) => union(data, &typed),
+            None => typed,
+        };
+        fields.insert("f:data".to_owned(), data);
+    }
+    true
+}
+
+/// Returns whether an entry is one of those that fields are taken from.
+pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
+    let is_tools = former
+        .tool
+        .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
+    (is_client_side(entry) || is_tools) && has_something_to_move(entry)
+}
+
+fn empty_entry(like: &Value, manager: &str) -> Value {
+    json!({
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": like["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {},
+    })
+}
+
+/// Returns whether an entry has more than the annotation of client-side apply and ApplySet
+/// metadata.
+fn has_something_to_move(entry: &Value) -> bool {
+    let mut rest = entry.clone();
+    take_kept(&mut rest, LastApplied::LeftToItsOwner);
+    let has_other = |fields: &Value, containers: &[&str]| {
+        let fields = fields.as_object();
+        fields.is_some_and(|fields| fields.keys().any(|key| !containers.contains(&key.as_str())))
+    };
+    let fields = &rest["fieldsV1"];
+    let metadata = &fields["f:metadata"];
+    has_other(fields, &["f:metadata"])
+        || has_other(metadata, &["f:labels", "f:annotations"])
+        || ["f:labels", "f:annotations"]
+            .into_iter()
+            .any(|field| has_other(&metadata[field], &["."]))
+}
+
+/// Takes what stays with its owner out of an entry, as a field set of its own.
+pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
+    let annotation = match last_applied {
+        LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
+        LastApplied::Moved => None,
+    };
+    let kept = annotation.into_iter().chain(take_applyset_metadata(entry));
+    let kept = kept.reduce(|one, other| union(&one, &other));
+    // An empty node would own all that is below it.
+    if let Some(fields) = entry["fieldsV1"].as_object_mut()
+        && fields
+            .get("f:metadata")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+    {
+        fields.remove("f:metadata");
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::ownership::CLIENT_SIDE_APPLY;
+
+    /// The annotation in the words of a field set.
+    const OWNED_LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
+    #[test]
+    fn client_side_ownership_moves_to_server_side_apply() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
+            {"manager": "ours", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:new": {}}}},
+            {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
+        ]});
+        assert!(has_client_side_apply(&metadata));
+        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        assert_eq!(patch[1]["value"], "5");
+        let fields = &patch[0]["value"];
+        assert_eq!(fields.as_array().map(Vec::len), Some(2));
+        assert_eq!(
+            fields[1]["fieldsV1"],
+            json!({"f:data": {"f:old": {}, "f:new": {}}})
+        );
+    }
+
+    #[test]
+    fn an_entry_of_server_side_apply_is_made_where_there_is_none() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
+        ]});
+        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        let entry = &patch[0]["value"][0];
+        assert_eq!(
+            (&entry["manager"], &entry["operation"]),
+            (&json!("ours"), &json!("Apply"))
+        );
+    }
+
+    #[test]
+    fn what_a_former_tool_applied_is_taken_from_it() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
+        ]});
+        assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
+        assert_eq!(
+            migration(&metadata, "kubectl", Some("kubectl"), LastApplied::Moved),
+            None
+        );
+        let patch =
+            migration(&metadata, "ours", Some("kubectl"), LastApplied::Moved).expect("something to move");
+        assert_eq!(patch[0]["value"].as_array().map(Vec::len), Some(1));
+        assert_eq!(patch[0]["value"][0]["manager"], "ours");
+        assert_eq!(patch[0]["value"][0]["fieldsV1"], json!({"f:data": {"f:old": {}}}));
+    }
+
+    #[test]
+    fn kubectl_keeps_the_annotation_that_it_still_needs() {
+        let metadata = json!({"resourceVersion": "5", "managedFields": [
+            {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {
+                "f:metadata": {"f:annotations": {".": {}, (OWNED_LAST_APPLIED): {}}}, "f:data": {"f:old": {}},
+            }},
+        ]});
+        let patch =
+            migration(&metadata, "kubectl", None, LastApplied::LeftToItsOwner).expect("something to move");
+        let migrated = json!({"managedFields": patch[0]["value"]});
+        assert_eq!(migrated["managedFields"].as_array().map(Vec::len), Some(2));
+        assert!(!has_client_side_apply(&migrated), "nothing is left to move");
+        assert_eq!(
+            migration(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
+            None
+        );
+    }
+
+    #[test]
+    fn applyset_metadata_stays_with_its_owner() {
+        let id = json!({"f:metadata": {"f:labels": {"f:applyset.kubernetes.io/id": {}}}});
+        let with = |more: &Value| union(&id, more);
+        let note = json!({"f:metadata": {"f:annotations": {".": {}, (OWNED_LAST_APPLIED): {}}}});
+        let data = json!({"f:data": {"f:a": {}}});
+        let table = [
+            (id.clone(), None),
+            (with(&note), None),
+            (with(&data), Some((data.clone(), id.clone()))),
+            (
+                with(&union(&data, &note)),
+                Some((union(&data, &note), id.clone())),
+            ),
+        ];
+        for (manager, operation) in [(CLIENT_SIDE_APPLY, "Update"), ("tool", "Apply")] {
+            for (fields, expected) in &table {
+                let metadata = json!({"resourceVersion": "5", "managedFields": [
+                    {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields},
+                ]});
+                let patch = migration(&metadata, "ours", Some("tool"), LastApplied::Moved);
+                let moved = patch.map(|patch| {
+                    let entries = &patch[0]["value"];
+                    assert_eq!(
+                        (&entries[0]["manager"], &entries[1]["manager"]),
+                        (&json!(manager), &json!("ours"))
+                    );
+                    (entries[1]["fieldsV1"].clone(), entries[0]["fieldsV1"].clone())
+                });
+                assert_eq!(&moved, expected, "{metadata}");
+            }
+        }
+    }
+
+    #[test]
+    fn string_data_that_was_applied_is_owned_as_data() {
+        let former = Former {
+            manager: "ours",
+            tool: Some("tool"),
+            last_applied: LastApplied::Moved,
+        };
+        let entry = |manager: &str, fields: &Value| json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields});
+        let typed = json!({"f:stringData": {"f:a": {}}});
+        let table = [
+            (vec![entry("ours", &typed)], Some(json!({"f:data": {"f:a": {}}}))),
+            (
+                vec![entry(
+                    "ours",
+                    &json!({"f:stringData": {"f:a": {}}, "f:data": {"f:b": {}}}),
+                )],
+                Some(json!({"f:data": {"f:a": {}, "f:b": {}}})),
+            ),
+            (
+                vec![
+                    entry("ours", &json!({"f:data": {"f:b": {}}})),
+                    entry("tool", &typed),
+                ],
+                Some(json!({"f:data": {"f:a": {}, "f:b": {}}})),
+            ),
+            (vec![entry("ours", &json!({"f:stringData": {}}))], Some(json!({}))),
+            (vec![entry("ours", &json!({"f:data": {}}))], None),
+            (vec![entry("another", &typed)], None),
+        ];
+        for (entries, expected) in table {
+            let metadata = json!({"resourceVersion": "5", "managedFields": entries});
+            let patch = migration_of_secret(&metadata, &former);
+            let fields = patch.map(|patch| patch[0]["value"][0]["fieldsV1"].clone());
+            assert_eq!(fields, expected, "{metadata}");
+        }
+    }
+
+    #[test]
+    fn other_managers_are_left_alone() {
+        for entry in [
+            json!({"manager": "kubectl", "operation": "Apply", "fieldsV1": {}}),
+            json!({"manager": CLIENT_SIDE_APPLY, "operation": "Update", "subresource": "status", "fieldsV1": {}}),
+        ] {
+            let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
+            assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
+        }
+    }
+}
