@@ -46,6 +46,10 @@ bench *options:
 documentation:
     DOCUMENTATION=write cargo test --locked --test main documentation
 
+# Write the table of the built-in kinds, after an update of Kubernetes
+kubernetes-tables:
+    KUBERNETES_TABLES=write cargo test --locked --test main kubernetes_tables
+
 # Break every request of every command that writes, in every way, and print the table; takes an hour or more
 faults which="all":
     FAULTS={{ which }} cargo test --test main faults::whatever -- --nocapture

@@ -8,6 +8,7 @@ mod changes_property;
 mod documentation;
 mod faults;
 mod hostile;
+mod kubernetes_tables;
 mod layers;
 mod model;
 mod packaging;

@@ -1,77 +1,92 @@
-//! How the server writes values of built-in kinds back: defaults inside atomic
-//! values, zero values that are left out, quantities in canonical form.
+//! Values of built-in kinds as the server returns them: defaults inside atomic values, zero
+//! values left out, quantities in canonical form.
 //!
-//! The tables hold what the Go types and defaulting functions of every served
-//! version say (`k8s.io/api`, `pkg/apis/*/v1/defaults.go`). They are applied to
-//! nothing but the kinds of [`Place::is_built_in`](super::kinds::Place).
+//! The `OpenAPI` document knows none of these defaults. They are typed from the defaulting
+//! functions of every served version (`pkg/apis/*/v1/defaults.go`, Kubernetes 1.36), and applied
+//! to nothing but built-in kinds.
 
 use serde_json::{Map, Value};
 
-use super::kinds::Place;
-use super::quantity;
+use super::built_in::TypeMeta;
+use super::{quantity, zeros};
 
-/// Whether the server writes `desired` as `live`. `name` is the field's, and
-/// `container` that of the field it is in.
-pub(super) fn same(desired: &Value, live: &Value, name: &str, container: &str, kind: &str) -> bool {
+/// A field of an object: its name, the name of the field that it is in, and the object's kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) type_meta: TypeMeta<'a>,
+    pub(super) container: &'a str,
+    pub(super) name: &'a str,
+}
+
+impl<'a> Field<'a> {
+    fn below(self, name: &'a str) -> Self {
+        Self {
+            container: self.name,
+            name,
+            ..self
+        }
+    }
+
+    fn kind(self) -> &'a str {
+        self.type_meta.kind
+    }
+}
+
+/// Returns whether the server writes `desired` as `live`.
+pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
     match (desired, live) {
         // A schema is data here, and in data an absent value is not a zero.
-        _ if kind == "CustomResourceDefinition" => desired == live,
-        (Value::Object(desired), Value::Object(live)) if kind == "LimitRange" && name == "limits" => {
-            same_fields(&completed_limits(desired), live, name, container, kind)
+        _ if field.kind() == "CustomResourceDefinition" => desired == live,
+        (Value::Object(desired), Value::Object(live)) => {
+            if field.kind() == "LimitRange" && field.name == "limits" {
+                same_fields(&completed_limits(desired), live, field)
+            } else {
+                same_fields(desired, live, field)
+            }
         }
-        (Value::Object(desired), Value::Object(live)) => same_fields(desired, live, name, container, kind),
         (Value::Array(desired), Value::Array(live)) => {
             desired.len() == live.len()
                 && desired
                     .iter()
                     .zip(live)
-                    .all(|(desired, live)| same(desired, live, name, container, kind))
+                    .all(|(desired, live)| same(desired, live, field))
         }
         _ if desired == live => true,
         // Where a type has no `omitempty`, an empty list is read as null.
-        (Value::Array(_), Value::Null) => vanishes(desired, name, container, kind),
-        (Value::String(desired), Value::String(live)) if is_bytes(name, container, kind) => {
+        (Value::Array(_), Value::Null) => vanishes(desired, field),
+        // Go's `encoding/base64` ignores line breaks, and writes none.
+        (Value::String(desired), Value::String(live))
+            if field.type_meta.is_bytes(field.container, field.name) =>
+        {
             desired.replace(['\r', '\n'], "") == *live
         }
-        (_, Value::String(live)) if is_quantity(name, container, kind) => {
+        (_, Value::String(live)) if field.type_meta.is_quantity(field.container, field.name) => {
             written_quantity(desired).as_ref() == Some(live)
         }
         _ => false,
     }
 }
 
-fn same_fields(
-    desired: &Map<String, Value>,
-    live: &Map<String, Value>,
-    name: &str,
-    container: &str,
-    kind: &str,
-) -> bool {
-    let wanted = desired.iter().all(|(field, value)| match live.get(field) {
-        Some(live) => same(value, live, field, name, kind),
-        None => vanishes(value, field, name, kind),
+fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: Field<'_>) -> bool {
+    let all_desired = desired.iter().all(|(name, value)| match live.get(name) {
+        Some(live) => same(value, live, field.below(name)),
+        None => vanishes(value, field.below(name)),
     });
-    wanted
+    all_desired
         && live
             .iter()
-            .filter(|(field, _)| !desired.contains_key(*field))
-            .all(|(field, value)| is_default(field, value, desired, name, container, kind))
+            .filter(|(name, _)| !desired.contains_key(*name))
+            .all(|(name, value)| is_default(value, field.below(name), desired, field.container))
 }
 
-/// Whether the server fills in this value where a manifest leaves it out.
-fn is_default(
-    field: &str,
-    value: &Value,
-    desired: &Map<String, Value>,
-    name: &str,
-    container: &str,
-    kind: &str,
-) -> bool {
-    let text = match (name, field) {
+/// Returns whether the server fills in this value of a field that `desired` leaves out.
+/// `around` is the name of the field two levels up.
+fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, around: &str) -> bool {
+    let text = match (field.container, field.name) {
         ("fieldRef" | "volumeClaimTemplates", "apiVersion") => "v1",
         ("resourceFieldRef", "divisor") => "0",
-        ("ports", "protocol") if matches!(kind, "EndpointSlice" | "NetworkPolicy") => "TCP",
-        ("ports", "name") if kind == "EndpointSlice" => "",
+        ("ports", "protocol") if matches!(field.kind(), "EndpointSlice" | "NetworkPolicy") => "TCP",
+        ("ports", "name") if field.kind() == "EndpointSlice" => "",
         ("endpoints", "conditions") => return value.as_object().is_some_and(Map::is_empty),
         ("roleRef", "apiGroup") => "rbac.authorization.k8s.io",
         ("subjects", "apiGroup") => {
@@ -81,66 +96,53 @@ fn is_default(
             }
             "rbac.authorization.k8s.io"
         }
-        ("rules", "scope") if kind.ends_with("WebhookConfiguration") => "*",
+        ("rules", "scope") if field.kind().ends_with("WebhookConfiguration") => "*",
         ("serviceAccountToken", "expirationSeconds") => return *value == 3600,
         ("volumeClaimTemplates", "kind") => "PersistentVolumeClaim",
         ("volumeClaimTemplates", "status") => {
             return *value == serde_json::json!({"phase": "Pending"});
         }
-        ("metadata", "creationTimestamp") if container == "volumeClaimTemplates" => {
+        ("metadata", "creationTimestamp") if around == "volumeClaimTemplates" => {
             return value.is_null();
         }
-        ("spec", "volumeMode") if container == "volumeClaimTemplates" => "Filesystem",
-        ("status", "phase") if container == "volumeClaimTemplates" => "Pending",
+        ("spec", "volumeMode") if around == "volumeClaimTemplates" => "Filesystem",
+        ("status", "phase") if around == "volumeClaimTemplates" => "Pending",
         ("onPodConditions", "status") => "True",
         _ => return false,
     };
     value.as_str() == Some(text)
 }
 
-/// Whether the server leaves this value out.
-pub(super) fn vanishes(desired: &Value, name: &str, container: &str, kind: &str) -> bool {
+/// Returns whether the server leaves this value out.
+pub(super) fn vanishes(desired: &Value, field: Field<'_>) -> bool {
     // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
-    if kind == "EndpointSlice" && IN_ENDPOINT_SLICES.contains(&container) {
+    if field.kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
         return desired.is_null();
     }
     // A key that people chose stays, whatever it is called and whatever its value.
-    if has_chosen_keys(container, kind) {
+    if field.type_meta.has_chosen_keys(field.container) {
         return false;
     }
     // Some strategies count a new generation when nothing becomes empty
     // (`reflect.DeepEqual` in `pkg/registry/*/strategy.go`).
-    let told_apart = TELL_EMPTY_APART.contains(&kind) && container != "metadata";
-    let zero = match desired {
-        Value::Null => return true,
-        Value::Array(items) => return items.is_empty() && !told_apart,
-        Value::Object(fields) => {
-            return fields.is_empty() && EMPTY_MAPS.contains(&name) && !told_apart;
-        }
-        // Of a value of another type the server says that it is wrong.
-        Value::Bool(value) => !value && FLAGS.contains(&name),
-        Value::String(value) => value.is_empty() && !FLAGS.contains(&name) && !NUMBERS.contains(&name),
-        Value::Number(value) => value.as_i64() == Some(0) && NUMBERS.contains(&name),
-    };
-    zero && (ZEROS.binary_search(&name).is_ok() || ZEROS_IN.contains(&(container, name)))
+    let distinguishes_empty = DISTINGUISH_EMPTY.contains(&field.kind()) && field.container != "metadata";
+    match desired {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty() && !distinguishes_empty,
+        Value::Object(_) => !distinguishes_empty && zeros::is_left_out(desired, field),
+        Value::Bool(_) | Value::String(_) | Value::Number(_) => zeros::is_left_out(desired, field),
+    }
 }
 
-fn has_chosen_keys(container: &str, kind: &str) -> bool {
-    EMPTY_MAPS.contains(&container)
-        || OTHER_MAPS.contains(&container)
-        || container == "selector" && matches!(kind, "ReplicationController" | "Service")
-        || kind == "LimitRange" && QUANTITIES_OF_LIMITS.contains(&container)
-}
+/// Kinds that distinguish an absent list from an empty one.
+const DISTINGUISH_EMPTY: &[&str] = &[
+    "MutatingWebhookConfiguration",
+    "NetworkPolicy",
+    "ValidatingWebhookConfiguration",
+];
 
-/// Whether the value is bytes in base64, where the server ignores line breaks (Go's
-/// `encoding/base64`) and writes none.
-fn is_bytes(name: &str, container: &str, kind: &str) -> bool {
-    name == "caBundle"
-        || matches!(
-            (kind, container),
-            ("Secret", "data") | ("ConfigMap", "binaryData")
-        )
-}
+/// The root of an object, and the fields of its metadata that hold others.
+const IN_METADATA: &[&str] = &["", "metadata", "annotations", "labels", "ownerReferences"];
 
 /// An item of a `LimitRange` with the limits that follow from its other ones
 /// (`SetDefaults_LimitRangeItem`).
@@ -170,17 +172,6 @@ fn completed_limits(item: &Map<String, Value>) -> Map<String, Value> {
     completed
 }
 
-fn is_quantity(name: &str, container: &str, kind: &str) -> bool {
-    matches!(container, "limits" | "requests" | "hard")
-        || kind == "LimitRange" && QUANTITIES_OF_LIMITS.contains(&container)
-        || matches!(
-            (container, name),
-            ("emptyDir", "sizeLimit")
-                | ("resourceFieldRef", "divisor")
-                | ("target", "averageValue" | "value")
-        )
-}
-
 fn written_quantity(desired: &Value) -> Option<String> {
     match desired {
         Value::String(text) => quantity::canonical(text),
@@ -189,16 +180,16 @@ fn written_quantity(desired: &Value) -> Option<String> {
     }
 }
 
-/// Whether a status says nothing, as generators write it: `{}`, `loadBalancer:
-/// {}`, and what controller-gen leaves in a `CustomResourceDefinition`.
-pub(super) fn is_blank_status(status: &Value, place: Place<'_>) -> bool {
+/// Returns whether a status says nothing, as generators write it: `{}`, `loadBalancer: {}`, and
+/// what controller-gen leaves in a `CustomResourceDefinition`.
+pub(super) fn is_blank_status(status: &Value, type_meta: TypeMeta<'_>) -> bool {
     let Value::Object(fields) = status else {
         return false;
     };
     let empty_text = |value: &Value| value.as_str() == Some("");
     fields
         .iter()
-        .all(|(name, value)| match (place.kind, name.as_str(), value) {
+        .all(|(name, value)| match (type_meta.kind, name.as_str(), value) {
             ("Service" | "Ingress", "loadBalancer", Value::Object(inner)) => inner.is_empty(),
             ("CustomResourceDefinition", "acceptedNames", Value::Object(names)) => names
                 .iter()
@@ -209,165 +200,4 @@ pub(super) fn is_blank_status(status: &Value, place: Place<'_>) -> bool {
             ("CustomResourceDefinition", "conditions" | "storedVersions", Value::Null) => true,
             _ => false,
         })
-}
-
-/// Kinds that take an absent list for another value than an empty one.
-const TELL_EMPTY_APART: &[&str] = &[
-    "MutatingWebhookConfiguration",
-    "NetworkPolicy",
-    "ValidatingWebhookConfiguration",
-];
-
-/// Maps of quantities in the items of a `LimitRange`.
-const QUANTITIES_OF_LIMITS: &[&str] = &["default", "defaultRequest", "max", "maxLimitRequestRatio", "min"];
-
-/// Fields of an `EndpointSlice` that hold others.
-const IN_ENDPOINT_SLICES: &[&str] = &[
-    "conditions",
-    "deprecatedTopology",
-    "endpoints",
-    "forNodes",
-    "forZones",
-    "hints",
-    "ports",
-    "targetRef",
-];
-
-/// Maps without a pointer that are left out when empty.
-const EMPTY_MAPS: &[&str] = &[
-    "annotations",
-    "binaryData",
-    "data",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeSelector",
-    "requests",
-];
-
-/// More maps with keys that people choose.
-const OTHER_MAPS: &[&str] = &["hard", "options", "parameters", "volumeAttributes"];
-
-/// Which of [`ZEROS`] and [`ZEROS_IN`] are booleans.
-const FLAGS: &[&str] = &[
-    "globalDefault",
-    "hostIPC",
-    "hostNetwork",
-    "hostPID",
-    "paused",
-    "preserveUnknownFields",
-    "publishNotReadyAddresses",
-    "readOnly",
-    "stdin",
-    "stdinOnce",
-    "tty",
-];
-
-/// Which of [`ZEROS`] and [`ZEROS_IN`] are numbers; the others are strings.
-const NUMBERS: &[&str] = &[
-    "failureThreshold",
-    "healthCheckNodePort",
-    "hostPort",
-    "initialDelaySeconds",
-    "minReadySeconds",
-    "nodePort",
-    "successThreshold",
-];
-
-/// Scalars without a pointer that are left out when zero, wherever the kinds
-/// have a field of this name; sorted.
-const ZEROS: &[&str] = &[
-    "description",
-    "dnsPolicy",
-    "effect",
-    "externalName",
-    "externalTrafficPolicy",
-    "failureThreshold",
-    "globalDefault",
-    "healthCheckNodePort",
-    "hostIP",
-    "hostIPC",
-    "hostNetwork",
-    "hostPID",
-    "hostPort",
-    "hostname",
-    "imagePullPolicy",
-    "initialDelaySeconds",
-    "loadBalancerIP",
-    "medium",
-    "minReadySeconds",
-    "nodeName",
-    "nodePort",
-    "paused",
-    "priorityClassName",
-    "publishNotReadyAddresses",
-    "schedulerName",
-    "scheme",
-    "serviceAccount",
-    "serviceAccountName",
-    "sessionAffinity",
-    "stdin",
-    "stdinOnce",
-    "subPath",
-    "subPathExpr",
-    "subdomain",
-    "successThreshold",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "tty",
-    "volumeNamespace",
-    "workingDir",
-];
-
-/// As [`ZEROS`], for names that have other types elsewhere: the field that they
-/// are in, and the name.
-const ZEROS_IN: &[(&str, &str)] = &[
-    ("env", "value"),
-    ("nfs", "readOnly"),
-    ("persistentVolumeClaim", "readOnly"),
-    ("resourceFieldRef", "containerName"),
-    ("spec", "preserveUnknownFields"),
-    ("subjects", "apiGroup"),
-    ("subjects", "namespace"),
-    ("tls", "secretName"),
-    ("tolerations", "key"),
-    ("tolerations", "operator"),
-    ("tolerations", "value"),
-    ("volumeMounts", "readOnly"),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_zero_vanishes_where_it_has_the_type_of_its_field() {
-        let table = [
-            (Value::Bool(false), "tty", "containers", true),
-            (Value::Bool(false), "namespace", "subjects", false),
-            (Value::Bool(false), "hostPort", "ports", false),
-            (Value::from(""), "namespace", "subjects", true),
-            (Value::from(""), "tty", "containers", false),
-            (Value::from(0), "hostPort", "ports", true),
-            (Value::from(0), "subPath", "volumeMounts", false),
-            (Value::Bool(false), "readOnly", "volumeMounts", true),
-        ];
-        for (value, name, container, expected) in table {
-            let vanishes = vanishes(&value, name, container, "Pod");
-            assert_eq!(vanishes, expected, "{container}.{name}: {value}");
-        }
-    }
-
-    #[test]
-    fn every_flag_and_number_is_a_scalar_that_vanishes() {
-        for name in FLAGS.iter().chain(NUMBERS) {
-            let is_known = ZEROS.contains(name) || ZEROS_IN.iter().any(|(_, known)| known == name);
-            assert!(is_known, "{name}");
-        }
-    }
-
-    #[test]
-    fn names_are_sorted_so_that_they_can_be_searched() {
-        assert!(ZEROS.is_sorted(), "{ZEROS:?}");
-    }
 }

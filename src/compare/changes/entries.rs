@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: ours, and what the others have.
+//! The entries of `metadata.managedFields`: ours, and those of other managers.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(super) struct Entries<'a> {
     /// The field set of our `Apply` entry, with the part-of label where our manager has
     /// written that in another way than by an apply.
     pub(super) ours: Cow<'a, Map<String, Value>>,
-    /// Whether there is such an entry: without it, the label is all that we own.
+    /// There is such an entry; without it, the label is all that we own.
     pub(super) has_applied: bool,
     others: Vec<&'a Map<String, Value>>,
     applied_by_others: bool,
@@ -86,14 +86,14 @@ impl<'a> Entries<'a> {
         })
     }
 
-    /// Whether no other manager has an `Apply` entry, so that a new time cannot
-    /// move ours.
+    /// Returns whether no other manager has an `Apply` entry, so that a new time cannot move
+    /// ours.
     pub(super) fn sole_applier(&self) -> bool {
         !self.applied_by_others
     }
 
-    /// Whether somebody has written the status through its subresource, and owns
-    /// fields in it.
+    /// Returns whether a manager has written the status through its subresource, and owns fields
+    /// in it.
     pub(super) fn status_is_a_subresource(&self) -> bool {
         self.has_status_subresource
             && self.others.iter().any(|fields| {
@@ -104,7 +104,7 @@ impl<'a> Entries<'a> {
             })
     }
 
-    /// Whether another entry has this path, or a whole value that it is part of.
+    /// Returns whether another entry has this path, or a whole value that it is part of.
     pub(super) fn others_have<'k>(&self, path: &(impl Iterator<Item = &'k str> + Clone)) -> bool {
         self.others.iter().any(|fields| {
             let mut node = *fields;
@@ -132,7 +132,7 @@ fn owns_label(fields: &Map<String, Value>) -> bool {
     labels.is_some_and(|labels| labels.get(part_of()).is_some())
 }
 
-/// The field set with the part-of label in it; as it is where it has a leaf in the way.
+/// Adds the part-of label to a field set, unless a leaf is in the way.
 fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
     let mut fields = fields.cloned().unwrap_or_default();
     let mut node = &mut fields;

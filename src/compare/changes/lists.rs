@@ -1,5 +1,5 @@
-//! Associative lists and sets: their items are found by key or value, and must
-//! stand in the order that the merge would give them.
+//! Associative lists and sets: their items are found by key or value, and must be in the order
+//! that the merge would give them.
 //!
 //! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly
 //! where the manifest's items are a subsequence of it and none is there twice.
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
             let Value::Object(item) = item else {
                 return Err(Reason::ValueDiffers(self.here()));
             };
-            let entry = self.only(&entries, |entry| may_be(item, entry, &names))?;
+            let entry = self.only_entry(&entries, |entry| may_be(item, entry, &names))?;
             let (path, node) = (entry.path, entry.node);
             let position = only_position(live, |known| {
                 known
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
         let entries: Vec<Owned<'a, Value>> = self.parse(owned, "v:")?;
         let mut next = 0;
         for item in desired {
-            let entry = self.only(&entries, |entry| entry.key == *item)?;
+            let entry = self.only_entry(&entries, |entry| entry.key == *item)?;
             let (path, leaf) = (entry.path, entry.node.is_empty());
             self.path.push(path);
             if !leaf {
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         self.all_found(&entries)
     }
 
-    /// The items of the tree, all of one sort.
+    /// Reads the items of the tree, which must all be of one sort.
     fn parse<K: serde::de::DeserializeOwned>(
         &self,
         owned: &'a Fields,
@@ -131,8 +131,8 @@ impl<'a> Walk<'a> {
             .collect()
     }
 
-    /// The one item of the tree that an item of the manifest can be.
-    fn only<'e, K>(
+    /// Returns the one item of the tree that an item of the manifest can be.
+    fn only_entry<'e, K>(
         &self,
         entries: &'e [Owned<'a, K>],
         is_it: impl Fn(&Owned<'a, K>) -> bool,
@@ -170,8 +170,8 @@ fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
     names
 }
 
-/// Whether an item of the manifest can be this item of the tree. A key that it
-/// lacks may be a defaulted one; the item's own tree then lacks it too.
+/// Returns whether an item of the manifest can be this item of the tree. A key that it lacks may
+/// be a defaulted one; the item's own tree then lacks it too.
 fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
     names
         .iter()
@@ -183,12 +183,12 @@ fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
         })
 }
 
-/// Whether a live item, where defaults are filled in, has this key.
+/// Returns whether a live item, which has defaults filled in, has this key.
 fn has_key(item: &Fields, key: &Fields, names: &[&str]) -> bool {
     names.iter().all(|name| item.get(*name) == key.get(*name))
 }
 
-/// Where the one item is that fits; none where none or several do.
+/// Returns the position of the one item that fits; `None` if none or several do.
 fn only_position(items: &[Value], fits: impl Fn(&Value) -> bool) -> Option<usize> {
     let mut positions = items.iter().enumerate().filter(|(_, item)| fits(item));
     let (position, _) = positions.next()?;

@@ -1,9 +1,9 @@
-//! Change detection: would the server's own server-side apply of a manifest
-//! leave the live object, its resourceVersion included, as it is? Decided from
-//! one LIST, so that what has not changed need not be sent.
+//! Change detection: decides from one LIST whether the server's own server-side apply of a
+//! manifest would leave the live object, its resourceVersion included, as it is. An object that
+//! has not changed is not sent.
 //!
-//! Pure: no requests, no clock. It never says how to change an object, and it
-//! does not look after fields that other managers left behind.
+//! Pure: no requests, no clock. It never computes a change, and ignores fields that other
+//! managers left behind.
 //!
 //! # Why `Unchanged` can be trusted
 //!
@@ -14,38 +14,35 @@
 //! object stays as it is when each of the four does nothing:
 //!
 //! - *Field set.* The tree of our entry and the manifest must cover each other:
-//!   a child for every field and none besides. A leaf `{}` says less than it
-//!   seems to: an atomic map or list leaves one, and so do `{}` and `null` where
-//!   the type is granular. A filled map or list above a leaf is therefore
-//!   accepted only where the type is known to be atomic ([`Definition`] for
-//!   custom resources, tables for the built-in kinds).
+//!   a child for every field and no other. A leaf `{}` is ambiguous: an atomic map or list
+//!   leaves one, and so do `{}` and `null` of a granular type. A filled map or list above a leaf
+//!   is therefore accepted only if the type is known to be atomic ([`Definition`] for custom
+//!   resources, a table for the built-in kinds).
 //! - *Merge.* Each value of the manifest must be the live one. Items of an
 //!   associative list are found by their keys, once in the manifest, once in the
-//!   tree and once in the object; and they must stand in the object in the
-//!   manifest's order, since the merge imposes that order (items of others may
-//!   stand between them).
+//!   tree and once in the object; and they must be in the manifest's order in the object,
+//!   since the merge imposes that order (items of others may be between them).
 //! - *Prune.* With equal field sets there is nothing to prune. The code converts
 //!   between the versions that the entries name, so an object with entries of
 //!   several versions is sent; an entry of a version that is no longer served
 //!   would also be dropped by any apply.
-//! - *Others.* An equal merge takes nothing from anybody.
+//! - *Others.* An equal merge takes nothing from another manager.
 //!
 //! # Values that the server writes in another way
 //!
 //! In built-in kinds some values come back different: `1000m` as `1`, an empty
-//! string or list not at all, `fieldRef` with its default version. There the merge does change something, which conversion and
-//! defaulting undo before the store compares (`apiserver`,
-//! `handlers/fieldmanager/equality.go`). Two things survive the undoing: another
-//! manager that has the same path loses it, and our entry's new time may move it
-//! behind the `Apply` entry of another manager. Such a value is accepted only
-//! where no other entry has the path and no other manager has applied.
+//! string or list not at all, `fieldRef` with its default version. There the merge does change
+//! something, which conversion and defaulting undo before the store compares (`apiserver`,
+//! `handlers/fieldmanager/equality.go`). Two effects survive: another manager that has the same
+//! path loses it, and our entry's new time may move it behind the `Apply` entry of another
+//! manager. Such a value is accepted only if no other entry has the path and no other manager
+//! has applied.
 //!
 //! # What no reader of an object can see
 //!
 //! A write also stores what was read in another way than it was stored: a new
 //! storage version, a new encryption key, a default that is younger than the
-//! object. Admission webhooks
-//! may change what they are shown. A type that went from atomic to granular since
+//! object. Admission webhooks may change what they are shown. A type that went from atomic to granular since
 //! our last apply changes our entry, not the object. None of these is a change
 //! that a manifest asks for.
 //!
@@ -55,7 +52,7 @@
 //! has a new resourceVersion; server-side apply keeps even the time in managedFields,
 //! since the object that it compares has the phase on both sides. Such a claim is
 //! `Unchanged`: the apply would store what every reader sees already, and nothing that
-//! can be read tells whether it is stored. The property test holds this exception from
+//! can be read shows whether it is stored. The property test holds this exception from
 //! the claim about the resourceVersion to this kind, this phase, and no other difference.
 //! (A `PersistentVolume` is created with its phase.)
 //!
@@ -74,19 +71,20 @@
 //!
 //! The fourth and last exception is the part-of label: `adopt` and `move` write it by a patch,
 //! and so it is owned by an `Update` entry of our manager. An apply would add it to our `Apply`
-//! entry, which changes whose the label is to nobody: the manager is the same. So the label
-//! counts as applied where our manager has written it, and its value is the manifest's. The
-//! property test excepts that one path in our entry, and no other difference.
+//! entry, which does not change the label's owner: the manager is the same. So the label counts
+//! as applied if our manager has written it, and its value is the manifest's. The property test
+//! excepts that one path in our entry, and no other difference.
 
+mod built_in;
 mod defaults;
 mod entries;
-mod kinds;
 mod lists;
 mod path;
 mod quantity;
 mod shape;
 mod typing;
 mod walk;
+mod zeros;
 
 #[cfg(test)]
 mod tests;
@@ -95,21 +93,21 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use kinds::is_built_in;
+pub use built_in::is_built_in;
 pub use shape::Definition;
 pub use typing::Typing;
 
-/// What to do with an object of the manifests that is live already.
+/// The decision for an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Server-side apply would change nothing, the resourceVersion included (but see the
-    /// four exceptions at the end of the module's documentation).
+    /// Server-side apply would change nothing, the resourceVersion included, except as the end of
+    /// the module's documentation says.
     Unchanged,
-    /// It would change something, or that cannot be excluded.
+    /// Server-side apply would change something, or may.
     Send(Reason),
 }
 
-/// Why an object is sent. Paths are written as in a manifest:
+/// The reason why an object is sent. Paths are written as in a manifest:
 /// `spec.containers[name=web].image`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -127,7 +125,7 @@ pub enum Reason {
     FieldAdded(String),
     /// The live value is not the manifest's.
     ValueDiffers(String),
-    /// The items of a list stand in another order.
+    /// The items of a list are in another order.
     OrderDiffers(String),
     /// The manifest's list names an item twice, or it is unclear which live item
     /// is meant.
@@ -142,7 +140,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The name of the reason without the path, to count by.
+    /// Returns the name of the reason without the path, to count by.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NotOwnedByUs => "not applied by us",
@@ -160,7 +158,7 @@ impl Reason {
         }
     }
 
-    /// The field at fault, where there is one.
+    /// Returns the field that differs, if the reason has one.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::NotOwnedByUs | Self::OtherVersion | Self::Terminating => None,
@@ -195,8 +193,8 @@ impl fmt::Display for Reason {
 /// - `live`: the full object, managedFields included, read at the apiVersion of
 ///   `desired`. The items of a LIST may lack apiVersion and kind.
 /// - `field_manager`: who would apply.
-/// - `definition`: for a custom resource what its definition says of this
-///   version. Without it, objects with atomic maps or lists are sent.
+/// - `definition`: this version of a custom resource's definition. Without it, objects with
+///   atomic maps or lists are sent.
 pub fn compare(
     desired: &Value,
     live: &Value,

@@ -1,8 +1,8 @@
-//! Paths of a field set in the words of a manifest.
+//! Paths of a field set, written as in a manifest.
 
 use serde_json::{Map, Value};
 
-/// The path as in a manifest: `spec.ports[port=80,protocol="TCP"].name`.
+/// Writes a path as in a manifest: `spec.ports[port=80,protocol=TCP].name`.
 pub(super) fn readable<'k>(path: impl Iterator<Item = &'k str>) -> String {
     let mut text = String::new();
     for key in path {

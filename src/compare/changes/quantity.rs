@@ -1,4 +1,4 @@
-//! The text in which the server hands a quantity back
+//! The canonical text of a quantity, in which the server returns it
 //! (`apimachinery/pkg/api/resource`, `Quantity.CanonicalizeBytes`).
 
 const NANO: i128 = 1_000_000_000;
@@ -6,8 +6,8 @@ const NANO: i128 = 1_000_000_000;
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// The canonical text of a quantity; none where it is not one, is written with
-/// an exponent, or needs rounding.
+/// Returns the canonical text of a quantity; `None` if it is not one, is written with an
+/// exponent, or needs rounding.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -45,7 +45,7 @@ pub(super) fn canonical(text: &str) -> Option<String> {
     })
 }
 
-/// A decimal number times a unit, where that comes out even.
+/// Multiplies a decimal number by a unit; `None` if the product is not an integer.
 fn scaled(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {

@@ -1,11 +1,11 @@
-//! What is known of a type: whether a map or list is one value (atomic) or many
-//! (granular), which the tree of a field set does not tell.
+//! The shape of a type: a map or list is one value (atomic) or many (granular), which the tree of
+//! a field set does not show.
 
 use serde_json::{Map, Value, json};
 
-use super::kinds::{self, Place};
+use super::built_in::TypeMeta;
 
-/// Whether a map or list is owned as one value or field by field.
+/// The way in which a map or list is owned: as one value, or field by field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Atomic,
@@ -13,7 +13,7 @@ pub(super) enum Relation {
     Unknown,
 }
 
-/// Whether a field is named by its type, or is a key of a map. An apply records
+/// The way in which a field belongs to its map: declared by the type, or a key of the map. An apply records
 /// the key itself (`.`), and not a declared field that has fields below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Membership {
@@ -22,7 +22,7 @@ pub(super) enum Membership {
     Unknown,
 }
 
-/// What a `CustomResourceDefinition` says of one version.
+/// One version of a `CustomResourceDefinition`.
 #[derive(Debug, Clone, Copy)]
 pub struct Definition<'a> {
     schema: &'a Map<String, Value>,
@@ -31,8 +31,8 @@ pub struct Definition<'a> {
 
 impl<'a> Definition<'a> {
     /// Reads the version (`v1alpha1`) of a `CustomResourceDefinition`
-    /// (`apiextensions.k8s.io/v1`) as the server has it. None where it has no
-    /// such version, or no schema that would say anything.
+    /// (`apiextensions.k8s.io/v1`) as the server has it. `None` if it has no such version, or no
+    /// schema to rely on.
     pub fn of(custom_resource_definition: &'a Value, version: &str) -> Option<Self> {
         let spec = custom_resource_definition.get("spec")?;
         if spec.get("preserveUnknownFields").and_then(Value::as_bool) == Some(true) {
@@ -49,8 +49,8 @@ impl<'a> Definition<'a> {
         })
     }
 
-    /// Takes what [`Definition::of`] reads of one version out of a `CustomResourceDefinition`.
-    /// The rest, descriptions for people above all, is most of its size.
+    /// Reduces a `CustomResourceDefinition` to what [`Definition::of`] reads of one version. The
+    /// rest, mostly descriptions, is most of its size.
     pub fn relevant(mut custom_resource_definition: Value, version: &str) -> Value {
         let spec = &mut custom_resource_definition["spec"];
         let preserves = spec["preserveUnknownFields"].take();
@@ -70,13 +70,14 @@ impl<'a> Definition<'a> {
         Shape::below(self.schema, Unknown::Pruned)
     }
 
-    /// Whether the status can only be written through its subresource.
+    /// Returns whether the status can only be written through its subresource.
     pub(super) fn has_status_subresource(&self) -> bool {
         self.status_subresource
     }
 }
 
-/// A field that is called `description` has a schema, which is no text, and stays.
+/// Removes the descriptions of a schema. A field named `description` has a schema, which is not a
+/// text, and stays.
 fn remove_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -90,21 +91,20 @@ fn remove_descriptions(schema: &mut Value) {
     }
 }
 
-/// What is known of the type at one place of an object.
+/// The type at one place of an object, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape<'a> {
     /// A built-in kind, or the metadata of any kind.
     BuiltIn,
-    /// A node of a custom resource's schema; whether unknown fields are kept
-    /// here.
+    /// A node of a custom resource's schema, and what it does with unknown fields.
     Schema(&'a Map<String, Value>, Unknown),
     /// Below unknown fields that are kept: maps are granular, lists atomic.
     Deduced,
-    /// Nothing.
+    /// Not known.
     Unknown,
 }
 
-/// What a schema does with fields that it does not name.
+/// The treatment of fields that a schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
     Pruned,
@@ -119,7 +119,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The type of a field, and how the field belongs to this type.
+    /// Returns the type of a field, and how the field belongs to this type.
     pub(super) fn field(self, name: &str) -> (Self, Membership) {
         match self {
             Self::BuiltIn => (Self::BuiltIn, Membership::Declared),
@@ -146,7 +146,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether nothing is known of the fields, or they are those of an embedded object.
+    /// Returns whether the fields are not known, or are those of an embedded object.
     pub(super) fn is_opaque(self) -> bool {
         match self {
             Self::BuiltIn | Self::Unknown => true,
@@ -155,7 +155,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The keys by which items of an associative list are told apart, each with its default;
+    /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
     pub(super) fn keys(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
         let Self::Schema(schema, _) = self else {
@@ -168,7 +168,7 @@ impl<'a> Shape<'a> {
         Some(names.map(|name| (name, default(name))).collect())
     }
 
-    /// The type of a list's items.
+    /// Returns the type of a list's items.
     pub(super) fn items(self) -> Self {
         match self {
             Self::BuiltIn | Self::Deduced | Self::Unknown => self,
@@ -179,8 +179,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether an item that is a leaf of the tree is an atomic map. No keyed list
-    /// of a built-in kind has defaults for all its keys.
+    /// Returns whether an item that is a leaf of the tree is an atomic map. No keyed list of a
+    /// built-in kind has defaults for all its keys.
     pub(super) fn is_atomic_item(self) -> bool {
         match self {
             Self::BuiltIn => true,
@@ -191,14 +191,10 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// How the map called `name` is owned.
-    pub(super) fn map(self, name: &str, place: Place<'_>) -> Relation {
+    /// Returns how the map called `name` is owned.
+    pub(super) fn map(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
         match self {
-            Self::BuiltIn => match name {
-                "scaleTargetRef" if place.api_version == "autoscaling/v1" => Relation::Atomic,
-                "scaleTargetRef" => Relation::Granular,
-                _ => kinds::map_named(name),
-            },
+            Self::BuiltIn => type_meta.map(name),
             Self::Deduced => Relation::Granular,
             Self::Unknown => Relation::Unknown,
             Self::Schema(schema, _) => {
@@ -214,15 +210,10 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// How the list called `name` is owned.
-    pub(super) fn list(self, name: &str, place: Place<'_>) -> Relation {
+    /// Returns how the list called `name` is owned.
+    pub(super) fn list(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
         match self {
-            Self::BuiltIn => match name {
-                "imagePullSecrets" if place.kind == "ServiceAccount" => Relation::Atomic,
-                "imagePullSecrets" => Relation::Granular,
-                "ports" if place.kind == "EndpointSlice" => Relation::Atomic,
-                _ => kinds::list_named(name),
-            },
+            Self::BuiltIn => type_meta.list(name),
             Self::Deduced => Relation::Atomic,
             Self::Unknown => Relation::Unknown,
             Self::Schema(schema, _) => {
@@ -239,8 +230,8 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Whether values of this JSON type are told apart by the schema's extensions:
-/// the node has the type, or it keeps whatever it is given.
+/// Returns whether the schema's extensions hold for values of this JSON type: the node has the
+/// type, or it keeps any value.
 fn may_be(schema: &Map<String, Value>, json_type: &str) -> bool {
     match schema.get("type") {
         Some(known) => known.as_str() == Some(json_type),

@@ -1,21 +1,21 @@
-//! Which fields an apply of a custom resource owns under one version of its definition.
+//! The fields that an apply of a custom resource owns under one version of its definition.
 //!
-//! Pure. The server types a manifest by the schema that it serves at that moment. Where two
-//! schemas type a manifest differently, the field set that an answer shows tells which of them
-//! the server has used.
+//! Pure. The server types a manifest by the schema that it serves at that moment. If two schemas
+//! type a manifest differently, the field set in an answer shows which of them the server has
+//! used.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::Definition;
-use super::kinds::Place;
+use super::built_in::TypeMeta;
 use super::shape::{Membership, Relation, Shape};
 
-/// What an apply of a manifest owns under a schema, `metadata` excepted.
+/// The fields that an apply of a manifest owns under a schema, except `metadata`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typing {
-    /// The schema does not say.
+    /// The schema does not show them.
     Unknown,
     /// The manifest has a field that the schema neither declares nor keeps; it is refused.
     Undeclared,
@@ -24,14 +24,14 @@ pub enum Typing {
 }
 
 impl Typing {
-    /// Types a manifest by the definition of its kind.
+    /// Types a manifest by the definition of its kind, as the server does.
     pub fn of(manifest: &Value, definition: Option<&Definition<'_>>) -> Self {
         let (Some(definition), Some(fields)) = (definition, manifest.as_object()) else {
             return Self::Unknown;
         };
         let text = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut walk = Walk {
-            place: Place {
+            type_meta: TypeMeta {
                 api_version: text("apiVersion"),
                 kind: text("kind"),
             },
@@ -51,8 +51,8 @@ impl Typing {
         Self::Fields(walk.members)
     }
 
-    /// Whether an apply that was answered with this metadata was typed as `self`, and not as
-    /// `new`. False where the two do not differ, or nothing can be said.
+    /// Returns whether an apply that was answered with this metadata was typed as `self`, and not
+    /// as `new`. False if the two do not differ, or are not known.
     pub fn is_of(&self, metadata: &Value, field_manager: &str, new: &Self) -> bool {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
@@ -69,7 +69,7 @@ impl Typing {
     }
 }
 
-/// The members of the field set that this manager has applied, `metadata` excepted.
+/// Returns the paths of the field set that this manager has applied, except `metadata`.
 fn owned(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
     let entries = metadata.get("managedFields")?.as_array()?;
     let is_ours = |entry: &&Value| {
@@ -77,8 +77,7 @@ fn owned(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
     };
     let fields = entries.iter().find(is_ours)?.get("fieldsV1")?.as_object()?;
     let mut members = BTreeSet::new();
-    let besides_metadata = fields.iter().filter(|(key, _)| *key != "f:metadata");
-    for (key, below) in besides_metadata {
+    for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
         flatten(below, &format!("/{key}"), &mut members);
     }
     Some(members)
@@ -98,11 +97,11 @@ fn flatten(node: &Value, path: &str, members: &mut BTreeSet<String>) {
 }
 
 struct Walk<'a> {
-    place: Place<'a>,
+    type_meta: TypeMeta<'a>,
     members: BTreeSet<String>,
 }
 
-/// `None` where a field is not declared.
+/// `None` if a field is not declared.
 type Step = Option<()>;
 
 impl Walk<'_> {
@@ -120,7 +119,7 @@ impl Walk<'_> {
             return shape.is_opaque().then(|| self.own(path));
         }
         match value {
-            Value::Object(fields) if !fields.is_empty() => match below.map(name, self.place) {
+            Value::Object(fields) if !fields.is_empty() => match below.map(name, self.type_meta) {
                 Relation::Granular => {
                     if membership == Membership::Key {
                         self.own(format!("{path}/."));
@@ -132,7 +131,7 @@ impl Walk<'_> {
                     Some(())
                 }
             },
-            Value::Array(items) => match below.list(name, self.place) {
+            Value::Array(items) => match below.list(name, self.type_meta) {
                 Relation::Granular => items.iter().try_for_each(|item| self.item(below, item, &path)),
                 Relation::Atomic | Relation::Unknown => {
                     self.own(path);

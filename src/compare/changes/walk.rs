@@ -3,39 +3,40 @@
 
 use serde_json::{Map, Value};
 
+use super::built_in::TypeMeta;
+use super::defaults::Field;
 use super::entries::Entries;
-use super::kinds::Place;
 use super::path::readable;
 use super::shape::{Membership, Relation, Shape};
 use super::{Definition, Reason, defaults};
+use crate::compare::ownership::LAST_APPLIED;
 
-/// Deeper than any schema of the field, and shallow enough for any stack.
+/// The greatest depth that is walked: deeper than any schema in use, and shallow enough for any
+/// stack.
 const DEEPEST: usize = 100;
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 pub(super) type Step = Result<(), Reason>;
 pub(super) type Fields = Map<String, Value>;
 
-/// Ends with a reason at the first difference, or without one.
+/// Compares manifest and live object; fails with the first reason to send.
 pub(super) fn unchanged(
     desired: &Value,
     live: &Value,
     field_manager: &str,
     definition: Option<&Definition<'_>>,
 ) -> Step {
-    let (Some(wanted), Some(existing)) = (desired.as_object(), live.as_object()) else {
+    let (Some(desired_fields), Some(existing)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
     let text = |name: &str| desired.get(name).and_then(Value::as_str).unwrap_or_default();
-    let place = Place {
+    let type_meta = TypeMeta {
         api_version: text("apiVersion"),
         kind: text("kind"),
     };
     for name in ["apiVersion", "kind"] {
         if existing
             .get(name)
-            .is_some_and(|known| Some(known) != wanted.get(name))
+            .is_some_and(|known| Some(known) != desired_fields.get(name))
         {
             return Err(Reason::OtherVersion);
         }
@@ -53,17 +54,18 @@ pub(super) fn unchanged(
         let path = format!("metadata.annotations.{LAST_APPLIED}");
         return Err(Reason::SharedField(path));
     }
-    let entries = Entries::read(meta("managedFields"), place.api_version, field_manager)?;
+    let entries = Entries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
     // The store keeps an empty list of a custom resource's metadata that another manager
     // has applied (`finalizers: []`), reading drops it, and so does the next write. Nothing
-    // that can be read tells of it.
-    if !place.is_built_in() && !entries.sole_applier() {
+    // that can be read shows it.
+    if !type_meta.is_built_in() && !entries.sole_applier() {
         return Err(Reason::SharedField("metadata".to_owned()));
     }
     let mut walk = Walk {
-        status_ignored: place.ignores_status() || definition.is_some_and(Definition::has_status_subresource),
-        built_in: place.is_built_in(),
-        place,
+        status_ignored: type_meta.ignores_status()
+            || definition.is_some_and(Definition::has_status_subresource),
+        built_in: type_meta.is_built_in(),
+        type_meta,
         path: Vec::with_capacity(16),
         entries: &entries,
     };
@@ -72,7 +74,7 @@ pub(super) fn unchanged(
         Some(definition) => definition.shape(),
         None => Shape::Unknown,
     };
-    let outcome = walk.fields(wanted, &entries.ours, existing, shape);
+    let outcome = walk.fields(desired_fields, &entries.ours, existing, shape);
     if entries.has_applied {
         outcome
     } else {
@@ -80,9 +82,10 @@ pub(super) fn unchanged(
     }
 }
 
+/// The state of the walk over one object.
 pub(super) struct Walk<'a> {
-    pub(super) place: Place<'a>,
-    /// Whether values may be compared as the server writes them.
+    pub(super) type_meta: TypeMeta<'a>,
+    /// Values may be compared as the server writes them.
     pub(super) built_in: bool,
     status_ignored: bool,
     /// The keys of the tree from its root to here.
@@ -111,10 +114,10 @@ impl<'a> Walk<'a> {
             let (Some(name), Value::Object(node)) = (key.strip_prefix("f:"), node) else {
                 return Err(Reason::Unreadable(self.here()));
             };
-            let Some(wanted) = desired.get(name) else {
+            let Some(value) = desired.get(name) else {
                 return Err(Reason::FieldDropped(self.here()));
             };
-            self.field(name, wanted, node, live.get(name), shape)?;
+            self.field(name, value, node, live.get(name), shape)?;
             self.path.pop();
             covered += 1;
         }
@@ -122,11 +125,11 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let mut key = String::from("f:");
-        for (name, wanted) in desired {
+        for (name, value) in desired {
             key.truncate(2);
             key.push_str(name);
             if !owned.contains_key(&key) {
-                self.untracked(name, wanted, live.get(name), shape)?;
+                self.untracked(name, value, live.get(name), shape)?;
             }
         }
         Ok(())
@@ -176,8 +179,8 @@ impl<'a> Walk<'a> {
         let relation = match desired {
             // `{}` is recorded as a leaf whatever the type.
             Value::Object(fields) if fields.is_empty() => Relation::Atomic,
-            Value::Object(_) => shape.map(name, self.place),
-            Value::Array(_) => shape.list(name, self.place),
+            Value::Object(_) => shape.map(name, self.type_meta),
+            Value::Array(_) => shape.list(name, self.type_meta),
             _ => Relation::Atomic,
         };
         match relation {
@@ -190,8 +193,8 @@ impl<'a> Walk<'a> {
         }
         let written_differently = self.built_in
             && match live {
-                Some(live) => defaults::same(desired, live, name, self.container(), self.place.kind),
-                None => defaults::vanishes(desired, name, self.container(), self.place.kind),
+                Some(live) => defaults::same(desired, live, self.field_in(self.container(), name)),
+                None => defaults::vanishes(desired, self.field_in(self.container(), name)),
             };
         if written_differently {
             self.undisturbed(None)
@@ -200,14 +203,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether merging `{}` or `null` into what is there keeps it all.
+    /// Returns whether merging `{}` or `null` into the live value keeps it all.
     fn leaves_as_it_is(&self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> bool {
         let relation = match (desired, live) {
-            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => shape.map(name, self.place),
+            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => shape.map(name, self.type_meta),
             (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
-                shape.map(name, self.place)
+                shape.map(name, self.type_meta)
             }
-            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => shape.list(name, self.place),
+            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => shape.list(name, self.type_meta),
             _ => Relation::Unknown,
         };
         relation == Relation::Granular
@@ -240,16 +243,14 @@ impl<'a> Walk<'a> {
             // An empty associative list is nothing to own.
             _ if desired.as_array().is_some_and(Vec::is_empty)
                 && shape.field(name).1 == Membership::Declared
-                && shape.field(name).0.list(name, self.place) == Relation::Granular =>
+                && shape.field(name).0.list(name, self.type_meta) == Relation::Granular =>
             {
                 match live {
                     Some(Value::Array(_)) => Ok(()),
                     None if self.built_in
                         && defaults::vanishes(
                             desired,
-                            name,
-                            self.innermost(self.path.len()),
-                            self.place.kind,
+                            self.field_in(self.innermost(self.path.len()), name),
                         ) =>
                     {
                         let key = format!("f:{name}");
@@ -259,15 +260,15 @@ impl<'a> Walk<'a> {
                 }
             }
             // Built-in kinds may take such a map for an absent one.
-            _ if !self.built_in && is_traceless(name, desired, live, shape, self.place) => Ok(()),
+            _ if !self.built_in && is_traceless(name, desired, live, shape, self.type_meta) => Ok(()),
             _ => Err(Reason::FieldAdded(self.below(name))),
         }
     }
 
-    /// Whether the server puts the live status in the place of this one.
+    /// Returns whether the server replaces this status by the live one.
     fn ignorable_status(&self, desired: &Value, live: Option<&Value>) -> bool {
         if self.status_ignored {
-            return defaults::is_blank_status(desired, self.place);
+            return defaults::is_blank_status(desired, self.type_meta);
         }
         let empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
         empty(desired)
@@ -275,8 +276,8 @@ impl<'a> Walk<'a> {
             && self.entries.status_is_a_subresource()
     }
 
-    /// Accepts a value that the server writes in another way, where no other
-    /// manager's entry would change.
+    /// Accepts a value that the server writes in another way, if no other manager's entry would
+    /// change.
     fn undisturbed(&self, key: Option<&str>) -> Step {
         let path = self.path.iter().copied().chain(key);
         if self.entries.sole_applier() && !self.entries.others_have(&path) {
@@ -286,7 +287,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// As [`undisturbed`](Self::undisturbed), for what is in no entry.
+    /// Accepts a value as [`undisturbed`](Self::undisturbed) does, for a field that no entry has.
     fn alone(&self, name: &str) -> Step {
         if self.entries.sole_applier() {
             Ok(())
@@ -295,12 +296,23 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The name of the field that the current field is in.
+    fn field_in<'f>(&self, container: &'f str, name: &'f str) -> Field<'f>
+    where
+        'a: 'f,
+    {
+        Field {
+            type_meta: self.type_meta,
+            container,
+            name,
+        }
+    }
+
+    /// Returns the name of the field that the current field is in.
     fn container(&self) -> &'a str {
         self.innermost(self.path.len().saturating_sub(1))
     }
 
-    /// The name of the last field among the first keys of the path.
+    /// Returns the name of the last field among the first keys of the path.
     fn innermost(&self, keys: usize) -> &'a str {
         self.path[..keys]
             .iter()
@@ -323,14 +335,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a map of a custom resource holds nothing but empty associative lists, which
-/// leave no trace in a tree, and is there already.
+/// Returns whether a map of a custom resource exists already and holds nothing but empty
+/// associative lists, which leave no trace in a tree.
 fn is_traceless(
     name: &str,
     desired: &Value,
     live: Option<&Value>,
     shape: Shape<'_>,
-    place: Place<'_>,
+    type_meta: TypeMeta<'_>,
 ) -> bool {
     let (below, membership) = shape.field(name);
     if !matches!(below, Shape::Schema(..)) || membership != Membership::Declared {
@@ -338,14 +350,14 @@ fn is_traceless(
     }
     match (desired, live) {
         (Value::Array(desired), Some(Value::Array(_))) => {
-            desired.is_empty() && below.list(name, place) == Relation::Granular
+            desired.is_empty() && below.list(name, type_meta) == Relation::Granular
         }
         (Value::Object(desired), Some(Value::Object(live))) => {
             !desired.is_empty()
-                && below.map(name, place) == Relation::Granular
+                && below.map(name, type_meta) == Relation::Granular
                 && desired
                     .iter()
-                    .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, place))
+                    .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, type_meta))
         }
         _ => false,
     }

@@ -1,0 +1,184 @@
+//! The built-in kinds that change detection knows, and what the `OpenAPI` document of
+//! Kubernetes says of their fields: which maps and lists are atomic, where people choose the
+//! keys, what is bytes or a quantity.
+//!
+//! `just kubernetes-tables` makes the table, for the kinds that the property test tries.
+//! Fields are distinguished by their names alone: what holds in most kinds has a row without a
+//! kind, and a kind that differs has a row of its own.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::shape::Relation;
+
+/// The kind that a field belongs to, with its version.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TypeMeta<'a> {
+    pub(super) api_version: &'a str,
+    pub(super) kind: &'a str,
+}
+
+impl TypeMeta<'_> {
+    /// Returns whether the table was made for this kind.
+    pub(super) fn is_built_in(self) -> bool {
+        self.status().is_some()
+    }
+
+    /// Returns whether a write of the object itself ignores the status of this built-in kind.
+    pub(super) fn ignores_status(self) -> bool {
+        self.status() == Some(Status::Subresource)
+    }
+
+    fn status(self) -> Option<Status> {
+        TABLE.kinds.get(&(self.api_version, self.kind)).copied()
+    }
+
+    /// Returns how maps of this name are owned.
+    pub(super) fn map(self, name: &str) -> Relation {
+        self.relation("map", name)
+    }
+
+    /// Returns how lists of this name are owned.
+    pub(super) fn list(self, name: &str) -> Relation {
+        self.relation("list", name)
+    }
+
+    fn relation(self, fact: &str, name: &str) -> Relation {
+        match self.value(fact, name) {
+            Some("atomic") => Relation::Atomic,
+            Some("granular") => Relation::Granular,
+            _ => Relation::Unknown,
+        }
+    }
+
+    /// Returns whether people choose the keys of maps of this name.
+    pub(super) fn has_chosen_keys(self, name: &str) -> bool {
+        self.value("keys", name) == Some("yes")
+    }
+
+    /// Returns whether the values of this field are bytes in base64.
+    pub(super) fn is_bytes(self, container: &str, name: &str) -> bool {
+        self.is_field("bytes", container, name)
+    }
+
+    /// Returns whether the values of this field are quantities.
+    pub(super) fn is_quantity(self, container: &str, name: &str) -> bool {
+        self.is_field("quantity", container, name)
+    }
+
+    fn is_field(self, fact: &str, container: &str, name: &str) -> bool {
+        [name, "*"].into_iter().any(|name| {
+            let field = format!("{container}.{name}");
+            self.value(fact, &field) == Some("yes")
+        })
+    }
+
+    fn value(self, fact: &str, field: &str) -> Option<&'static str> {
+        let of_kind = TABLE.facts.get(&(fact, field, self.api_version, self.kind));
+        of_kind
+            .or_else(|| TABLE.facts.get(&(fact, field, "", "")))
+            .copied()
+    }
+}
+
+/// Returns whether objects of this kind are compared by the table rather than by the
+/// definition of a custom resource.
+pub fn is_built_in(api_version: &str, kind: &str) -> bool {
+    TypeMeta { api_version, kind }.is_built_in()
+}
+
+/// The way in which the status of a kind is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    None,
+    Subresource,
+}
+
+/// The rows by what they are looked up by.
+struct Table {
+    /// By version and kind.
+    kinds: HashMap<(&'static str, &'static str), Status>,
+    /// By fact, field, version and kind.
+    facts: HashMap<(&'static str, &'static str, &'static str, &'static str), &'static str>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table {
+        kinds: HashMap::new(),
+        facts: HashMap::new(),
+    };
+    for row in include_str!("kubernetes.txt").lines() {
+        match row.split(' ').collect::<Vec<_>>().as_slice() {
+            ["#", ..] => {}
+            ["kind", api_version, kind] => drop(table.kinds.insert((api_version, kind), Status::None)),
+            ["kind", api_version, kind, "status"] => {
+                table.kinds.insert((api_version, kind), Status::Subresource);
+            }
+            [fact, field, value] => drop(table.facts.insert((fact, field, "", ""), value)),
+            [fact, field, value, api_version, kind] => {
+                table.facts.insert((fact, field, api_version, kind), value);
+            }
+            _ => debug_assert!(false, "a row of another shape: {row}"),
+        }
+    }
+    table
+});
+
+#[cfg(test)]
+mod tests {
+    use super::Relation::{Atomic, Granular, Unknown};
+    use super::*;
+
+    #[test]
+    fn a_row_of_the_kind_goes_before_one_of_all_kinds() {
+        let relations = |api_version, kind| {
+            let this = TypeMeta { api_version, kind };
+            (
+                this.list("ports"),
+                this.map("scaleTargetRef"),
+                this.list("finalizers"),
+            )
+        };
+        for (api_version, kind, expected) in [
+            ("v1", "Service", (Granular, Unknown, Granular)),
+            (
+                "discovery.k8s.io/v1",
+                "EndpointSlice",
+                (Atomic, Unknown, Granular),
+            ),
+            (
+                "autoscaling/v1",
+                "HorizontalPodAutoscaler",
+                (Granular, Atomic, Granular),
+            ),
+            (
+                "autoscaling/v2",
+                "HorizontalPodAutoscaler",
+                (Granular, Granular, Granular),
+            ),
+            ("v1", "Namespace", (Granular, Unknown, Unknown)),
+        ] {
+            assert_eq!(relations(api_version, kind), expected, "{api_version} {kind}");
+        }
+    }
+
+    #[test]
+    fn kinds_fields_and_keys_are_found() {
+        assert!(is_built_in("apps/v1", "Deployment"));
+        assert!(!is_built_in("apps/v1beta1", "Deployment"));
+        assert!(!is_built_in("example.com/v1", "Deployment"));
+        let core = |kind| TypeMeta {
+            api_version: "v1",
+            kind,
+        };
+        assert!(core("Pod").ignores_status());
+        assert!(!core("Secret").ignores_status());
+        assert!(core("Service").has_chosen_keys("selector"));
+        assert!(!core("PersistentVolumeClaim").has_chosen_keys("selector"));
+        assert!(core("Secret").is_bytes("data", "any"));
+        assert!(!core("ConfigMap").is_bytes("data", "any"));
+        assert!(core("Pod").is_quantity("limits", "cpu"));
+        assert!(core("Pod").is_quantity("emptyDir", "sizeLimit"));
+        assert!(!core("Pod").is_quantity("emptyDir", "medium"));
+    }
+}
