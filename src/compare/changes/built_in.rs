@@ -1,6 +1,6 @@
-//! The built-in kinds that change detection knows, and what the `OpenAPI` document of
-//! Kubernetes says of their fields: which maps and lists are atomic, where people choose the
-//! keys, what is bytes or a quantity.
+//! The built-in kinds that change detection knows, and facts about their fields from the
+//! `OpenAPI` document of Kubernetes: atomic and granular maps and lists, maps whose keys people
+//! choose, bytes and quantities.
 //!
 //! `just kubernetes-tables` makes the table, for the kinds that the property test tries.
 //! Fields are distinguished by their names alone: what holds in most kinds has a row without a
@@ -94,7 +94,7 @@ enum Status {
     Subresource,
 }
 
-/// The rows by what they are looked up by.
+/// The rows of the table.
 struct Table {
     /// By version and kind.
     kinds: HashMap<(&'static str, &'static str), Status>,

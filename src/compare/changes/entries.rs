@@ -9,8 +9,8 @@ use crate::model::applyset::PART_OF_LABEL;
 
 /// managedFields as one apply sees it.
 pub(super) struct Entries<'a> {
-    /// The field set of our `Apply` entry, with the part-of label where our manager has
-    /// written that in another way than by an apply.
+    /// The field set of our `Apply` entry, with the part-of label if our manager has written
+    /// that otherwise than by an apply.
     pub(super) ours: Cow<'a, Map<String, Value>>,
     /// There is such an entry; without it, the label is all that we own.
     pub(super) has_applied: bool,
@@ -20,9 +20,8 @@ pub(super) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Reads managedFields and refuses whatever an apply would not hand back as
-    /// it is: entries that the server cannot decode, empty ones and those of
-    /// other versions.
+    /// Reads managedFields; fails on entries that an apply would change: those that the server
+    /// cannot decode, empty ones and those of other versions.
     pub(super) fn read(
         managed_fields: Option<&'a Value>,
         api_version: &str,

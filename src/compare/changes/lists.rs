@@ -59,11 +59,7 @@ impl<'a> Walk<'a> {
                     .is_some_and(|known| has_key(known, &entry.key, &names))
             });
             self.path.push(path);
-            let position = position.ok_or_else(|| Reason::ValueDiffers(self.here()))?;
-            if position < next {
-                return Err(Reason::OrderDiffers(self.here()));
-            }
-            next = position + 1;
+            let position = self.in_order(position, &mut next)?;
             if node.is_empty() {
                 self.atomic_item(item, &live[position], shape)?;
             } else if !node.contains_key(".") {
@@ -77,7 +73,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Compares an item that is owned as one value. An item of a granular type
-    /// leaves such a tree too, where all its keys were defaulted.
+    /// leaves such a tree too, if all its keys were defaulted.
     fn atomic_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
         if !shape.is_atomic_item() {
             Err(Reason::UnknownShape(self.here()))
@@ -98,15 +94,20 @@ impl<'a> Walk<'a> {
             if !leaf {
                 return Err(Reason::Unreadable(self.here()));
             }
-            let position = only_position(live, |known| known == item)
-                .ok_or_else(|| Reason::ValueDiffers(self.here()))?;
-            if position < next {
-                return Err(Reason::OrderDiffers(self.here()));
-            }
-            next = position + 1;
+            self.in_order(only_position(live, |known| known == item), &mut next)?;
             self.path.pop();
         }
         self.all_found(&entries)
+    }
+
+    /// Checks that an item is there and not before `next`, which moves behind it.
+    fn in_order(&self, position: Option<usize>, next: &mut usize) -> Result<usize, Reason> {
+        let position = position.ok_or_else(|| Reason::ValueDiffers(self.here()))?;
+        if position < *next {
+            return Err(Reason::OrderDiffers(self.here()));
+        }
+        *next = position + 1;
+        Ok(position)
     }
 
     /// Reads the items of the tree, which must all be of one sort.

@@ -40,11 +40,10 @@
 //!
 //! # What no reader of an object can see
 //!
-//! A write also stores what was read in another way than it was stored: a new
-//! storage version, a new encryption key, a default that is younger than the
-//! object. Admission webhooks may change what they are shown. A type that went from atomic to granular since
-//! our last apply changes our entry, not the object. None of these is a change
-//! that a manifest asks for.
+//! A write also stores an object that reads otherwise than it was stored: a new storage version,
+//! a new encryption key, a default that is younger than the object. Admission webhooks may
+//! change what they are shown. A type that went from atomic to granular since our last apply
+//! changes our entry, not the object. None of these is a change that a manifest asks for.
 //!
 //! One such default is in every cluster: a `PersistentVolumeClaim` is created without a
 //! status, and every reading fills in the phase `Pending`
@@ -59,7 +58,7 @@
 //! The second exception: the store keeps metadata of a custom resource as it was
 //! sent, `finalizers: []` or a label that is null, while every reading drops the one and
 //! shows the other as `""`; so does the next write of any kind. While another manager has
-//! an `Apply` entry such an object is sent; where it has let go since, no trace is left, and
+//! an `Apply` entry such an object is sent; if it has let go since, no trace is left, and
 //! the apply would store what every reader sees already. The property test excepts custom
 //! resources that have been sent such metadata, and no other difference.
 //!

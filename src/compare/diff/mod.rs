@@ -3,18 +3,18 @@
 //!
 //! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
-mod changes;
+mod changed_fields;
 mod mask;
 mod noise;
-mod record;
+mod parent;
 mod unified;
 
 use serde_json::Value;
 
 pub(crate) use super::ownership::LAST_APPLIED;
-pub use changes::Change;
+pub use changed_fields::Change;
 pub(crate) use mask::FIELDS as SECRET_FIELDS;
-pub use record::parent;
+pub use parent::parent;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
@@ -63,7 +63,7 @@ impl Difference {
     /// exists only before or only after.
     pub fn changes(&self) -> Vec<Change> {
         match (&self.live, &self.predicted) {
-            (Some(live), Some(predicted)) => changes::changes(live, predicted),
+            (Some(live), Some(predicted)) => changed_fields::changes(live, predicted),
             _ => Vec::new(),
         }
     }

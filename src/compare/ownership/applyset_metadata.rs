@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entries::{entries, is_apply_of, union};
+use super::managed_fields::{entries, is_apply_of, union};
 use crate::model::applyset::parent::is_bookkeeping_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::entries::{entries, is_whole_object, was_applied};
+use super::managed_fields::{entries, is_whole_object, was_applied};
 
 /// Field managers of kubectl's commands that do nothing but create: an object with such an entry
 /// was made by a person, whatever controllers have written into it since

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::applyset_metadata::{take_applyset_metadata, take_owned};
-use super::entries::{entries, is_apply_of, is_client_side, union};
+use super::managed_fields::{entries, is_apply_of, is_client_side, union};
 
 /// The field set of `stringData`. Server-side apply owns that, and not the `data` that the server
 /// makes of it.

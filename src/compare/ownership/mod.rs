@@ -4,16 +4,16 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
-mod entries;
 mod maker;
+mod managed_fields;
 mod managers;
 mod merge_patch;
 mod migration;
 mod stale_fields;
 
 pub use applyset_metadata::with_bookkeeping;
-pub use entries::{content_writers, was_made_by};
 pub use maker::{Maker, maker};
+pub use managed_fields::{content_writers, was_made_by};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER,
     MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager, parent_field_manager,

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entries::entries;
+use super::managed_fields::entries;
 use super::migration::{Former, applied_string_data, is_moved, take_kept};
 
 /// Returns the object without these fields; `None` if it loses none.

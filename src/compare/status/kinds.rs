@@ -12,7 +12,7 @@ pub(super) fn service(object: Object) -> Readiness {
     Readiness::current("it is there")
 }
 
-pub(super) fn claim(object: Object) -> Readiness {
+pub(super) fn persistent_volume_claim(object: Object) -> Readiness {
     match object.text("/status/phase") {
         Some("Bound") => Readiness::current("it is bound"),
         phase => Readiness::in_progress(format!("it is not bound, but {}", phase.unwrap_or("unknown"))),
@@ -51,7 +51,7 @@ pub(super) fn disruption_budget(_: Object) -> Readiness {
     Readiness::current("its allowed disruptions have been computed")
 }
 
-pub(super) fn definition(object: Object) -> Readiness {
+pub(super) fn custom_resource_definition(object: Object) -> Readiness {
     if let Some(names) = object
         .condition("NamesAccepted")
         .filter(|names| names.status == "False")

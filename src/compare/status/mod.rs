@@ -93,7 +93,7 @@ fn of_kind(object: Object, group_kind: &GroupKind) -> Option<Readiness> {
     Some(match (group, group_kind.kind.as_str()) {
         ("", "Pod") => pod::readiness(object),
         ("", "Service") => kinds::service(object),
-        ("", "PersistentVolumeClaim") => kinds::claim(object),
+        ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
         ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it is there"),
         ("apps" | "extensions", "Deployment") => workloads::deployment(object),
         ("apps", "StatefulSet") => workloads::stateful_set(object),
@@ -101,7 +101,7 @@ fn of_kind(object: Object, group_kind: &GroupKind) -> Option<Readiness> {
         ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
         ("batch", "Job") => kinds::job(object),
         ("policy", "PodDisruptionBudget") => kinds::disruption_budget(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => kinds::definition(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => kinds::custom_resource_definition(object),
         _ => return None,
     })
 }

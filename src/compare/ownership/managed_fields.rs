@@ -1,5 +1,5 @@
-//! The entries of managedFields, each with a field set (`FieldsV1`), and what they say of who
-//! wrote the object.
+//! The entries of managedFields, each with a field set (`FieldsV1`), and the writers of an object
+//! that they show.
 
 use std::collections::BTreeSet;
 
