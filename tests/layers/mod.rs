@@ -33,7 +33,6 @@ const PENDING_FILES: &[&str] = &[
     "src/commands/adopt/mod.rs",
     "src/commands/opening.rs",
     "src/commands/situation.rs",
-    "src/compare/ownership/mod.rs",
     "src/error.rs",
     "src/execute/deletion.rs",
     "src/execute/foresee.rs",
