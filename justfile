@@ -8,6 +8,10 @@ build:
 test *arguments:
     cargo test {{ arguments }}
 
+# Run the tests that need no cluster
+unit:
+    .ci/run unit
+
 # Check layout, lints and dependencies
 lint:
     .ci/run fmt clippy deny
