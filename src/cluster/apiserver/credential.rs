@@ -1,7 +1,6 @@
-//! A token that does not last for ever: fetched when it is needed, and again when it is
-//! about to end or the server does not take it any more.
+//! A token that expires: renewed shortly before its end, or when the server refuses it.
 //!
-//! Where tokens come from is the business of `connection`. They are never shown.
+//! `connection` supplies the source of tokens. They are never printed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,24 +10,24 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-/// How long before its end a token is fetched again, so that it lasts for the request.
+/// The time before its end at which a token is renewed, so that it lasts for the request.
 const LEEWAY: Duration = Duration::from_secs(10);
 
-/// A token as its source gave it.
+/// A bearer token with its expiry.
 #[derive(Clone)]
 pub struct Token {
     header: HeaderValue,
-    /// When it has to be fetched again; `None` for never.
+    /// The time of its end; `None` if it does not expire.
     until: Option<SystemTime>,
 }
 
-/// Fetches a token, or says why there is none. It may block.
+/// Fetches a token, or returns the reason why there is none. It may block.
 pub type TokenSource = dyn Fn() -> Result<Token, String> + Send + Sync;
 
-/// What a server is shown, and how to get a new one.
+/// The current token, and the source of the next.
 ///
-/// A source that has failed once is not asked again: it may ask a person, or take its time, and
-/// a run has a thousand requests.
+/// A source that has failed once is not called again: it may prompt the user, or be slow, and a run
+/// has a thousand requests.
 #[derive(Clone)]
 pub struct Credential {
     held: Arc<Mutex<Held>>,
@@ -41,7 +40,7 @@ struct Held {
 }
 
 impl Token {
-    /// A bearer token; `None` where it cannot be part of a request.
+    /// A bearer token; `None` if it cannot be part of a header.
     pub fn bearer(token: &str, until: Option<SystemTime>) -> Option<Self> {
         let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
         header.set_sensitive(true);
@@ -58,7 +57,7 @@ impl fmt::Debug for Token {
 }
 
 impl Credential {
-    /// Begins with a token, and asks the source for later ones.
+    /// A credential that begins with a token, and gets later ones from the source.
     pub fn new(first: Token, source: Arc<TokenSource>) -> Self {
         Self {
             held: Arc::new(Mutex::new(Held {
@@ -69,7 +68,7 @@ impl Credential {
         }
     }
 
-    /// The value of the Authorization header; fetched anew where the old one is at its end.
+    /// The value of the Authorization header; renews a token that is about to expire.
     pub(super) async fn header(&self) -> Result<HeaderValue, String> {
         let mut held = self.held.lock().await;
         let is_ending = |until| SystemTime::now() + LEEWAY >= until;
@@ -79,11 +78,11 @@ impl Credential {
         Ok(held.token.header.clone())
     }
 
-    /// Whether there is another token than the one that the server refused.
+    /// Renews the token that the server refused, and returns whether there is another one now.
     pub(super) async fn is_renewed(&self, refused: &HeaderValue) -> bool {
         let mut held = self.held.lock().await;
         if held.token.header == *refused {
-            // What went wrong is told by the server's refusal.
+            // The server's refusal is reported, not the failure of the source.
             let _ = self.renew(&mut held).await;
         }
         held.token.header != *refused
@@ -116,7 +115,7 @@ mod tests {
     use super::super::ApiServer;
     use super::*;
 
-    /// A source that gives `1`, `2`, … and says how often it was asked.
+    /// A source of the tokens `1`, `2`, …, and the number of its calls.
     fn counting(until: Option<SystemTime>) -> (Credential, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&asked);

@@ -1,8 +1,6 @@
-//! When a request is sent again, and after which pause: a table of what went wrong, and
-//! no more than that.
+//! Decides whether a failed request is repeated, and after which pause.
 //!
-//! Whether a request may be repeated at all is not asked here: every one may (see
-//! `ApiServer::send`).
+//! Every request may be repeated (see `ApiServer::send`), so only the failure counts.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -10,98 +8,103 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header};
 
-/// How often a request is sent at most, the first time included. With the pauses below a
-/// server that is away for three seconds, as one that is started anew, is waited for.
+/// The most attempts at a request, the first included. With the pauses below they outlast a server
+/// that restarts within three seconds.
 const ATTEMPTS: u32 = 5;
 /// The first pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// The longest pause that a server's Retry-After is honoured with.
+/// The longest pause that a Retry-After header can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The part of a pause, in percent, that chance adds: what failed at the same moment does
-/// not come back at the same moment.
+/// The random part of a pause, in percent: requests that failed together are not repeated together.
 const JITTER: u32 = 25;
 
-/// What another attempt may come to.
+/// Policy for repeating a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prospect {
-    /// The same again.
-    Hopeless,
-    /// Something else, if it was a mishap.
-    Doubtful,
-    /// The server or what is in front of it is away for a moment, or for good.
-    Away,
-    /// The server is there, and has too much to do.
-    Busy,
+pub(super) enum Retry {
+    /// The result would be the same.
+    Never,
+    /// The failure may have been accidental.
+    Once,
+    /// The server, or a proxy in front of it, is away for a moment or for good.
+    WhileAway,
+    /// The server is up, and overloaded.
+    WhileBusy,
 }
 
-/// What another attempt may come to after an answer with this status code.
+/// The policy after an answer with this status code.
 ///
-/// 500 is what the API server says of a webhook that is down, which lasts, and of a change
-/// of etcd's leader, which does not.
-pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Prospect {
+/// The API server answers 500 if a webhook is down, which lasts, and if etcd's leader changes, which
+/// does not.
+pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Retry {
     match code {
-        StatusCode::TOO_MANY_REQUESTS => Prospect::Busy,
+        StatusCode::TOO_MANY_REQUESTS => Retry::WhileBusy,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            Prospect::Away
+            Retry::WhileAway
         }
-        StatusCode::INTERNAL_SERVER_ERROR if retry_after.is_none() => Prospect::Doubtful,
-        code if code.is_server_error() && retry_after.is_some() => Prospect::Busy,
-        _ => Prospect::Hopeless,
+        StatusCode::INTERNAL_SERVER_ERROR if retry_after.is_none() => Retry::Once,
+        code if code.is_server_error() && retry_after.is_some() => Retry::WhileBusy,
+        _ => Retry::Never,
     }
 }
 
-/// What another attempt may come to where there was no answer for this reason.
-pub(super) fn after_broken_connection(reason: &str) -> Prospect {
+/// The pause in the Retry-After header, if it is given in seconds.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(header::RETRY_AFTER)?;
+    value.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+/// The policy if no answer came, for this reason.
+pub(super) fn after_broken_connection(reason: &str) -> Retry {
     let is_lasting = ["certificate", "dns", "resolve", "lookup", "timed out"]
         .iter()
         .any(|sign| reason.to_lowercase().contains(sign));
     if is_lasting {
-        Prospect::Hopeless
+        Retry::Never
     } else {
-        Prospect::Away
+        Retry::WhileAway
     }
 }
 
-/// Whether the server is there at all, as all requests of a run have found out. Once one
-/// request has waited in vain, no other one waits: a thousand members must not take a
-/// thousand times as long to find out the same.
+/// Reachability of the server, as known to all requests of a run. Once one request has used up its
+/// attempts, no other repeats its own: a thousand members must not wait a thousand times.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Presence(Arc<AtomicBool>);
+pub(super) struct Reachability {
+    is_lost: Arc<AtomicBool>,
+}
 
-impl Presence {
-    /// The server answered.
-    pub(super) fn seen(&self) {
-        self.0.store(false, Ordering::Relaxed);
+impl Reachability {
+    /// Notes that the server answered.
+    pub(super) fn answered(&self) {
+        self.is_lost.store(false, Ordering::Relaxed);
     }
 
-    fn missed(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    fn lost(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
     }
 
-    fn is_missed(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 }
 
-/// How long to wait before the attempt after the `attempt`th, counted from 1; `None` where
-/// there is none.
+/// The pause before the attempt after the `attempt`th, counted from 1; `None` if there is none.
 pub(super) fn pause(
     attempt: u32,
-    prospect: Prospect,
+    retry: Retry,
     retry_after: Option<Duration>,
-    presence: &Presence,
+    reachability: &Reachability,
 ) -> Option<Duration> {
-    let attempts = match prospect {
-        Prospect::Hopeless => 1,
-        Prospect::Doubtful => 2,
-        Prospect::Away if presence.is_missed() => 1,
-        Prospect::Away | Prospect::Busy => ATTEMPTS,
+    let attempts = match retry {
+        Retry::Never => 1,
+        Retry::Once => 2,
+        Retry::WhileAway if reachability.is_lost() => 1,
+        Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
     };
     if attempt >= attempts {
-        if prospect == Prospect::Away {
-            presence.missed();
+        if retry == Retry::WhileAway {
+            reachability.lost();
         }
         return None;
     }
@@ -112,7 +115,7 @@ pub(super) fn pause(
 
 /// A number from 0 to `JITTER`.
 fn chance() -> u32 {
-    // A hasher's random keys serve: nobody has to be unable to guess them.
+    // A hasher's random keys are random enough: the number is not a secret.
     let random = RandomState::new().hash_one(());
     u32::try_from(random % u64::from(JITTER + 1)).unwrap_or_default()
 }
@@ -123,52 +126,52 @@ mod tests {
 
     const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
-    fn pauses(prospect: Prospect, retry_after: Option<Duration>, presence: &Presence) -> Vec<Duration> {
+    fn pauses(retry: Retry, retry_after: Option<Duration>, reachability: &Reachability) -> Vec<Duration> {
         (1..)
-            .map_while(|attempt| pause(attempt, prospect, retry_after, presence))
+            .map_while(|attempt| pause(attempt, retry, retry_after, reachability))
             .collect()
     }
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
-        for (code, retry_after, prospect) in [
-            (400, None, Prospect::Hopeless),
-            (401, None, Prospect::Hopeless),
-            (403, SECOND, Prospect::Hopeless),
-            (404, None, Prospect::Hopeless),
-            (409, None, Prospect::Hopeless),
-            (410, None, Prospect::Hopeless),
-            (422, None, Prospect::Hopeless),
-            (429, None, Prospect::Busy),
-            (429, SECOND, Prospect::Busy),
-            (500, None, Prospect::Doubtful),
-            (500, SECOND, Prospect::Busy),
-            (501, None, Prospect::Hopeless),
-            (502, None, Prospect::Away),
-            (503, SECOND, Prospect::Away),
-            (504, None, Prospect::Away),
+    fn only_temporary_failures_are_repeated() {
+        for (code, retry_after, retry) in [
+            (400, None, Retry::Never),
+            (401, None, Retry::Never),
+            (403, SECOND, Retry::Never),
+            (404, None, Retry::Never),
+            (409, None, Retry::Never),
+            (410, None, Retry::Never),
+            (422, None, Retry::Never),
+            (429, None, Retry::WhileBusy),
+            (429, SECOND, Retry::WhileBusy),
+            (500, None, Retry::Once),
+            (500, SECOND, Retry::WhileBusy),
+            (501, None, Retry::Never),
+            (502, None, Retry::WhileAway),
+            (503, SECOND, Retry::WhileAway),
+            (504, None, Retry::WhileAway),
         ] {
             let code = StatusCode::from_u16(code).expect("a status code");
-            assert_eq!(after_status(code, retry_after), prospect, "{code}");
+            assert_eq!(after_status(code, retry_after), retry, "{code}");
         }
-        for (reason, prospect) in [
-            ("Connection refused (os error 111)", Prospect::Away),
-            ("connection closed before message completed", Prospect::Away),
-            ("Network is unreachable (os error 101)", Prospect::Away),
-            ("invalid peer certificate: UnknownIssuer", Prospect::Hopeless),
+        for (reason, retry) in [
+            ("Connection refused (os error 111)", Retry::WhileAway),
+            ("connection closed before message completed", Retry::WhileAway),
+            ("Network is unreachable (os error 101)", Retry::WhileAway),
+            ("invalid peer certificate: UnknownIssuer", Retry::Never),
             (
                 "failed to lookup address information: Name or service not known",
-                Prospect::Hopeless,
+                Retry::Never,
             ),
-            ("deadline has elapsed: connect timed out", Prospect::Hopeless),
+            ("deadline has elapsed: connect timed out", Retry::Never),
         ] {
-            assert_eq!(after_broken_connection(reason), prospect, "{reason}");
+            assert_eq!(after_broken_connection(reason), retry, "{reason}");
         }
     }
 
     #[test]
     fn pauses_grow_and_end_within_seconds() {
-        let pauses = pauses(Prospect::Away, None, &Presence::default());
+        let pauses = pauses(Retry::WhileAway, None, &Reachability::default());
         assert_eq!(pauses.len(), 4);
         for (pause, least) in pauses.iter().zip([200, 400, 800, 1600]) {
             let least = Duration::from_millis(least);
@@ -178,31 +181,31 @@ mod tests {
     }
 
     #[test]
-    fn nobody_comes_back_earlier_than_the_server_asks() {
-        for pause in pauses(Prospect::Busy, SECOND, &Presence::default()) {
+    fn no_pause_is_shorter_than_the_server_asks() {
+        for pause in pauses(Retry::WhileBusy, SECOND, &Reachability::default()) {
             assert!(Some(pause) >= SECOND && pause <= Duration::from_millis(1250));
         }
         let day = Some(Duration::from_hours(24));
-        for pause in pauses(Prospect::Busy, day, &Presence::default()) {
+        for pause in pauses(Retry::WhileBusy, day, &Reachability::default()) {
             assert!(pause <= LONGEST_PAUSE * 5 / 4);
         }
     }
 
     #[test]
-    fn a_server_that_one_request_has_missed_is_waited_for_by_no_other() {
-        let presence = Presence::default();
-        assert_eq!(pauses(Prospect::Away, None, &presence).len(), 4);
-        assert_eq!(pauses(Prospect::Away, None, &presence).len(), 0);
-        assert_eq!(pauses(Prospect::Busy, None, &presence).len(), 4);
-        presence.seen();
-        assert_eq!(pauses(Prospect::Away, None, &presence).len(), 4);
+    fn one_request_waits_for_a_lost_server() {
+        let reachability = Reachability::default();
+        assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 4);
+        assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 0);
+        assert_eq!(pauses(Retry::WhileBusy, None, &reachability).len(), 4);
+        reachability.answered();
+        assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 4);
     }
 
     #[test]
-    fn chance_tells_requests_apart() {
-        let presence = Presence::default();
+    fn pauses_are_random() {
+        let reachability = Reachability::default();
         let pauses: std::collections::BTreeSet<_> = (0..100)
-            .map(|_| pause(4, Prospect::Busy, None, &presence))
+            .map(|_| pause(4, Retry::WhileBusy, None, &reachability))
             .collect();
         assert!(pauses.len() > 5, "{pauses:?}");
     }

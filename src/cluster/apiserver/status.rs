@@ -1,10 +1,10 @@
-//! `metav1.Status`: how the API server says no, and how that is laid out for people.
+//! `metav1.Status`, the API server's error, and its layout in messages.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-use super::secrecy::Values;
+use super::redaction::SecretValues;
 use crate::model::message::Message;
 
 /// The parts of `metav1.Status` that decisions and messages need.
@@ -22,15 +22,15 @@ pub struct Status {
 }
 
 impl Status {
-    /// Takes out of all texts what the Secret holds that it is about.
-    pub(super) fn hide(&mut self, values: &Values) {
+    /// Removes the values of the Secret from all texts.
+    pub(super) fn hide(&mut self, values: &SecretValues) {
         self.message = values.hide(&self.message);
         for cause in &mut self.details.causes {
             cause.message = values.hide(&cause.message);
         }
     }
 
-    /// Whether fields belong to another field manager.
+    /// Returns whether fields belong to another field manager.
     pub fn is_field_conflict(&self) -> bool {
         self.field_conflicts().next().is_some()
     }
@@ -42,9 +42,7 @@ impl Status {
             .iter()
             .filter(|cause| cause.reason == "FieldManagerConflict")
     }
-}
 
-impl Status {
     /// Returns the message; if it lists several fields at fault, a detail for each instead.
     pub fn explained(&self) -> Message {
         let causes = &self.details.causes;
@@ -63,7 +61,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// The lines of a text with blanks between them.
+/// The lines of a text, joined by blanks.
 fn joined(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
@@ -77,8 +75,6 @@ pub struct StatusDetails {
     pub name: String,
     /// One entry for each field at fault.
     pub causes: Vec<StatusCause>,
-    /// Seconds after which the server asks to be tried again.
-    pub retry_after_seconds: u32,
 }
 
 /// `metav1.StatusCause`.

@@ -1,18 +1,19 @@
-//! A watch: one request whose answer goes on, an event a line.
+//! A watch: one request with a streamed answer, an event per line.
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::{Method, header};
+use bytes::BytesMut;
+use http::header;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ApiError, ApiErrorKind, ApiServer, Before, Call, Failure, Route, Status};
+use super::failure::Failure;
+use super::{ApiError, ApiErrorKind, ApiServer, Before, Call, Route, Status};
 
-/// The most bytes that one event may have: an object has at most 3 MiB.
+/// Limit of one event in bytes: an object has at most 3 MiB.
 const LONGEST_EVENT: usize = 64 * 1024 * 1024;
 
 /// Changes of a collection, as they happen.
@@ -20,29 +21,29 @@ pub struct Watch {
     body: Body,
     read: BytesMut,
     route: std::sync::Arc<Route>,
-    /// How long nothing may be heard.
+    /// The longest time between two reads.
     silence: Duration,
 }
 
 /// One event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The change.
     pub change: Change,
-    /// The object after that; of a deleted one, the last that was known.
+    /// The object after it; the last known state of a deleted one.
     pub object: Value,
 }
 
-/// What happened to an object.
+/// The change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is there, and was not there, or not selected, before.
+    /// It was created, or is selected from now on.
     Added,
-    /// It has changed, and was selected before.
+    /// It has changed.
     Modified,
-    /// It is gone, or no longer selected.
+    /// It was deleted, or is no longer selected.
     Gone,
-    /// Nothing; the server tells how far it has come.
+    /// None; the server sends its current resourceVersion.
     Bookmark,
 }
 
@@ -54,24 +55,18 @@ struct Line {
 }
 
 impl ApiServer {
-    /// Begins a watch; `path` holds its query. Sent once: whoever watches has to list again
-    /// in any case when a watch ends. Objects come in the form that `accept` names. Between two
-    /// events nothing may be heard for as long as `silence`.
+    /// Begins a watch; `path` holds its query. Sent once: the caller has to list again in any case
+    /// when a watch ends. Objects come in the form that `accept` names. The watch fails if nothing
+    /// arrives within `silence`.
     pub async fn watch(&self, path: &str, accept: &str, silence: Duration) -> Result<Watch, ApiError> {
+        let call = Call::get(path, accept);
         let error = |kind: ApiErrorKind| ApiError {
-            method: Method::GET,
+            method: call.method.clone(),
             path: path.to_owned(),
             kind: Box::new(kind),
             before: Before::Nothing,
         };
         self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let call = Call {
-            method: Method::GET,
-            path: path.to_owned(),
-            accept: accept.to_owned(),
-            content_type: None,
-            body: Bytes::new(),
-        };
         let request = self.request(&call).await;
         let mut request = request.map_err(|failure| error(failure.kind))?;
         // Compressed events would be held back until enough of them have come.
@@ -98,8 +93,7 @@ impl ApiServer {
 }
 
 impl Watch {
-    /// The next event; `None` where the server has ended the watch, as it does from time to
-    /// time.
+    /// The next event; `None` when the server has ended the watch, as it does from time to time.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiErrorKind>> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {

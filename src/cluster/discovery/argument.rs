@@ -1,4 +1,4 @@
-//! The reading of `RESOURCE[.VERSION][.GROUP]`, as a person writes it on the command line.
+//! Parses `RESOURCE[.VERSION][.GROUP]`, as users type it on the command line.
 //!
 //! The rules are kubectl's: `schema.ParseResourceArg`, the shortcut expander and the
 //! default REST mapper of client-go.
@@ -6,7 +6,7 @@
 use super::{FailedVersion, KindLookup};
 use crate::model::resource::Resource;
 
-/// The first of `resources`, which are in order of preference, that the text names.
+/// Finds the first of `resources`, which are in order of preference, that the text names.
 pub(super) fn find<'a>(
     text: &str,
     resources: &'a [Resource],
@@ -23,8 +23,8 @@ pub(super) fn find<'a>(
             (Some(found), Some(_)) if found.group == reading.group => {
                 return KindLookup::Found(found);
             }
-            // The group that was meant must not give way to another: neither the core
-            // group to any other, nor one to another whose name begins like it.
+            // The intended group must not be replaced by another: neither the core group by any
+            // other, nor one group by another whose name begins like it.
             (_, Some(failed)) => return KindLookup::GroupFailed(failed),
             (None, None) => {}
         }
@@ -38,17 +38,18 @@ pub(super) fn find<'a>(
         .map_or(KindLookup::Absent, KindLookup::GroupFailed)
 }
 
-/// One way to understand the text.
+/// One interpretation of the text.
 pub(super) struct Reading<'t> {
     pub(super) resource: &'t str,
-    /// `None`: whichever.
+    /// `None`: any.
     version: Option<&'t str>,
-    /// Empty: whichever.
+    /// Empty: any.
     group: &'t str,
 }
 
-/// `a.b.c` may be resource, version and group, or resource and a group with a dot in it. kubectl
-/// reads `a.v1` as a group alone and wants `a.v1.`; here it may be a version, too.
+/// All interpretations of the text. `a.b.c` may be resource, version and group, or resource and a
+/// group with a dot in it. kubectl reads `a.v1` as a group alone and wants `a.v1.`; here it may be a
+/// version, too.
 pub(super) fn readings(text: &str) -> Vec<Reading<'_>> {
     let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
     let mut readings = Vec::new();
@@ -74,7 +75,7 @@ pub(super) fn readings(text: &str) -> Vec<Reading<'_>> {
     readings
 }
 
-/// Whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
+/// Returns whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
 fn is_version(text: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(rest) = text.strip_prefix('v') else {
@@ -103,7 +104,7 @@ impl Reading<'_> {
         self.begins_group(&failed.group) && self.is_version(&failed.version)
     }
 
-    /// Full names come before short names, and these before kinds.
+    /// Finds a resource: full names come before short names, and these before kinds.
     fn find<'a>(&self, resources: &'a [Resource], is_group: impl Fn(&str) -> bool) -> Option<&'a Resource> {
         let forms: [fn(&Resource, &str) -> bool; 3] = [has_name, has_short_name, has_kind];
         forms.into_iter().find_map(|has_form| {

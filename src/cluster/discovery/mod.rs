@@ -1,16 +1,15 @@
-//! Which kinds the API server serves: the lookups of every later stage, and the
-//! requests that the answers come from.
+//! The kinds that the API server serves: lookups for every later stage, and the requests behind
+//! them.
 //!
-//! A `Discovery` is a pure value; only `fetch` speaks to the server. A group-version
-//! that could not be read is remembered with the reason, for absence may only be
-//! concluded where the server was heard: a kind that is absent is dropped from the
-//! hints of a set, and its objects would leak. Which kinds a set holds, and which
-//! kinds may be parents, is not known here.
+//! A `Discovery` is a pure value; only `fetch` sends requests. A group-version that could not be
+//! read is kept with the reason, because a kind is absent only if its group was read: an absent kind
+//! is dropped from the record of a set, and its objects would leak. Neither the kinds of a set nor
+//! the kinds of parents are known here.
 
 mod argument;
+mod custom_resources;
 mod fetch;
 mod parse;
-mod promised;
 mod similar;
 mod unserved;
 
@@ -28,27 +27,27 @@ pub use unserved::{
     judge as judge_unserved,
 };
 
-/// Everything that the server serves, and what could not be found out.
+/// The resources that the server serves, and the group-versions that could not be read.
 #[derive(Debug, Clone)]
 pub struct Discovery {
-    /// In order of preference: the core group, the other groups in the server's order,
-    /// in each the preferred version first; promised resources come last.
+    /// In order of preference: the core group, the other groups in the server's order, in each the
+    /// preferred version first; resources that are not served yet come last.
     resources: Vec<Resource>,
     /// Positions in `resources`, ordered by kind, those of one kind by preference.
     by_kind: Vec<usize>,
     failures: Vec<FailedVersion>,
-    /// Recorded kinds that are not among `resources`, and what is known of them.
+    /// Recorded kinds that are not among `resources`.
     unserved: BTreeMap<GroupKind, Unserved>,
 }
 
-/// A group-version that the server has, and whose resources could not be had.
+/// A group-version of the server whose resources could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct FailedVersion {
     /// API group; empty for the core group.
     pub group: String,
     /// API version.
     pub version: String,
-    /// Why, for people.
+    /// The reason, for messages.
     pub reason: String,
 }
 
@@ -61,10 +60,10 @@ impl fmt::Display for FailedVersion {
     }
 }
 
-/// What is known of a kind in one version.
+/// The result of a lookup of a kind in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<'a> {
-    /// It is served, or promised.
+    /// It is served, or will be.
     Found(&'a Resource),
     /// It is not served.
     UnknownKind {
@@ -73,23 +72,23 @@ pub enum Lookup<'a> {
         /// Up to three kinds that may have been meant, as `Kind in apiVersion`.
         similar: Vec<String>,
     },
-    /// Whether it is served could not be found out.
+    /// Its group could not be read.
     GroupFailed(&'a FailedVersion),
 }
 
-/// What is known of a kind or a resource in whichever version.
+/// The result of a lookup of a kind or a resource in any version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindLookup<'a> {
-    /// It is served, or promised; this is its preferred version.
+    /// It is served, or will be; this is its preferred version.
     Found(&'a Resource),
-    /// The server was heard on every version in question and serves it in none.
+    /// All versions in question were read, and none has it.
     Absent,
-    /// Whether it is served could not be found out.
+    /// Its group could not be read.
     GroupFailed(&'a FailedVersion),
 }
 
 impl Discovery {
-    /// Puts together what the server said of each group-version, in its order of preference.
+    /// Collects the resources of each group-version, in the server's order of preference.
     fn new(versions: impl Iterator<Item = parse::Version>) -> Self {
         let mut resources = Vec::new();
         let mut failures = Vec::new();
@@ -107,7 +106,7 @@ impl Discovery {
         Self::indexed(resources, failures)
     }
 
-    /// A server that serves exactly these resources, in this order.
+    /// The discovery of a server that serves exactly these resources, in this order.
     #[cfg(test)]
     pub(crate) fn of(resources: Vec<Resource>) -> Self {
         Self::indexed(resources, Vec::new())
@@ -124,36 +123,40 @@ impl Discovery {
         }
     }
 
-    /// Notes what is known of kinds that it does not list.
+    /// Stores the judgement on kinds that discovery does not list.
     pub fn set_unserved(&mut self, unserved: BTreeMap<GroupKind, Unserved>) {
         self.unserved = unserved;
     }
 
-    /// The kinds that only manifests bring, as far as the server was heard.
+    /// The kinds that only definitions among the manifests bring, and no group that was read serves.
     pub fn promised_kinds(&self) -> BTreeSet<GroupKind> {
-        let promised = self.resources.iter();
-        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
-        promised
-            .map(Resource::group_kind)
+        let announced = self.not_yet_served().map(Resource::group_kind);
+        announced
             .filter(|kind| {
                 !matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
             })
             .collect()
     }
 
-    /// What is known of a kind that it does not list; `None` where that was not asked.
+    fn not_yet_served(&self) -> impl Iterator<Item = &Resource> {
+        let resources = self.resources.iter();
+        resources.filter(|resource| resource.origin == Origin::Promised)
+    }
+
+    /// The judgement on a kind that discovery does not list; `None` if it was not judged.
     pub fn unserved(&self, kind: &GroupKind) -> Option<&Unserved> {
         self.unserved.get(kind)
     }
 
-    /// Whether it shows this group-version with any resource.
+    /// Returns whether discovery lists this group-version with any resource.
     pub(crate) fn has_version(&self, group: &str, version: &str) -> bool {
         self.resources.iter().any(|resource| {
             resource.origin == Origin::Served && resource.group == group && resource.version == version
         })
     }
 
-    /// Whether it shows the resource that a `CustomResourceDefinition` of this name defines.
+    /// Returns whether discovery lists the resource that a `CustomResourceDefinition` of this name
+    /// defines.
     pub(crate) fn has_definition(&self, name: &str) -> bool {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         self.resources.iter().any(|resource| {
@@ -161,16 +164,15 @@ impl Discovery {
         })
     }
 
-    /// The same with the promised resources of an earlier discovery, as far as it does not list
-    /// them itself.
+    /// The same with those resources of an earlier discovery that were not served yet, and that this
+    /// one does not list either.
     #[must_use]
     pub fn with_promises_of(self, earlier: &Self) -> Self {
-        let promised = earlier.resources.iter();
-        let promised = promised.filter(|resource| resource.origin == Origin::Promised);
-        let new: Vec<Resource> = promised
-            .filter(|promise| {
-                let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
-                !is_failed && !self.resources.iter().any(|known| is_same_kind(known, promise))
+        let new: Vec<Resource> = earlier
+            .not_yet_served()
+            .filter(|resource| {
+                let is_failed = self.failures.iter().any(|failed| failed.group == resource.group);
+                !is_failed && !self.resources.iter().any(|known| is_same_kind(known, resource))
             })
             .cloned()
             .collect();
@@ -213,13 +215,13 @@ impl Discovery {
             .map_or_else(|| self.missing_in(&group_kind.group), KindLookup::Found)
     }
 
-    /// The resource that a person names on the command line:
-    /// `RESOURCE[.VERSION][.GROUP]` with a plural, a singular, a short name or a kind,
-    /// in whichever letter case, as kubectl reads it (client-go's restmapper).
+    /// The resource of a command-line argument: `RESOURCE[.VERSION][.GROUP]` with a plural, a
+    /// singular, a short name or a kind, in any letter case, as kubectl reads it (client-go's
+    /// restmapper).
     ///
-    /// A group may be cut short (`ingresses.networking`). Where several resources fit,
-    /// the core group wins, then the order of the server. A name without a group that
-    /// fits nowhere is `GroupFailed` when any group failed.
+    /// A group may be abbreviated (`ingresses.networking`). If several resources match, the core
+    /// group wins, then the order of the server. A name without a group that matches nothing is
+    /// `GroupFailed` if any group failed.
     pub fn resource_argument(&self, text: &str) -> KindLookup<'_> {
         argument::find(text, &self.resources, &self.failures)
     }
@@ -233,9 +235,9 @@ impl Discovery {
             .map_or_else(|| self.missing_in(group), KindLookup::Found)
     }
 
-    /// Every resource whose objects can be listed, each group-resource once, in the
-    /// version that the server prefers of those that can be listed. Those of `failures`
-    /// and the promised ones are not among them.
+    /// All resources whose objects can be listed, each group-resource once, in the server's
+    /// preferred version of those that can be listed. Those of `failures` and those that are not
+    /// served yet are left out.
     pub fn listable(&self) -> impl Iterator<Item = &Resource> {
         let mut seen = HashSet::new();
         self.resources
@@ -244,40 +246,39 @@ impl Discovery {
             .filter(move |resource| seen.insert((resource.group.as_str(), resource.plural.as_str())))
     }
 
-    /// The group-versions that the server has, and that it could not tell about.
+    /// The group-versions that could not be read.
     pub fn failures(&self) -> &[FailedVersion] {
         &self.failures
     }
 
-    /// The same with the resources that the `CustomResourceDefinition`s among these
-    /// manifests will bring, marked as promised. Other manifests are passed over.
+    /// The same with the resources that the `CustomResourceDefinition`s among these manifests will
+    /// bring, marked as not served yet. Other manifests are ignored.
     ///
-    /// What is served stays as it is. A new version of a served kind is promised with
-    /// the names and the scope that the kind has, since the server does not let a
-    /// definition change them. Nothing is promised in a group of which a version could
-    /// not be read: a promised kind passes for one without objects, and there it may
-    /// well have some.
+    /// Served resources stay as they are. A new version of a served kind gets the names and the
+    /// scope that the kind has, since the server does not let a definition change them. Nothing is
+    /// added to a group of which a version could not be read: a kind that is not served yet counts
+    /// as one without objects, and there it may have some.
     #[must_use]
     pub fn with_custom_resources<'v>(&self, manifests: impl Iterator<Item = &'v Value>) -> Self {
         let mut resources = self.resources.clone();
-        for promise in manifests.flat_map(promised::promised) {
-            let is_failed = self.failures.iter().any(|failed| failed.group == promise.group);
-            if is_failed || resources.iter().any(|known| is_same_kind(known, &promise)) {
+        for new in manifests.flat_map(custom_resources::of_definition) {
+            let is_failed = self.failures.iter().any(|failed| failed.group == new.group);
+            if is_failed || resources.iter().any(|known| is_same_kind(known, &new)) {
                 continue;
             }
-            resources.push(match self.preferred(&promise.group_kind()) {
+            resources.push(match self.preferred(&new.group_kind()) {
                 KindLookup::Found(served) => Resource {
-                    version: promise.version,
+                    version: new.version,
                     origin: Origin::Promised,
                     ..served.clone()
                 },
-                KindLookup::Absent | KindLookup::GroupFailed(_) => promise,
+                KindLookup::Absent | KindLookup::GroupFailed(_) => new,
             });
         }
         Self::indexed(resources, self.failures.clone())
     }
 
-    /// All resources of the kind, whichever their group and version, by preference.
+    /// All resources of the kind, in any group and version, by preference.
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Resource> {
         let start = self
             .by_kind
@@ -288,7 +289,7 @@ impl Discovery {
             .take_while(move |resource| resource.kind == kind)
     }
 
-    /// What it means that a group does not show something.
+    /// The result for a kind or resource that a group does not list.
     fn missing_in(&self, group: &str) -> KindLookup<'_> {
         self.failures
             .iter()

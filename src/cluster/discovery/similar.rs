@@ -1,17 +1,16 @@
-//! Kinds that a person may have meant instead of one that is not served.
+//! Suggestions for a kind that is not served: kinds with a similar name.
 //!
-//! For messages only: no decision may rest on likeness.
+//! For messages only: no decision may rest on similarity.
 
 use crate::model::identity::GroupVersionKind;
 
 use crate::model::resource::Resource;
 
-/// How many kinds a message can name and still be read.
+/// The most suggestions in a message.
 const MOST: usize = 3;
 
-/// Up to three served kinds like the wanted one, the likeliest first, each as
-/// `Kind in apiVersion`: the same kind in another group, in other letter case, or
-/// with a letter or two mistaken.
+/// Up to three served kinds similar to the wanted one, the likeliest first, each as `Kind in
+/// apiVersion`: the same kind in another group, in other letter case, or with one or two typos.
 ///
 /// `resources` are in order of preference; a kind is named once for each group.
 pub(super) fn similar<'a>(
@@ -44,15 +43,15 @@ pub(super) fn similar<'a>(
         .collect()
 }
 
-/// Orders suggestions; the smallest is the likeliest.
+/// The rank of a suggestion; the smallest is the likeliest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Likeness {
     mistakes: usize,
     other_group: bool,
 }
 
-/// How many letters must be put in, left out, changed or swapped with their neighbour
-/// to turn one word into the other (optimal string alignment); `None` if more than `most`.
+/// The number of letters to insert, delete, change or swap with their neighbor to turn one word into
+/// the other (optimal string alignment); `None` if more than `most`.
 fn mistakes(one: &str, other: &str, most: usize) -> Option<usize> {
     // A kind comes from a manifest and may be of any length; the table below must not.
     if one.len().abs_diff(other.len()) > most * char::MAX.len_utf8() {

@@ -1,7 +1,7 @@
-//! The requests that discovery takes: two for a server since v1.26, one for each
-//! group-version more for an older one.
+//! Sends the requests of discovery: two for a server since v1.26, and one more per group-version for
+//! an older one.
 //!
-//! What the answers mean is the business of `parse`.
+//! `parse` reads the answers.
 
 use futures_util::StreamExt as _;
 use http::StatusCode;
@@ -16,22 +16,22 @@ const ACCEPT_ROOT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGro
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
     application/json";
 const ACCEPT_RESOURCE_LIST: &str = "application/json";
-/// How many group-versions of an old server are asked for at once.
+/// The most concurrent requests for group-versions of an old server.
 const CONCURRENCY: usize = 16;
 
-/// Discovery failed as a whole: nothing is known about what the server serves.
+/// Discovery that failed as a whole: it is unknown what the server serves.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The server does not know who asks (401).
+    /// The server does not accept the credentials (401).
     #[error("the server does not accept these credentials: {0}")]
     Unauthenticated(#[source] ApiError),
-    /// The server knows who asks and refuses (403).
+    /// The user has no permission (403).
     #[error("reading which kinds the server serves is not allowed: {0}")]
     Forbidden(#[source] ApiError),
     /// No answer came.
     #[error("the server cannot be reached: {0}")]
     Unreachable(#[source] ApiError),
-    /// An answer came, and it is not one of a Kubernetes API server in working order.
+    /// The answer is not that of a working Kubernetes API server.
     #[error("the server does not say which kinds it serves: {0}")]
     Unusable(#[source] ApiError),
 }
@@ -72,10 +72,10 @@ impl From<ApiError> for DiscoveryError {
     }
 }
 
-/// Asks the server what it serves.
+/// Reads what the server serves.
 ///
-/// A group-version whose resources cannot be had is recorded as failed. Only when
-/// `/api` or `/apis` itself cannot be had is that an error.
+/// A group-version whose resources cannot be read is recorded as failed. It is an error only if
+/// `/api` or `/apis` itself cannot be read.
 pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
     let (core, groups) = tokio::try_join!(versions(server, Root::Core), versions(server, Root::Groups))?;
     Ok(Discovery::new(core.into_iter().chain(groups)))

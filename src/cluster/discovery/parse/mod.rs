@@ -1,16 +1,15 @@
-//! What the discovery endpoints answer, read into parts of a `Discovery`.
+//! Parses the answers of the discovery endpoints into parts of a `Discovery`.
 //!
-//! Pure: bytes in, values out. Two formats are read: aggregated discovery
-//! (`apidiscovery.k8s.io`, KEP-3352, v2 and v2beta1, which look alike) and the older
-//! index of group-versions with a resource list for each. What to ask for is the
-//! business of `fetch`.
+//! Pure: bytes in, values out. Two formats are read: aggregated discovery (`apidiscovery.k8s.io`,
+//! KEP-3352, v2 and v2beta1, which look alike) and the older index of group-versions with a resource
+//! list for each. `fetch` sends the requests.
 
 use serde::{Deserialize, Deserializer};
 
 use super::FailedVersion;
 use crate::model::resource::{Origin, Resource, Scope};
 
-/// A group-version with its resources, or why they are not known.
+/// A group-version with its resources, or the reason why they are unknown.
 pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
 
 /// One of the two roots of the API.
@@ -22,13 +21,13 @@ pub(super) enum Root {
     Groups,
 }
 
-/// What a root answered.
+/// The answer of a root.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RootAnswer {
     /// Every group-version with its resources, in the server's order of preference.
     Aggregated(Vec<Version>),
-    /// The names of the group-versions, in the server's order of preference; their
-    /// resources have to be asked for one by one.
+    /// The names of the group-versions, in the server's order of preference; their resources take
+    /// one request each.
     Index(Vec<GroupVersion>),
 }
 
@@ -48,8 +47,8 @@ pub(super) enum ParseError {
     Json(#[from] serde_json::Error),
     #[error("it is of kind {found:?} instead of {expected}")]
     Kind { found: String, expected: &'static str },
-    // Every server serves at least v1 and a few groups. Taking an empty answer for the
-    // truth would make each recorded kind look deleted.
+    // Every server serves at least v1 and a few groups. If an empty answer were believed, each
+    // recorded kind would look deleted.
     #[error("it names no API version")]
     Empty,
 }
@@ -147,7 +146,7 @@ fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
     index
 }
 
-/// The resource, unless it is a subresource or has no kind, so that no object can be of it.
+/// The resource; `None` for a subresource or one without a kind, which have no objects.
 fn usable(mut resource: Resource) -> Option<Resource> {
     if resource.kind.is_empty() || resource.plural.is_empty() || resource.plural.contains('/') {
         return None;
@@ -201,8 +200,8 @@ struct VersionDocument {
 
 impl VersionDocument {
     fn read(self, group: &str) -> Version {
-        // What a stale version lists is what its server answered some time ago; client-go
-        // does not believe it either.
+        // The list of a stale version is an old answer of its server; client-go does not use it
+        // either.
         if !matches!(self.freshness.as_str(), "" | "Current") {
             return Err(FailedVersion {
                 group: group.to_owned(),

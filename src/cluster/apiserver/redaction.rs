@@ -1,8 +1,8 @@
-//! What the server says of a Secret, without what the Secret holds: servers and webhooks
-//! quote what they were sent.
+//! Removes the values of a Secret from messages about it: servers and webhooks quote what they
+//! were sent.
 //!
-//! Only of what was sent is anything known here; a server that quotes what it has stored
-//! cannot be told from one that explains.
+//! Only values that were sent are known here, so stored values that a server quotes are not
+//! recognized.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,17 +10,16 @@ use serde_json::Value;
 
 use crate::model::text::json_quoted;
 
-/// Stands for a value.
+/// The placeholder for a value.
 const HIDDEN: &str = "***";
-/// Values of fewer characters stand for themselves in ordinary words, and are hidden only
-/// where they are quoted.
+/// Values of fewer characters occur in ordinary words, and are hidden only in quotation marks.
 const SHORT: usize = 4;
 
 /// The values of a Secret that was sent, in every form in which they may be quoted.
-pub(super) struct Values(Vec<String>);
+pub(super) struct SecretValues(Vec<String>);
 
-impl Values {
-    /// The values in the body of a request; none where it is no Secret.
+impl SecretValues {
+    /// The values in the body of a request; none if it is not a Secret.
     pub(super) fn of(body: &[u8]) -> Self {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let mut values = Vec::new();
@@ -43,18 +42,18 @@ impl Values {
             return text.to_owned();
         }
         // The server prints a value of the wrong type in Go's syntax.
-        let mut told = match text.split_once(", got &value") {
-            Some((said, _)) => format!("{said}, got {HIDDEN}"),
+        let mut hidden = match text.split_once(", got &value") {
+            Some((start, _)) => format!("{start}, got {HIDDEN}"),
             None => text.to_owned(),
         };
         for value in &self.0 {
             if value.chars().count() < SHORT {
-                told = told.replace(&format!("\"{value}\""), HIDDEN);
+                hidden = hidden.replace(&format!("\"{value}\""), HIDDEN);
             } else {
-                told = told.replace(value, HIDDEN);
+                hidden = hidden.replace(value, HIDDEN);
             }
         }
-        told
+        hidden
     }
 }
 
@@ -90,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    fn told(secret: &Value, text: &str) -> String {
-        Values::of(secret.to_string().as_bytes()).hide(text)
+    fn hidden(secret: &Value, text: &str) -> String {
+        SecretValues::of(secret.to_string().as_bytes()).hide(text)
     }
 
     #[test]
@@ -119,15 +118,15 @@ mod tests {
                 ".data.a: expected string, got ***",
             ),
         ] {
-            assert_eq!(told(&secret, text), expected);
+            assert_eq!(hidden(&secret, text), expected);
         }
     }
 
     #[test]
-    fn of_other_objects_everything_is_told() {
+    fn other_objects_hide_nothing() {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "hunter2"}});
-        assert_eq!(told(&map, "hunter2, got &value"), "hunter2, got &value");
-        assert_eq!(Values::of(b"").hide("text"), "text");
-        assert_eq!(Values::of(b"[{").hide("text"), "text");
+        assert_eq!(hidden(&map, "hunter2, got &value"), "hunter2, got &value");
+        assert_eq!(SecretValues::of(b"").hide("text"), "text");
+        assert_eq!(SecretValues::of(b"[{").hide("text"), "text");
     }
 }

@@ -1,7 +1,8 @@
-//! The resources that a `CustomResourceDefinition` among the manifests will bring.
+//! The resources that a `CustomResourceDefinition` among the manifests will bring once it is
+//! applied.
 //!
-//! Pure. What is wrong with a definition is for the server to say: one that cannot be
-//! read promises nothing here.
+//! Pure. The server reports what is wrong with a definition: one that cannot be read brings nothing
+//! here.
 
 use kube::core::Version;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::model::resource::{Origin, Resource, Scope};
 
-/// What the server offers for every custom resource.
+/// The verbs of every custom resource.
 const VERBS: [&str; 8] = [
     "create",
     "delete",
@@ -23,7 +24,7 @@ const VERBS: [&str; 8] = [
 
 /// One resource for each served version of the definition, in the order in which the
 /// server will prefer them; none for any other object.
-pub(super) fn promised(manifest: &Value) -> Vec<Resource> {
+pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
     let Some(spec) = custom_resource_definition(manifest) else {
         return Vec::new();
     };

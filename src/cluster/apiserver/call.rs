@@ -1,0 +1,77 @@
+//! A request and its answer, as values.
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use kube::client::Body;
+
+use super::failure::Failure;
+
+/// One HTTP request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query, without scheme and host.
+    pub path: String,
+    /// The `Accept` header.
+    pub accept: String,
+    /// The `Content-Type` header, for calls with a body.
+    pub content_type: Option<&'static str>,
+    /// The body; empty for none.
+    pub body: Bytes,
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// 2xx.
+    pub status: StatusCode,
+    /// The whole body.
+    pub body: Bytes,
+    /// Texts of the `Warning` headers (code 299) of the answer.
+    pub warnings: Vec<String>,
+    /// The result of earlier attempts.
+    pub before: Before,
+}
+
+/// The result of earlier attempts at the same request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// There were none, or the server said that it did not carry them out.
+    Nothing,
+    /// An answer was lost, so the request may have been carried out.
+    Unknown,
+}
+
+impl Call {
+    /// A GET of this path with its query.
+    pub(super) fn get(path: &str, accept: &str) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.to_owned(),
+            accept: accept.to_owned(),
+            content_type: None,
+            body: Bytes::new(),
+        }
+    }
+
+    pub(super) fn to_request(&self) -> Result<Request<Body>, Failure> {
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(&self.path)
+            .header(header::ACCEPT, &self.accept);
+        if let Some(content_type) = self.content_type {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        request
+            .body(Body::from(self.body.clone()))
+            .map_err(Failure::no_request)
+    }
+}
+
+/// Encodes the query of a path.
+pub fn query(parameters: &[(&str, &str)]) -> String {
+    let mut serializer = form_urlencoded::Serializer::new(String::new());
+    serializer.extend_pairs(parameters);
+    serializer.finish()
+}

@@ -1,0 +1,108 @@
+//! Errors of requests, with the request that failed.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+
+use super::{Before, Status};
+use crate::cluster::proxy::Proxy;
+
+/// A request that did not succeed, with what was requested.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: {kind}")]
+pub struct ApiError {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// The cause.
+    #[source]
+    pub kind: Box<ApiErrorKind>,
+    /// The result of earlier attempts.
+    pub before: Before,
+}
+
+/// The reason why a request did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiErrorKind {
+    /// The server answered with a status of 300 or above.
+    #[error("{0}")]
+    Status(Box<Status>),
+    /// No answer came: connection refused, reset, TLS, credentials plugin.
+    #[error("no answer from {address}{}: {message}", through(proxy.as_deref()))]
+    Connection {
+        /// The API server.
+        address: String,
+        /// The proxy between. If there is one, only it is connected to.
+        proxy: Option<Box<Proxy>>,
+        /// The message of the network or of the credentials plugin.
+        message: String,
+    },
+    /// The server's certificate does not verify.
+    #[error("the certificate of {address} is not trusted: {message}")]
+    Untrusted {
+        /// The API server.
+        address: String,
+        /// The reason.
+        message: String,
+    },
+    /// The token has expired, and there is no new one.
+    #[error("no new credentials: {0}")]
+    Credential(String),
+    /// No answer came in time.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    /// The answer is not what the API promises.
+    #[error("the server's answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl ApiError {
+    /// The error for an answer to a GET of this path that lacks what it must say.
+    pub fn unreadable(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            kind: Box::new(ApiErrorKind::Unreadable(reason.into())),
+            before: Before::Nothing,
+        }
+    }
+
+    /// The server's answer, if there was one.
+    pub fn status(&self) -> Option<&Status> {
+        match &*self.kind {
+            ApiErrorKind::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the server answered with this HTTP status code.
+    pub fn is(&self, code: StatusCode) -> bool {
+        self.status().is_some_and(|status| status.code == code.as_u16())
+    }
+
+    /// Returns whether the requested object does not exist. A 404 that names no object is about
+    /// the path: the server does not serve this version or kind, and the object may exist in
+    /// another version.
+    pub fn is_missing_object(&self) -> bool {
+        self.is(StatusCode::NOT_FOUND)
+            && self
+                .status()
+                .is_some_and(|status| !status.details.name.is_empty())
+    }
+}
+
+impl ApiErrorKind {
+    /// Returns whether the server may have carried out the request nevertheless.
+    pub(super) fn hides_the_outcome(&self) -> bool {
+        match self {
+            Self::Status(status) => status.code >= 500,
+            Self::Connection { .. } | Self::Timeout(_) | Self::Unreadable(_) => true,
+            Self::Untrusted { .. } | Self::Credential(_) => false,
+        }
+    }
+}
+
+fn through(proxy: Option<&Proxy>) -> String {
+    proxy.map_or_else(String::new, |proxy| format!(" through the proxy {proxy}"))
+}

@@ -1,0 +1,91 @@
+//! One failed attempt at a request: its error, and how often to retry it.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+
+use super::retry::{self, Retry};
+use super::{ANSWER_LIMIT, ApiErrorKind, Route, Status};
+
+/// A failed attempt.
+pub(super) struct Failure {
+    pub(super) kind: ApiErrorKind,
+    pub(super) retry: Retry,
+    /// The pause that the server asks for.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    fn new(kind: ApiErrorKind, retry: Retry) -> Self {
+        Self {
+            kind,
+            retry,
+            retry_after: None,
+        }
+    }
+
+    pub(super) fn connection(route: &Route, error: &(dyn std::error::Error + 'static)) -> Self {
+        let address = route.address.clone();
+        let mut causes: Vec<String> = std::iter::successors(Some(error), |error| error.source())
+            .map(ToString::to_string)
+            .collect();
+        let distrust = causes
+            .iter()
+            .find_map(|cause| cause.rsplit_once("invalid peer certificate: "));
+        if let Some((_, message)) = distrust {
+            let message = message.to_owned();
+            return Self::new(ApiErrorKind::Untrusted { address, message }, Retry::Never);
+        }
+        let message = causes.pop().unwrap_or_default();
+        let retry = retry::after_broken_connection(&message);
+        let kind = ApiErrorKind::Connection {
+            address,
+            proxy: route.proxy.clone(),
+            message,
+        };
+        Self::new(kind, retry)
+    }
+
+    /// A body that is not a JSON object: a proxy has answered, or cut it off.
+    pub(super) fn unreadable(body: &[u8]) -> Self {
+        let what = if body.is_empty() {
+            "it is empty"
+        } else {
+            "it is no whole JSON object"
+        };
+        Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
+    }
+
+    pub(super) fn too_long() -> Self {
+        let limit = ANSWER_LIMIT >> 20;
+        let text = format!("it is longer than {limit} MiB");
+        Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
+    }
+
+    pub(super) fn timeout(limit: Duration) -> Self {
+        Self::new(ApiErrorKind::Timeout(limit), Retry::Never)
+    }
+
+    pub(super) fn credential(reason: String) -> Self {
+        Self::new(ApiErrorKind::Credential(reason), Retry::Never)
+    }
+
+    pub(super) fn no_request(error: http::Error) -> Self {
+        let text = format!("no request can be made of this path: {error}");
+        Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
+    }
+
+    pub(super) fn status(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+        status.code = code.as_u16();
+        if status.message.is_empty() {
+            status.message = format!("the server answered {code}");
+        }
+        let retry_after = retry::retry_after(headers);
+        Self {
+            kind: ApiErrorKind::Status(Box::new(status)),
+            retry: retry::after_status(code, retry_after),
+            retry_after,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A `CustomResourceDefinition` in the cluster, and the state of the kind that it defines.
+
+use serde_json::Value;
+
+use super::{Expected, Kept, KeptReason, Unserved};
+use crate::cluster::discovery::argument;
+use crate::model::identity::GroupKind;
+
+/// The part of a `CustomResourceDefinition` that is about its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// `metadata.name`, which is the plural with the group.
+    pub name: String,
+    /// The kind.
+    pub kind: GroupKind,
+    /// Plural and singular name, in lower case.
+    names: Vec<String>,
+    short_names: Vec<String>,
+    /// Names of all versions, served or not.
+    versions: Vec<String>,
+    state: DefinitionState,
+}
+
+/// The state of a definition; if several apply, the last one here counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DefinitionState {
+    Served,
+    NoVersionServed,
+    NotEstablished,
+    Terminating,
+}
+
+impl Definition {
+    /// Reads a `CustomResourceDefinition` of the server; `None` for any other object.
+    pub fn of(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        let spec = &object["spec"];
+        let versions = spec["versions"].as_array()?;
+        let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
+        let short_names = spec["names"]["shortNames"].as_array();
+        let is_established =
+            |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
+        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+        let state = if text("/metadata/deletionTimestamp").is_some() {
+            DefinitionState::Terminating
+        } else if !conditions.is_some_and(|conditions| conditions.iter().any(is_established)) {
+            DefinitionState::NotEstablished
+        } else if versions.iter().any(|version| version["served"] == true) {
+            DefinitionState::Served
+        } else {
+            DefinitionState::NoVersionServed
+        };
+        Some(Self {
+            name: text("/metadata/name")?.to_owned(),
+            kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
+            names: names
+                .into_iter()
+                .filter_map(Value::as_str)
+                .map(str::to_lowercase)
+                .collect(),
+            short_names: short_names
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_lowercase)
+                .collect(),
+            versions: versions
+                .iter()
+                .filter_map(|version| version["name"].as_str())
+                .map(str::to_owned)
+                .collect(),
+            state,
+        })
+    }
+
+    /// Returns whether a recorded entry names its kind: as the kind itself, by another of its names,
+    /// or with a version between kind and group.
+    pub(super) fn is_meant_by(&self, entry: &GroupKind) -> bool {
+        let is_group = entry.group == self.kind.group
+            || self
+                .versions
+                .iter()
+                .any(|version| entry.group == format!("{version}.{}", self.kind.group));
+        let name = entry.kind.to_lowercase();
+        is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
+    }
+
+    /// Returns whether this command-line argument may name its resource.
+    pub fn is_named_by(&self, argument: &str) -> bool {
+        argument::readings(argument).iter().any(|reading| {
+            let name = reading.resource.to_lowercase();
+            let names = self.names.iter().chain(&self.short_names);
+            let has_version = || self.versions.iter().any(|version| reading.is_version(version));
+            reading.begins_group(&self.kind.group)
+                && has_version()
+                && (name == self.kind.kind.to_lowercase() || names.into_iter().any(|known| *known == name))
+        })
+    }
+
+    /// The judgement on its kind, which discovery does not list.
+    pub fn unserved(&self) -> Unserved {
+        let kept = |reason: fn(String) -> KeptReason| {
+            Unserved::Kept(Kept {
+                kind: Some(self.kind.clone()),
+                reason: reason(self.name.clone()),
+            })
+        };
+        match self.state {
+            DefinitionState::Served => Unserved::Expected(self.expected()),
+            DefinitionState::NoVersionServed => kept(KeptReason::NoVersionServed),
+            DefinitionState::NotEstablished => kept(KeptReason::NotEstablished),
+            DefinitionState::Terminating => kept(KeptReason::DefinitionTerminating),
+        }
+    }
+
+    /// Returns whether the server serves the kind, or is about to.
+    pub fn is_served(&self) -> bool {
+        self.state == DefinitionState::Served
+    }
+
+    /// Returns whether there may be stored objects of its kind that no list shows.
+    pub fn hides_objects(&self) -> bool {
+        matches!(self.unserved(), Unserved::Kept(kept) if kept.reason.hides_objects())
+    }
+
+    /// The reason to wait for its kind.
+    pub fn expected(&self) -> Expected {
+        Expected::Defined(self.name.clone())
+    }
+}

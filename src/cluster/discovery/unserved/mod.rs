@@ -1,0 +1,169 @@
+//! Judges a kind that discovery does not list: gone, kept in the record, or expected soon.
+//!
+//! Discovery omits what exists: the aggregated document lags seconds behind a new
+//! `CustomResourceDefinition`, and a starting API server answers 200 without the groups of custom
+//! resources. So a kind is gone only if discovery lacks it, no definition has it, and no aggregated
+//! API could serve it. Pure; `read::unserved` reads the evidence.
+
+mod definition;
+mod delegated;
+
+use std::fmt;
+
+pub use definition::Definition;
+pub use delegated::DelegatedApi;
+
+use super::Discovery;
+use crate::model::identity::GroupKind;
+
+/// The judgement on a kind that discovery does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unserved {
+    /// Nothing defines or serves it, so it has no objects.
+    Gone,
+    /// It may have objects that cannot be listed now: it stays in the record.
+    Kept(Kept),
+    /// The server is about to serve it, or should: nothing may be concluded before it does.
+    Expected(Expected),
+}
+
+/// A kind that stays in the record although its objects cannot be listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The kind; `None` where only the resource is recorded, and its definition cannot be read.
+    pub kind: Option<GroupKind>,
+    /// The reason.
+    pub reason: KeptReason,
+}
+
+/// The reason why the objects of a kind cannot be listed, although it may have some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptReason {
+    /// Its `CustomResourceDefinition`, of this name, is being deleted.
+    DefinitionTerminating(String),
+    /// Its `CustomResourceDefinition`, of this name, serves no version.
+    NoVersionServed(String),
+    /// Its `CustomResourceDefinition`, of this name, is not established.
+    NotEstablished(String),
+    /// Without this permission, it cannot be known whether the kind is gone.
+    Forbidden(&'static str),
+}
+
+/// The reason to wait for a kind that discovery does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// Its `CustomResourceDefinition`, of this name, is established and serves it.
+    Defined(String),
+    /// An APIService of this name delegates its group to an API that does not answer.
+    Delegated(String),
+}
+
+/// The objects that prove whether kinds are gone, or the missing permission to read them.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The definitions that may define one of the kinds.
+    pub definitions: Result<Vec<Definition>, Forbidden>,
+    /// All APIs that are delegated.
+    pub delegated: Result<Vec<DelegatedApi>, Forbidden>,
+}
+
+/// The permission that is missing to read something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forbidden(pub &'static str);
+
+/// Judges a kind that `discovery` does not list. The evidence must be younger than it.
+pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> Unserved {
+    let hidden = |Forbidden(permission): &Forbidden, kind: Option<GroupKind>| {
+        Unserved::Kept(Kept {
+            kind,
+            reason: KeptReason::Forbidden(permission),
+        })
+    };
+    let is_camel_case = entry.kind.starts_with(|first: char| first.is_ascii_uppercase());
+    let kind = is_camel_case.then(|| entry.clone());
+    let definitions = match &evidence.definitions {
+        Ok(definitions) => definitions,
+        Err(forbidden) => return hidden(forbidden, kind),
+    };
+    if let Some(definition) = definitions
+        .iter()
+        .find(|definition| definition.is_meant_by(entry))
+    {
+        return definition.unserved();
+    }
+    let delegated = match &evidence.delegated {
+        Ok(delegated) => delegated,
+        Err(forbidden) => return hidden(forbidden, kind),
+    };
+    let is_silent = |api: &&DelegatedApi| api.group == entry.group && !api.is_discovered(discovery);
+    match delegated.iter().find(is_silent) {
+        Some(api) => Unserved::Expected(Expected::Delegated(api.name.clone())),
+        None => Unserved::Gone,
+    }
+}
+
+impl KeptReason {
+    /// Returns whether there may be stored objects that no list shows, and that remain unless they
+    /// are deleted.
+    ///
+    /// A definition that is not established has never been: the server does not take the
+    /// condition back (apiextensions-apiserver, `naming_controller.go`), and lists no kind without
+    /// it, so there are no objects. The objects of a definition that is being deleted are deleted
+    /// by the server itself, served or not (`crd_finalizer.go`).
+    pub fn hides_objects(&self) -> bool {
+        match self {
+            Self::NoVersionServed(_) | Self::Forbidden(_) => true,
+            Self::NotEstablished(_) | Self::DefinitionTerminating(_) => false,
+        }
+    }
+}
+
+impl Unserved {
+    /// The reason why there may be stored objects that no list shows; `None` if there are none.
+    pub fn hidden_reason(&self) -> Option<String> {
+        match self {
+            Self::Gone => None,
+            Self::Kept(Kept { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
+            Self::Expected(expected) => Some(expected.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for KeptReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DefinitionTerminating(name) => {
+                write!(f, "its CustomResourceDefinition {name} is being deleted")
+            }
+            Self::NoVersionServed(name) => {
+                write!(f, "its CustomResourceDefinition {name} serves no version")
+            }
+            Self::NotEstablished(name) => {
+                write!(f, "its CustomResourceDefinition {name} is not established")
+            }
+            Self::Forbidden(permission) => {
+                write!(
+                    f,
+                    "cannot tell whether it is gone without permission to {permission}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Defined(name) => write!(
+                f,
+                "CustomResourceDefinition {name} exists, but the server does not serve it yet"
+            ),
+            Self::Delegated(name) => {
+                write!(f, "the API behind APIService {name} does not answer")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::resource::{Resource, Scope};
+
+fn definition(change: impl FnOnce(&mut Value)) -> Definition {
+    let mut object = json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+            "versions": [{"name": "v1", "served": true}, {"name": "v1alpha1", "served": false}],
+        },
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    });
+    change(&mut object);
+    Definition::of(&object).expect("a definition")
+}
+
+fn delegated(group: &str) -> DelegatedApi {
+    DelegatedApi {
+        name: format!("v1.{group}"),
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+    }
+}
+
+fn discovery() -> Discovery {
+    let resource = |group| Resource::regular(group, "v1", "Gadget", Scope::Namespaced);
+    Discovery::of(vec![resource("example.com"), resource("delegated.example.com")])
+}
+
+fn judged(entry: &str, evidence: &Evidence) -> Unserved {
+    let (kind, group) = entry.split_once('.').unwrap_or((entry, ""));
+    judge(&GroupKind::new(group, kind), evidence, &discovery())
+}
+
+fn evidence(definitions: Vec<Definition>, delegated: Vec<DelegatedApi>) -> Evidence {
+    Evidence {
+        definitions: Ok(definitions),
+        delegated: Ok(delegated),
+    }
+}
+
+#[test]
+fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
+    let nothing = evidence(vec![], vec![]);
+    let defined = evidence(vec![definition(|_| {})], vec![]);
+    let silent = evidence(
+        vec![],
+        vec![delegated("example.com"), delegated("down.example.com")],
+    );
+    let heard = evidence(vec![], vec![delegated("delegated.example.com")]);
+    let name = "widgets.example.com".to_owned();
+    let by_definition = Unserved::Expected(Expected::Defined(name));
+    let by_api = Unserved::Expected(Expected::Delegated("v1.down.example.com".to_owned()));
+    let table = [
+        ("Widget.example.com", &nothing, Unserved::Gone),
+        ("Widget.example.com", &defined, by_definition.clone()),
+        ("widgets.example.com", &defined, by_definition.clone()),
+        ("widget.example.com", &defined, by_definition.clone()),
+        ("Widget.v1alpha1.example.com", &defined, by_definition),
+        ("Widget.other.example.com", &defined, Unserved::Gone),
+        ("Gizmo.example.com", &defined, Unserved::Gone),
+        // The API of this version is heard, and serves no such kind.
+        ("Widget.example.com", &silent, Unserved::Gone),
+        ("Widget.down.example.com", &silent, by_api),
+        ("Widget.delegated.example.com", &heard, Unserved::Gone),
+    ];
+    for (entry, evidence, expected) in table {
+        assert_eq!(judged(entry, evidence), expected, "{entry} {evidence:?}");
+    }
+}
+
+#[test]
+fn a_definition_that_serves_nothing_keeps_its_kind() {
+    type Change = fn(&mut Value);
+    let table: [(Change, KeptReason); 3] = [
+        (
+            |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"),
+            KeptReason::DefinitionTerminating("widgets.example.com".to_owned()),
+        ),
+        (
+            |object| object["spec"]["versions"][0]["served"] = json!(false),
+            KeptReason::NoVersionServed("widgets.example.com".to_owned()),
+        ),
+        (
+            |object| object["status"]["conditions"][0]["status"] = json!("False"),
+            KeptReason::NotEstablished("widgets.example.com".to_owned()),
+        ),
+    ];
+    for (change, reason) in table {
+        let kept = Unserved::Kept(Kept {
+            kind: Some(GroupKind::new("example.com", "Widget")),
+            reason,
+        });
+        let evidence = evidence(vec![definition(change)], vec![]);
+        for entry in ["Widget.example.com", "widgets.example.com"] {
+            assert_eq!(judged(entry, &evidence), kept);
+        }
+    }
+}
+
+#[test]
+fn only_a_definition_that_was_established_and_serves_no_version_hides_objects() {
+    type Change = fn(&mut Value);
+    let unserved: Change = |object| object["spec"]["versions"][0]["served"] = json!(false);
+    let not_established: Change = |object| object["status"]["conditions"][0]["status"] = json!("False");
+    let without_status: Change = |object| object["status"] = json!({});
+    let terminating: Change =
+        |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let table: [(&[Change], bool); 6] = [
+        (&[], false),
+        (&[unserved], true),
+        (&[not_established], false),
+        (&[unserved, not_established], false),
+        (&[unserved, without_status], false),
+        (&[unserved, terminating], false),
+    ];
+    for (changes, expected) in table {
+        let definition = definition(|object| changes.iter().for_each(|change| change(object)));
+        assert_eq!(definition.hides_objects(), expected, "{definition:?}");
+    }
+}
+
+#[test]
+fn a_person_may_mean_a_definition_by_all_its_names() {
+    let definition = definition(|object| object["spec"]["names"]["shortNames"] = json!(["wd"]));
+    for (argument, expected) in [
+        ("widgets", true),
+        ("widget", true),
+        ("WD", true),
+        ("Widget.example.com", true),
+        ("widgets.exam", true),
+        ("widgets.v1.example.com", true),
+        ("widgets.v2.example.com", false),
+        ("widgets.other.com", false),
+        ("gadgets", false),
+    ] {
+        assert_eq!(definition.is_named_by(argument), expected, "{argument}");
+    }
+}
+
+#[test]
+fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
+    let no_definitions = Evidence {
+        definitions: Err(Forbidden("list definitions")),
+        delegated: Ok(vec![]),
+    };
+    let no_services = Evidence {
+        definitions: Ok(vec![definition(|_| {})]),
+        delegated: Err(Forbidden("list services")),
+    };
+    let kept = |kind: Option<GroupKind>, permission| {
+        Unserved::Kept(Kept {
+            kind,
+            reason: KeptReason::Forbidden(permission),
+        })
+    };
+    let widget = GroupKind::new("example.com", "Widget");
+    let gizmo = GroupKind::new("example.com", "Gizmo");
+    let table = [
+        (
+            "Widget.example.com",
+            &no_definitions,
+            kept(Some(widget), "list definitions"),
+        ),
+        (
+            "widgets.example.com",
+            &no_definitions,
+            kept(None, "list definitions"),
+        ),
+        (
+            "Gizmo.example.com",
+            &no_services,
+            kept(Some(gizmo), "list services"),
+        ),
+    ];
+    for (entry, evidence, expected) in table {
+        assert_eq!(judged(entry, evidence), expected, "{entry}");
+    }
+    // What a definition says needs no other evidence.
+    assert!(matches!(
+        judged("Widget.example.com", &no_services),
+        Unserved::Expected(Expected::Defined(_))
+    ));
+}
+
+#[test]
+fn local_api_services_delegate_nothing() {
+    let object = |service: Value| {
+        json!({"metadata": {"name": "v1.example.com"},
+                "spec": {"group": "example.com", "version": "v1", "service": service}})
+    };
+    assert_eq!(DelegatedApi::of(&object(Value::Null)), None);
+    assert!(DelegatedApi::of(&object(json!({"name": "s", "namespace": "n"}))).is_some());
+}
