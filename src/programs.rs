@@ -1,10 +1,10 @@
-//! Which file a program is that a person, the environment or a kubeconfig names.
+//! Finds the file of a program that the user, the environment or a kubeconfig names.
 //!
-//! The rules are those of Go's `os/exec` (`LookPath`), and so kubectl's: a name with a path
-//! is that file; a name alone is looked for in `PATH`, and an entry that is not absolute, an
-//! empty one included, gives an error instead of a program of the current directory
-//! (`ErrDot`). The operating system and Rust's `Command` would run it. On Windows the current
-//! directory is not looked into at all.
+//! The rules are those of Go's `os/exec` (`LookPath`), and so kubectl's: a name with a path is that
+//! file; a bare name is looked up in `PATH`, and an entry that is not absolute, an empty one
+//! included, gives an error instead of a program of the current directory (`ErrDot`). The operating
+//! system and Rust's `Command` would run it. On Windows the current directory is not searched at
+//! all.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -16,31 +16,31 @@ pub enum ProgramError {
     /// There is no such program, or it may not be run.
     #[error("executable file not found in PATH")]
     NotFound,
-    /// It was found by way of a relative entry of `PATH`.
+    /// It was found through a relative entry of `PATH`.
     #[error("cannot run executable found relative to current directory: {}", .0.display())]
     CurrentDirectory(PathBuf),
 }
 
-/// A command of this program, whose file is looked up now. Whether a file that is named with
-/// a path can be run turns out when it is started.
+/// Makes a command of this program, whose file is looked up now. A file that is named with a path is
+/// not checked before it is started.
 pub fn command(name: &str) -> Result<Command, ProgramError> {
     let file = match find(name) {
         Err(ProgramError::NotFound) if !is_looked_up(name) => name.into(),
         found => found?,
     };
     let mut command = Command::new(file);
-    // Programs with several names go by the one that they were called.
+    // A program with several names acts by the name in its arguments.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::arg0(&mut command, name);
     Ok(command)
 }
 
-/// The file of this program.
+/// Finds the file of this program.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
     search(name, &Environment::of_process())
 }
 
-/// Tells whether a name is looked for in `PATH`, and names no file of its own.
+/// Returns whether a name is looked up in `PATH`, because it is not a path.
 pub fn is_looked_up(name: &str) -> bool {
     !name.contains(separators())
 }
@@ -49,10 +49,10 @@ fn separators() -> &'static [char] {
     if cfg!(windows) { &[':', '\\', '/'] } else { &['/'] }
 }
 
-/// What a lookup depends on.
+/// The environment of a lookup.
 struct Environment {
     path: Vec<PathBuf>,
-    /// What may stand behind the name: `PATHEXT` on Windows, else nothing.
+    /// Extensions that a name may lack: `PATHEXT` on Windows, else none.
     extensions: Vec<String>,
     is_program: fn(&Path) -> bool,
 }
@@ -71,7 +71,7 @@ impl Environment {
         }
     }
 
-    /// The file itself, or with one of the extensions.
+    /// Finds the file, or the file with one of the extensions.
     fn program(&self, file: &Path) -> Option<PathBuf> {
         let is_complete = self.extensions.is_empty() || file.extension().is_some();
         if is_complete && (self.is_program)(file) {
@@ -94,7 +94,7 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
     }
     for directory in &environment.path {
         let is_empty = directory.as_os_str().is_empty();
-        // Windows passes over empty entries, the shells of Unix take them for `.`.
+        // Windows ignores empty entries, Unix shells take them for `.`.
         if is_empty && cfg!(windows) {
             continue;
         }
@@ -109,7 +109,7 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
     Err(ProgramError::NotFound)
 }
 
-/// The entries of a search path; an empty text has none, not an empty one.
+/// The entries of `PATH`; none for an empty text.
 fn entries(variable: &OsStr) -> Vec<PathBuf> {
     let is_empty = variable.is_empty();
     std::env::split_paths(variable).filter(|_| !is_empty).collect()
@@ -257,7 +257,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_directory_or_a_file_without_the_right_is_no_program() {
+    fn directories_and_files_without_permission_are_not_programs() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let directory = tempfile::tempdir().expect("a temporary directory");

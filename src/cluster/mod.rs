@@ -1,5 +1,4 @@
-//! The one door to the API server: how it is reached, as whom, what is sent, and which kinds
-//! it serves.
+//! The one door to the API server: connections, requests, and the kinds that it serves.
 
 pub mod apiserver;
 pub mod connection;

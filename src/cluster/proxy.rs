@@ -1,9 +1,9 @@
-//! Which proxy a request goes through, by the variables of the environment.
+//! The proxy of a request, by environment variables.
 //!
-//! The rules are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's:
-//! `HTTPS_PROXY` and `HTTP_PROXY` by the scheme of the target, `NO_PROXY` for exceptions,
-//! small letters where capitals are unset, and never for this machine itself. Addresses of
-//! proxies may hold passwords; no more than host and port is shown.
+//! The rules are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's: `HTTPS_PROXY`
+//! and `HTTP_PROXY` by the scheme of the target, `NO_PROXY` for exceptions, lower case if upper case
+//! is unset, and never for this machine itself. Proxy URLs may hold passwords; only host and port
+//! are shown.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,14 +11,14 @@ use std::net::IpAddr;
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 
-/// A proxy that can be spoken to: its scheme is `http`, `https` or `socks5`.
+/// A proxy with the scheme `http`, `https` or `socks5`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     uri: Uri,
     named_by: String,
 }
 
-/// The address of a proxy that is none, or one of a protocol that is not spoken here.
+/// An invalid proxy URL, or one of another scheme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{named_by} is not the address of an http, https or socks5 proxy")]
 pub struct InvalidProxy {
@@ -43,8 +43,8 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Reads an address; one without a scheme is that of an http proxy. `named_by` says in
-    /// messages where it came from.
+    /// Parses a URL; one without a scheme is that of an http proxy. `named_by` is its setting, for
+    /// messages.
     pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
             // Names are resolved by the proxy with either.
@@ -65,7 +65,7 @@ impl Proxy {
             })
     }
 
-    /// The proxy that the environment names for this target; `None` for none.
+    /// The proxy of the environment for this target, if any.
     pub fn of_environment(target: &Uri) -> Result<Option<Self>, InvalidProxy> {
         let variable = |name: &str| std::env::var(name).ok();
         Self::of_variables(target, &variable)
@@ -98,12 +98,12 @@ impl Proxy {
         Ok(matcher.intercept(target).map(|_| proxy))
     }
 
-    /// The variable or the field of the kubeconfig that holds its address.
+    /// The variable or the field of the kubeconfig that holds its URL.
     pub fn named_by(&self) -> &str {
         &self.named_by
     }
 
-    /// The address with its credentials, for whoever connects.
+    /// The URL with its credentials, for the connection.
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_refused_without_showing_it() {
+    fn invalid_proxies_are_refused_without_their_password() {
         for address in [
             "ftp://u:SECRET@x",
             "http://u:SECRET@",

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_fetched_again_only_at_its_end() {
+    async fn a_token_is_renewed_only_at_its_end() {
         let (lasting, asked) = counting(Some(SystemTime::now() + Duration::from_hours(1)));
         assert_eq!(lasting.header().await.expect("a header"), "Bearer 0");
         assert_eq!(asked.load(Ordering::SeqCst), 0);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_token_is_replaced_once_for_all_who_hold_it() {
+    async fn a_refused_token_is_renewed_once_for_all_requests() {
         let (credential, asked) = counting(None);
         let refused = credential.header().await.expect("a header");
         assert!(credential.is_renewed(&refused).await);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_token_again_is_no_new_one() {
+    async fn the_same_token_again_is_not_a_new_one() {
         let token = || Ok(Token::bearer("same", None).expect("a token"));
         let credential = Credential::new(token().expect("a token"), Arc::new(token));
         let refused = credential.header().await.expect("a header");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_kind_of_request_shows_the_token() {
+    async fn every_kind_of_request_sends_the_token() {
         let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
         let keep = Arc::clone(&seen);
         let service = tower::service_fn(move |request: http::Request<Body>| {

@@ -71,7 +71,7 @@ fn joined(text: &str) -> String {
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StatusDetails {
-    /// Name of the object; empty where the path itself is unknown to the server.
+    /// Name of the object; empty if the path itself is unknown to the server.
     pub name: String,
     /// One entry for each field at fault.
     pub causes: Vec<StatusCause>,

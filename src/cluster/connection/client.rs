@@ -1,4 +1,4 @@
-//! The client of a connection.
+//! The HTTP client of a connection.
 
 #![expect(clippy::disallowed_types, reason = "clients are made here")]
 
@@ -10,7 +10,7 @@ use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder};
 
-/// The client for this configuration. Nothing is sent yet.
+/// Makes the client for this configuration. Nothing is sent yet.
 pub(super) fn client(config: Config) -> Result<Client, kube::Error> {
     if config.proxy_url.is_some() {
         Ok(ClientBuilder::try_from(config)?.build())
@@ -19,10 +19,9 @@ pub(super) fn client(config: Config) -> Result<Client, kube::Error> {
     }
 }
 
-/// A client without a proxy in between, as kube makes it, but one that sends at once.
-/// kube leaves it to the system to gather small segments (Nagle's algorithm), which holds
-/// the end of each larger manifest back until the server has acknowledged its beginning,
-/// and a server may take 40 ms for that.
+/// Makes a client without a proxy, as kube does, but with `TCP_NODELAY`. kube leaves Nagle's
+/// algorithm on, which holds back the end of each larger manifest until the server has acknowledged
+/// its beginning, and a server may take 40 ms for that.
 fn direct(config: &Config) -> Result<Client, kube::Error> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);

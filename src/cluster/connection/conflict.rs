@@ -1,9 +1,9 @@
-//! Settings that contradict each other. kubectl refuses each of these, and this program with
+//! Settings that contradict each other. kubectl refuses each of these, and this program does with
 //! the same phrases (client-go, `tools/clientcmd/validation.go` and `transport/transport.go`).
 
 use kube::config::{AuthInfo, Cluster};
 
-/// Settings of which only one can hold.
+/// Settings that exclude each other.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// A certificate authority, and no verification.
@@ -96,7 +96,7 @@ pub(super) fn of_user(user: &AuthInfo, name: &str) -> Result<(), Conflict> {
     Ok(())
 }
 
-/// Tells whether there is a client certificate with its key.
+/// Returns whether there is a client certificate with its key.
 pub(super) fn has_certificate(user: &AuthInfo) -> bool {
     names_certificate(user) && names_key(user)
 }

@@ -1,4 +1,4 @@
-//! Why there is no connection, and what to type next.
+//! Errors of kubeconfigs, flags and credentials, with their hints.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
 use crate::model::text::shell_word;
 
-/// No connection can be made of the kubeconfig and the flags.
+/// An error that prevents a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// The kubeconfig cannot be used.
     #[error("the kubeconfig cannot be used: {0}")]
     Kubeconfig(#[from] KubeconfigError),
-    /// A kubeconfig holds something else. What, is not shown, for it may be a credential.
+    /// A kubeconfig that cannot be parsed. Its content is not shown, because it may be a credential.
     #[error("the kubeconfig {}{} cannot be parsed", path.display(), position(*.line_and_column))]
     UnparsableKubeconfig {
         /// The file.
         path: PathBuf,
-        /// Where in it, both counted from 1, if that is known.
+        /// The position, counted from 1, if it is known.
         line_and_column: Option<(u64, u64)>,
     },
     /// A file named by flag or environment cannot be read.
@@ -29,41 +29,41 @@ pub enum ConnectionError {
     UnreadableKubeconfig {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: std::io::Error,
     },
-    /// Preferences that do not say which plugins may run.
+    /// Preferences from which no policy for plugins can be read.
     #[error(transparent)]
     Kuberc(#[from] KubercError),
     /// Neither a kubeconfig nor the environment of a Pod.
     #[error("there is no kubeconfig{}, and this is not a Pod of a cluster", at(.0))]
     NoConfiguration(Vec<PathBuf>),
-    /// A name that the kubeconfig does not have.
+    /// A name that is not in the kubeconfig.
     #[error("the kubeconfig has no {what} {name:?}")]
     NotInKubeconfig {
         /// `context`, `cluster` or `user`.
         what: &'static str,
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names that it has.
         known: Vec<String>,
     },
     /// A kubeconfig that names no server.
     #[error("the kubeconfig says of no server which one is meant")]
     NoServer,
-    /// Settings of which only one can hold.
+    /// Settings that exclude each other.
     #[error("invalid configuration: {0}")]
     Conflict(#[from] Conflict),
-    /// An address that is none.
+    /// A server address that is not valid.
     #[error("{0:?} is no address of a server")]
     InvalidServer(String),
     /// A proxy that cannot be used.
     #[error(transparent)]
     Proxy(#[from] InvalidProxy),
-    /// A way of logging in that kubectl has given up, too.
+    /// A way to log in that kubectl has removed, too.
     #[error("the auth-provider {0:?} of the kubeconfig is not supported, by kubectl neither")]
     AuthProvider(String),
-    /// The program that fetches credentials gave none.
+    /// The credentials plugin failed.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// A token file that holds no token.
@@ -82,7 +82,7 @@ pub enum ConnectionError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: std::io::Error,
     },
     /// A certificate authority file that cannot be read.
@@ -91,7 +91,7 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// Whether a flag or the kubeconfig is wrong, and not what they lead to.
+    /// Returns whether a flag or the kubeconfig is wrong, rather than what they refer to.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NoConfiguration(_) | Self::Client(_) => false,
@@ -100,7 +100,7 @@ impl ConnectionError {
         }
     }
 
-    /// What to type next.
+    /// The hint below the error.
     pub fn hint(&self) -> String {
         match self {
             Self::Kubeconfig(_) | Self::NoServer => {
@@ -140,7 +140,7 @@ impl ConnectionError {
     }
 }
 
-/// Words of the kubeconfig, in one line.
+/// The hint for a credentials plugin; the kubeconfig's own one is put on one line.
 fn exec_hint(error: &ExecError) -> String {
     match (&error.fault, &error.install_hint) {
         (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),

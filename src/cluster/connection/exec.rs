@@ -1,9 +1,9 @@
 //! Runs the program of a kubeconfig that fetches credentials, and reads its answer.
 //!
-//! The protocol is that of client-go (`plugin/pkg/client/auth/exec`): the question in
-//! `KUBERNETES_EXEC_INFO`, an `ExecCredential` on standard output. What the program writes
-//! to standard error goes to people as it is, where somebody is there to read it. Nothing of its answer, its arguments or its
-//! environment is ever shown: all of them may hold secrets.
+//! The protocol is that of client-go (`plugin/pkg/client/auth/exec`): the info in
+//! `KUBERNETES_EXEC_INFO`, an `ExecCredential` on standard output. Standard error of the program
+//! goes to the user as it is, if somebody may be present to read it. Its answer, arguments and
+//! environment are never shown: all of them may hold secrets.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, IsTerminal as _, Read as _, stdin};
@@ -24,29 +24,29 @@ const API_VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1beta1",
 ];
 
-/// What a program gave.
+/// The credentials that a program returned.
 #[derive(Default)]
 pub(super) struct Answer {
     pub(super) token: Option<String>,
     /// Certificate and key, both PEM.
     pub(super) certificate: Option<(String, String)>,
-    /// When these end; `None` where that is not told.
+    /// The time at which they expire, if it is given.
     pub(super) until: Option<SystemTime>,
 }
 
-/// A program that gave no credentials.
+/// A program that returned no credentials.
 #[derive(Debug, thiserror::Error)]
 #[error("the credentials plugin {command:?} {fault}")]
 pub struct ExecError {
     /// The program as the kubeconfig names it.
     pub command: String,
-    /// What is wrong.
+    /// The fault.
     pub fault: ExecFault,
-    /// What the kubeconfig says about getting the program.
+    /// The kubeconfig's hint for the installation of the program.
     pub install_hint: Option<String>,
 }
 
-/// What is wrong with a program that is to give credentials.
+/// The reason why a program returned no credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecFault {
     /// `exec` without `command`.
@@ -55,25 +55,25 @@ pub enum ExecFault {
     /// An API version that kubectl does not speak either.
     #[error("is to speak {0:?}, which is not spoken here")]
     ApiVersion(String),
-    /// `interactiveMode: Always`, and nobody to ask.
+    /// `interactiveMode: Always`, and no terminal.
     #[error("has to ask questions, and standard input is no terminal")]
     NoTerminal,
-    /// kubectl's preferences forbid it.
+    /// kubectl's preferences (kuberc) forbid it.
     #[error(transparent)]
     Denied(#[from] Denial),
-    /// No such program.
+    /// There is no such program.
     #[error("is not installed")]
     NotInstalled,
-    /// It is in the current directory, by way of `PATH`.
+    /// A relative entry of `PATH` leads to it.
     #[error("cannot be started: {0}")]
     CurrentDirectory(ProgramError),
     /// It cannot be started.
     #[error("cannot be started: {0}")]
     NotStarted(std::io::Error),
-    /// It failed. Its own words stand above the message.
+    /// It failed. Its standard error was shown before.
     #[error("failed: {0}")]
     Failed(ExitStatus),
-    /// It answered something else.
+    /// Its answer is not an `ExecCredential`.
     #[error("did not answer with an ExecCredential")]
     Unreadable,
     /// It answered in another version than it was asked in.
@@ -97,7 +97,7 @@ impl From<ProgramError> for ExecFault {
 }
 
 impl ExecFault {
-    /// Whether no program was run, because the kubeconfig or the machine is not right.
+    /// Returns whether no program was run, because the kubeconfig or the machine is at fault.
     pub(super) fn is_configuration(&self) -> bool {
         matches!(
             self,
@@ -128,18 +128,18 @@ struct ExecStatus {
     client_key_data: Option<String>,
 }
 
-/// Runs the program and waits for it. `config.cluster` holds what it is told of the
-/// cluster, where it wants that.
+/// Runs the program and waits for it. If it wants information about the cluster, `config.cluster`
+/// holds that.
 pub(super) fn run(config: &ExecConfig, login: Login, policy: &Policy) -> Result<Answer, ExecError> {
     let named = config.command.as_deref().unwrap_or_default();
-    ask(config, named, login, policy).map_err(|fault| ExecError {
+    fetch(config, named, login, policy).map_err(|fault| ExecError {
         command: named.to_owned(),
         fault,
         install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
     })
 }
 
-fn ask(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Result<Answer, ExecFault> {
+fn fetch(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Result<Answer, ExecFault> {
     let version = config.api_version.as_deref().unwrap_or_default();
     if command.is_empty() {
         return Err(ExecFault::NoCommand);
@@ -160,9 +160,9 @@ fn ask(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Res
         .envs(config.env.iter().flatten().filter_map(variable))
         .env(
             "KUBERNETES_EXEC_INFO",
-            question(version, is_interactive, config.cluster.as_ref()),
+            exec_info(version, is_interactive, config.cluster.as_ref()),
         )
-        // Standard input may hold manifests, which are not the program's.
+        // Standard input may hold manifests, which the program must not read.
         .stdin(if is_interactive {
             Stdio::inherit()
         } else {
@@ -190,26 +190,26 @@ fn ask(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Res
     read(&answer, version)
 }
 
-/// The most that a plugin answers, in bytes: a token, or a certificate with its key.
+/// Limit of an answer in bytes: a token, or a certificate with its key.
 const ANSWER_LIMIT: u64 = 4 << 20;
 
 fn variable(entry: &HashMap<String, String>) -> Option<(&String, &String)> {
     Some((entry.get("name")?, entry.get("value")?))
 }
 
-fn question(version: &str, is_interactive: bool, cluster: Option<&ExecAuthCluster>) -> String {
-    let mut question = json!({
+fn exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAuthCluster>) -> String {
+    let mut info = json!({
         "apiVersion": version,
         "kind": "ExecCredential",
         "spec": {"interactive": is_interactive},
     });
     if let Some(cluster) = cluster {
-        question["spec"]["cluster"] = json!(cluster);
+        info["spec"]["cluster"] = json!(cluster);
     }
-    question.to_string()
+    info.to_string()
 }
 
-/// Reads JSON, or YAML, which client-go reads there, too.
+/// Reads JSON, or YAML, as client-go does.
 fn read(answer: &[u8], version: &str) -> Result<Answer, ExecFault> {
     let credential: ExecCredential = serde_json::from_slice(answer)
         .ok()
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_with_the_way_to_get_it() {
+    fn a_missing_program_comes_with_its_install_hint() {
         let config = ExecConfig {
             api_version: Some(V1.to_owned()),
             command: Some("no-such-credentials-plugin".to_owned()),
@@ -325,16 +325,16 @@ mod tests {
     }
 
     #[test]
-    fn the_cluster_is_told_in_kubectls_words() {
+    fn the_program_gets_the_cluster_as_from_kubectl() {
         let cluster = ExecAuthCluster {
             server: Some("https://a".to_owned()),
             tls_server_name: Some("b".to_owned()),
             ..ExecAuthCluster::default()
         };
-        let question = question(V1, false, Some(&cluster));
-        let question: serde_json::Value = serde_json::from_str(&question).expect("JSON");
+        let info = exec_info(V1, false, Some(&cluster));
+        let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
         assert_eq!(
-            question["spec"],
+            info["spec"],
             json!({"interactive": false, "cluster": {"server": "https://a", "tls-server-name": "b"}})
         );
     }

@@ -1,7 +1,6 @@
-//! Which kubeconfig is read, and which cluster and user of it are meant.
+//! Finds and merges kubeconfigs, and selects the cluster and the user.
 //!
-//! The rules are those of client-go (`tools/clientcmd`). What flags replace, and what
-//! becomes of all this, is the business of the parent module.
+//! The rules are those of client-go (`tools/clientcmd`). `resolve` applies the flags to the result.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -11,7 +10,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
 use super::ConnectionError;
 
-/// What a kubeconfig says of the connection.
+/// The cluster, user and namespace that a kubeconfig selects.
 #[derive(Default)]
 pub(super) struct Chosen {
     pub(super) cluster: Cluster,
@@ -23,18 +22,18 @@ pub(super) struct Chosen {
     pub(super) namespace: Option<String>,
 }
 
-/// The names that flags give.
+/// The names in the flags.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) context: Option<&'a str>,
     pub(super) cluster: Option<&'a str>,
     pub(super) user: Option<&'a str>,
-    /// Flags hold credentials, so that those of the context's user are not needed.
+    /// True if flags hold credentials, so that those of the context's user are not needed.
     pub(super) flags_hold_credentials: bool,
 }
 
-/// The file that the flag names, else those of `KUBECONFIG`, else that of the home
-/// directory; `None` where none of the latter is there.
+/// Reads the file of the flag, else those of `KUBECONFIG`, else that of the home directory; `None`
+/// if none of the latter exists.
 pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectionError> {
     match flag {
         Some(path) if !path.as_os_str().is_empty() => read_file(path).map(Some),
@@ -42,7 +41,8 @@ pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Connection
     }
 }
 
-/// Whether it says nothing of any cluster, as the file that `kubectl config` begins with.
+/// Returns whether it names no cluster, context or user, like the file that `kubectl config` begins
+/// with.
 pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig.clusters.is_empty()
         && kubeconfig.contexts.is_empty()
@@ -50,8 +50,8 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
         && kubeconfig.current_context.is_none()
 }
 
-/// The cluster and the user that are meant. Names that a flag or the context gives have to be
-/// there, or the request would be anonymous; but for a user in whose place flags say who asks.
+/// Selects the cluster and the user. Names in a flag or the context must exist, or the request would
+/// be anonymous. The exception is a user whose credentials are in flags.
 pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, ConnectionError> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
@@ -108,8 +108,8 @@ fn find<'a, T: Clone + Default + 'a>(
     })
 }
 
-/// Where kubeconfigs may be: an empty variable counts as unset, and empty paths in it are
-/// passed over (client-go, `NewDefaultClientConfigLoadingRules`).
+/// The default paths of kubeconfigs: an empty variable counts as unset, and empty paths in it are
+/// ignored (client-go, `NewDefaultClientConfigLoadingRules`).
 pub(super) fn default_paths() -> Vec<PathBuf> {
     let variable = std::env::var_os("KUBECONFIG");
     paths(variable.as_deref(), std::env::home_dir())
@@ -127,8 +127,8 @@ fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
     }
 }
 
-/// Merges the files that are there, the first to say a thing prevailing; `None` where
-/// none is (client-go, `ClientConfigLoadingRules.Load`).
+/// Merges the files that exist; the first one that sets a value wins. `None` if none exists
+/// (client-go, `ClientConfigLoadingRules.Load`).
 fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
@@ -148,8 +148,8 @@ fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
     Ok(merged)
 }
 
-/// Reads one file. The parser's own message shows the lines around the fault, which hold
-/// tokens and keys, and often the faulty value; so nothing but the place is taken from it.
+/// Reads one file. The parser's own message shows the lines around the fault, which hold tokens and
+/// keys, and often the faulty value; so only the position is taken from it.
 fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     let path = path.to_owned();
     // Paths in it, that of a credentials plugin among them, are relative to its directory.
@@ -164,7 +164,7 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
         },
         error => ConnectionError::Kubeconfig(error),
     })?;
-    // kubectl writes `current-context: ""`, which says nothing; merging would keep it.
+    // kubectl writes `current-context: ""`, which means none; merging would keep it.
     kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
     Ok(kubeconfig)
 }
@@ -236,10 +236,10 @@ mod tests {
         for (line, text) in broken {
             std::fs::write(&path, &text).expect("a file");
             let error = read_file(&path).expect_err(&text);
-            let told = format!("{error} {}", error.hint());
-            assert!(!told.contains("SECRET"), "{told}");
+            let shown = format!("{error} {}", error.hint());
+            assert!(!shown.contains("SECRET"), "{shown}");
             let ConnectionError::UnparsableKubeconfig { line_and_column, .. } = error else {
-                panic!("{told}");
+                panic!("{shown}");
             };
             assert_eq!(line_and_column.map(|(line, _)| line), Some(line), "{text}");
         }

@@ -1,5 +1,5 @@
-//! From what a kubeconfig says of a user to what the server is shown: tokens that change
-//! (files, programs) become a `Credential`, everything else is left to `kube`.
+//! Turns the user of a kubeconfig into credentials: tokens that change (files, programs) become a
+//! `Credential`, `kube` handles everything else.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use super::kuberc::Policy;
 use super::{ConnectionError, Login};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
 
-/// How long the content of a token file is used before it is read again (client-go,
-/// `NewCachedFileTokenSource`).
+/// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
 const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 
-/// Takes from the user what changes with time, runs the user's program, and puts a
-/// certificate that it gave in the place of the user's own.
+/// Removes token file and program from the user, runs the program, and replaces the user's
+/// certificate by the one that it returned.
 pub(super) fn log_in(
     user: &mut AuthInfo,
     login: Login,
@@ -43,8 +42,8 @@ pub(super) fn log_in(
     }
 }
 
-/// A token of the kubeconfig or of a flag must fit into a header: the layer of kube's that puts it
-/// there panics otherwise. Serialising is the way in which kube gives it away.
+/// Checks that a token of the kubeconfig or of a flag fits into a header: kube panics otherwise.
+/// Serializing is the only way to read the token from kube's type.
 fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
     let written = serde_json::to_value(user).unwrap_or_default();
     match written["token"].as_str().map(|token| Token::bearer(token, None)) {
@@ -53,8 +52,8 @@ fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
     }
 }
 
-/// A token file prevails over a token, which serves until the file is there (client-go,
-/// `rest.Config.BearerTokenFile`).
+/// Reads a token file, which takes precedence over a token. The token is used if the file cannot be
+/// read (client-go, `rest.Config.BearerTokenFile`).
 fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, ConnectionError> {
     let first = match read_token(file) {
         Ok(token) => token,
@@ -64,7 +63,7 @@ fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Con
     user.token = None;
     let again = file.to_owned();
     let kept = std::sync::Mutex::new(first.clone());
-    // Who takes the file away after the start has not taken the token back.
+    // If the file disappears later, the last token remains in use.
     let source: Arc<TokenSource> = Arc::new(move || {
         let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Ok(token) = read_token(&again) {

@@ -1,6 +1,6 @@
-//! From kubeconfig and flags to a connection: whom to talk to, and as whom.
+//! Turns kubeconfig and flags into a connection: to which server, and as which user.
 //!
-//! What is said over the connection is the business of `apiserver`.
+//! `apiserver` sends the requests.
 
 mod client;
 mod conflict;
@@ -28,7 +28,7 @@ use self::resolve::Resolved;
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::proxy::Proxy;
 
-/// What the command line says about the connection; `None` leaves it to the kubeconfig.
+/// Settings of the connection; `None` leaves a setting to the kubeconfig.
 #[derive(Clone, Default)]
 pub struct ConnectionOptions {
     /// `--kubeconfig`
@@ -67,69 +67,68 @@ pub struct ConnectionOptions {
     pub certificates: Certificates,
     /// `--request-timeout`
     pub request_timeout: Option<Duration>,
-    /// Whether somebody can be asked to log in.
+    /// Permission for credentials plugins to prompt the user.
     pub login: Login,
 }
 
-/// Whether a credentials plugin may ask whoever sits at the terminal.
+/// Permission for credentials plugins to prompt the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Login {
     /// As the kubeconfig says.
     #[default]
     Attended,
-    /// Never, nor may it say anything: nobody expects it now.
+    /// They may not prompt, and print nothing: the user does not expect it now.
     Silent,
 }
 
-/// Whether the server's certificate is checked.
+/// Verification of the server's certificate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Certificates {
-    /// As the kubeconfig says, which is checked by default.
+    /// As the kubeconfig says; by default, it is verified.
     #[default]
     Verified,
-    /// Whoever answers is believed.
+    /// None.
     Unverified,
 }
 
-/// The limit of one request where the user sets none: the API server's own, and some.
+/// The default time limit of one request: the API server's own, and some more.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
-/// A server that does not even answer the connection attempt is gone.
+/// The time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a kubeconfig names, in its order.
+/// The names in a kubeconfig, in its order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KubeconfigNames {
-    /// For `--context`.
+    /// Values of `--context`.
     pub contexts: Vec<String>,
-    /// For `--cluster`.
+    /// Values of `--cluster`.
     pub clusters: Vec<String>,
-    /// For `--user`.
+    /// Values of `--user`.
     pub users: Vec<String>,
 }
 
-/// A connection, and the namespace that the kubeconfig's context names.
+/// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
     /// The server.
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,
-    /// Where it leads.
+    /// The server's address and authorities.
     pub endpoint: Endpoint,
 }
 
-/// What a kubeconfig says of the server, whoever asks it.
+/// The part of a connection that does not depend on the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Scheme, host, port and path, without credentials.
     pub address: String,
-    /// The certificates that the server's is checked against, in DER; none where those of the
-    /// system count.
+    /// The certificates of the authority, in DER; empty for those of the system.
     pub authorities: Vec<Vec<u8>>,
 }
 
 impl ConnectionOptions {
-    /// Reads the kubeconfig, runs the program that it names for credentials, and sets the
-    /// connection up. Nothing is sent yet.
+    /// Reads the kubeconfig, runs its credentials plugin, and sets up the connection. Nothing is
+    /// sent yet.
     pub async fn connect(&self) -> Result<Connection, ConnectionError> {
         let options = self.clone();
         let (config, proxy, credential) = match spawn_blocking(move || options.config()).await {
@@ -152,7 +151,7 @@ impl ConnectionOptions {
         })
     }
 
-    /// Reads what the kubeconfig names; nothing where there is none.
+    /// Reads the names in the kubeconfig; none if there is no kubeconfig.
     pub fn names(&self) -> Result<KubeconfigNames, ConnectionError> {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default();
         Ok(KubeconfigNames {
@@ -171,9 +170,9 @@ impl ConnectionOptions {
         let (mut config, proxy) = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
             Some(kubeconfig) => {
                 let names = Names {
-                    context: given(self.context.as_ref()),
-                    cluster: given(self.cluster.as_ref()),
-                    user: given(self.user.as_ref()),
+                    context: non_empty(self.context.as_ref()),
+                    cluster: non_empty(self.cluster.as_ref()),
+                    user: non_empty(self.user.as_ref()),
                     flags_hold_credentials: self.token.is_some()
                         || self.username.is_some()
                         || self.client_certificate.is_some(),
@@ -194,7 +193,8 @@ impl ConnectionOptions {
         Ok((config, proxy, credential))
     }
 
-    /// The proxy is told apart, since a configuration does not say where it came from.
+    /// Makes the configuration. The proxy is returned separately, since a configuration does not
+    /// hold the name of the setting.
     fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
         let Resolved {
             server,
@@ -203,7 +203,7 @@ impl ConnectionOptions {
         } = resolve::resolve(self, chosen)?;
         check_files(&user)?;
         let mut config = Config::new(server);
-        let proxy = match given(cluster.proxy_url.as_ref()) {
+        let proxy = match non_empty(cluster.proxy_url.as_ref()) {
             Some(address) => {
                 let named_by = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
                 Some(Proxy::parse(address, &named_by)?)
@@ -225,11 +225,11 @@ impl ConnectionOptions {
         Ok((config, proxy))
     }
 
-    /// The connection that every Pod is given. Flags replace the token, the authority and who
-    /// is impersonated; the server's certificate is verified whatever they say, as kubectl does.
+    /// Makes the configuration that every Pod has. Flags replace the token, the authority and the
+    /// impersonated user; the server's certificate is always verified, as in kubectl.
     fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), ConnectionError> {
         let mut config =
-            Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.looked_at()))?;
+            Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.searched_paths()))?;
         let authority = self
             .certificate_authority
             .as_ref()
@@ -260,8 +260,8 @@ impl ConnectionOptions {
         Ok((config, proxy))
     }
 
-    /// The kubeconfigs that were looked for.
-    fn looked_at(&self) -> Vec<PathBuf> {
+    /// The paths at which kubeconfigs were looked for.
+    fn searched_paths(&self) -> Vec<PathBuf> {
         match &self.kubeconfig {
             Some(path) if !path.as_os_str().is_empty() => vec![path.clone()],
             _ => kubeconfig::default_paths(),
@@ -269,12 +269,12 @@ impl ConnectionOptions {
     }
 }
 
-/// An empty text says nothing, in kubeconfigs as in flags.
-fn given(text: Option<&String>) -> Option<&str> {
+/// The text unless it is empty, which counts as unset in kubeconfigs and flags.
+fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
-/// Opens the files that kube will read; its own error names neither file nor flag.
+/// Opens the files that kube will read, because its own error names neither file nor flag.
 fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
     let files = [
         ("client certificate", &user.client_certificate),
@@ -292,14 +292,14 @@ fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
     Ok(())
 }
 
-/// The certificates of the authority, DER; `None` where those of the system are meant.
+/// The certificates of the authority, in DER; `None` for those of the system.
 fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectionError> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
 
     let (place, read) = match (
-        given(cluster.certificate_authority_data.as_ref()),
-        given(cluster.certificate_authority.as_ref()),
+        non_empty(cluster.certificate_authority_data.as_ref()),
+        non_empty(cluster.certificate_authority.as_ref()),
     ) {
         (Some(data), _) => (
             "certificate-authority-data",
@@ -334,7 +334,7 @@ impl Endpoint {
     }
 }
 
-/// What is behind user name and password of an address.
+/// The address without user name and password.
 fn without_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)
 }
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_a_connection_leads_holds_no_password() {
+    fn addresses_hold_no_password() {
         let address = |server: &str| {
             let config = Config::new(parse_server(server).expect("an address"));
             Endpoint::of(&config).address

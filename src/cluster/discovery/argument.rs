@@ -12,15 +12,15 @@ pub(super) fn find<'a>(
     resources: &'a [Resource],
     failures: &'a [FailedVersion],
 ) -> KindLookup<'a> {
-    let readings = readings(text);
-    for reading in &readings {
-        let found = reading.find(resources, |group| reading.is_group(group));
-        let failed = failures
-            .iter()
-            .find(|failed| failed.group == reading.group && reading.is_version(&failed.version));
+    let interpretations = interpretations(text);
+    for interpretation in &interpretations {
+        let found = interpretation.find(resources, |group| interpretation.is_group(group));
+        let failed = failures.iter().find(|failed| {
+            failed.group == interpretation.group && interpretation.is_version(&failed.version)
+        });
         match (found, failed) {
             (Some(found), None) => return KindLookup::Found(found),
-            (Some(found), Some(_)) if found.group == reading.group => {
+            (Some(found), Some(_)) if found.group == interpretation.group => {
                 return KindLookup::Found(found);
             }
             // The intended group must not be replaced by another: neither the core group by any
@@ -28,18 +28,22 @@ pub(super) fn find<'a>(
             (_, Some(failed)) => return KindLookup::GroupFailed(failed),
             (None, None) => {}
         }
-        if let Some(found) = reading.find(resources, |group| reading.begins_group(group)) {
+        if let Some(found) = interpretation.find(resources, |group| interpretation.begins_group(group)) {
             return KindLookup::Found(found);
         }
     }
     failures
         .iter()
-        .find(|failed| readings.iter().any(|reading| reading.may_mean(failed)))
+        .find(|failed| {
+            interpretations
+                .iter()
+                .any(|interpretation| interpretation.may_mean(failed))
+        })
         .map_or(KindLookup::Absent, KindLookup::GroupFailed)
 }
 
 /// One interpretation of the text.
-pub(super) struct Reading<'t> {
+pub(super) struct Interpretation<'t> {
     pub(super) resource: &'t str,
     /// `None`: any.
     version: Option<&'t str>,
@@ -50,29 +54,29 @@ pub(super) struct Reading<'t> {
 /// All interpretations of the text. `a.b.c` may be resource, version and group, or resource and a
 /// group with a dot in it. kubectl reads `a.v1` as a group alone and wants `a.v1.`; here it may be a
 /// version, too.
-pub(super) fn readings(text: &str) -> Vec<Reading<'_>> {
+pub(super) fn interpretations(text: &str) -> Vec<Interpretation<'_>> {
     let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
-    let mut readings = Vec::new();
+    let mut interpretations = Vec::new();
     if let Some((version, group)) = rest.split_once('.') {
-        readings.push(Reading {
+        interpretations.push(Interpretation {
             resource,
             version: Some(version),
             group,
         });
     }
-    readings.push(Reading {
+    interpretations.push(Interpretation {
         resource,
         version: None,
         group: rest,
     });
     if is_version(rest) {
-        readings.push(Reading {
+        interpretations.push(Interpretation {
             resource,
             version: Some(rest),
             group: "",
         });
     }
-    readings
+    interpretations
 }
 
 /// Returns whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
@@ -87,7 +91,7 @@ fn is_version(text: &str) -> bool {
     }
 }
 
-impl Reading<'_> {
+impl Interpretation<'_> {
     fn is_group(&self, group: &str) -> bool {
         self.group.is_empty() || self.group == group
     }

@@ -1,8 +1,8 @@
-//! What is wrong with preferences, and why a plugin may not run.
+//! Errors of preferences (kuberc), and the reasons why a plugin may not run.
 
 use std::path::PathBuf;
 
-/// Preferences (kuberc) that do not say which plugins may run.
+/// Preferences (kuberc) from which no policy for plugins can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KubercError {
     /// A file that cannot be read.
@@ -21,10 +21,10 @@ pub enum KubercError {
         /// True if it holds the name of a field about plugins.
         mentions_plugins: bool,
     },
-    /// A file is named, and preferences are switched off.
+    /// A file is named although preferences are switched off.
     #[error("disabling kuberc via KUBERC=off and passing kuberc flag are mutually exclusive")]
     SwitchedOff,
-    /// A policy, or a list for it, that cannot hold.
+    /// An invalid policy or allowlist.
     #[error("kuberc {}: {fault}", path.display())]
     Policy {
         /// The file.
@@ -34,13 +34,13 @@ pub enum KubercError {
     },
 }
 
-/// A policy that cannot hold, in kubectl's words.
+/// The fault of a policy or an allowlist, in kubectl's words.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyFault {
-    /// No policy of kubectl's.
+    /// A policy that kubectl does not have.
     #[error("unknown plugin policy: {0:?}")]
     Unknown(String),
-    /// A field that is spelled wrong, or that this version does not have.
+    /// A field that is misspelled, or that this version does not have.
     #[error("unknown field {field:?} in {version}")]
     UnknownField {
         /// The field.
@@ -48,29 +48,29 @@ pub enum PolicyFault {
         /// The version of the preferences.
         version: String,
     },
-    /// A list for a policy that has none.
+    /// An allowlist with a policy that uses none.
     #[error("misconfigured credential plugin allowlist: plugin policy is {0:?} but allowlist is non-nil")]
     ListWithoutUse(String),
-    /// No list for the policy that needs it.
+    /// The policy that needs an allowlist, without one.
     #[error("credential plugin policy set to \"Allowlist\", but allowlist is unspecified")]
     NoList,
-    /// A list without entries.
+    /// An allowlist without entries.
     #[error(
         "credential plugin policy set to \"Allowlist\", but allowlist is empty; use \"DenyAll\" policy instead"
     )]
     EmptyList,
-    /// An entry that names nothing; counted from 1.
+    /// An entry without a name; counted from 1.
     #[error("misconfigured credential plugin allowlist: empty allowlist entry #{0}")]
     EmptyEntry(usize),
-    /// An entry that names two programs.
+    /// An entry with two different names.
     #[error("both `name` and `command` were supplied with different values in allowlist entry #{0}")]
     TwoNames(usize),
-    /// A path that could be shorter.
+    /// A path that is not normalized.
     #[error("non-normalized file path: {written:?} vs {cleaned:?}")]
     NotNormalized {
-        /// As it is written.
+        /// The path in the file.
         written: String,
-        /// As it has to be written.
+        /// The normalized path.
         cleaned: String,
     },
 }
@@ -90,16 +90,16 @@ impl KubercError {
     }
 }
 
-/// Why a plugin may not run.
+/// The reason why a plugin may not run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
-    /// No plugin may.
+    /// No plugin may run.
     #[error("is not allowed: policy set to \"DenyAll\"")]
     DenyAll,
-    /// Another file than those of the list.
+    /// The file is not in the allowlist.
     #[error("is not permitted by the credential plugin allowlist: {}", .0.display())]
     NotListed(PathBuf),
-    /// Not in the list by name, and no file to compare with the list.
+    /// The name is not in the allowlist, and no file was found to compare with it.
     #[error("is not permitted by the credential plugin allowlist: executable file not found in PATH")]
     NotFound,
 }

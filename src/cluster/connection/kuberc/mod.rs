@@ -1,10 +1,10 @@
-//! Which credentials plugins may run: `credentialPluginPolicy` and `credentialPluginAllowlist`
-//! of kubectl's preferences (kuberc).
+//! The policy for credentials plugins: `credentialPluginPolicy` and `credentialPluginAllowlist` of
+//! kubectl's preferences (kuberc).
 //!
 //! The rules are those of kubectl 1.36 (`pkg/kuberc`, and `checkAllowlistLocked` in client-go's
 //! `plugin/pkg/client/auth/exec`), with one exception: a file of the home directory that kubectl
-//! passes over with a warning is an error here if it speaks of plugins. Aliases and defaults of
-//! options are for kubectl's own commands, and are not read.
+//! ignores with a warning is an error here if it mentions plugins. Aliases and defaults of options
+//! are for kubectl's own commands, and are not read.
 
 mod error;
 mod preference;
@@ -17,7 +17,7 @@ pub use self::error::{Denial, KubercError};
 use self::preference::Preference;
 use crate::programs;
 
-/// Which credentials plugins may run.
+/// The credentials plugins that may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Policy {
     /// All.
@@ -25,58 +25,58 @@ pub(super) enum Policy {
     AllowAll,
     /// None.
     DenyAll,
-    /// Those that one of these names or paths leads to.
+    /// Those with one of these names or paths.
     Allowlist(Vec<String>),
 }
 
-/// Where the preferences are.
+/// The location of the preferences.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum PreferenceFile {
     /// Preferences are switched off, or there is no home directory.
-    Nowhere,
-    /// A file that the flag or the environment names.
+    None,
+    /// The file of the flag or the environment.
     Named(PathBuf),
-    /// A file that need not be there.
+    /// A file that need not exist.
     OfHome(PathBuf),
 }
 
-/// The policy for a user of the kubeconfig. The file of the home directory is read only where
-/// a plugin is to run.
+/// Reads the policy for a user of the kubeconfig. The file of the home directory is read only if a
+/// plugin is to run.
 pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Policy, KubercError> {
     let variable = |name: &str| std::env::var_os(name);
-    match place(flag, &variable, std::env::home_dir())? {
-        Place::Nowhere => Ok(Policy::AllowAll),
-        Place::Named(path) => match read(&path)? {
+    match preference_file(flag, &variable, std::env::home_dir())? {
+        PreferenceFile::None => Ok(Policy::AllowAll),
+        PreferenceFile::Named(path) => match read(&path)? {
             Some(preference) => preference.policy(&path),
             None => Ok(Policy::AllowAll),
         },
-        Place::OfHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
-        Place::OfHome(path) => match read(&path) {
+        PreferenceFile::OfHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
+        PreferenceFile::OfHome(path) => match read(&path) {
             Ok(Some(preference)) => preference.policy(&path),
             Ok(None) => Ok(Policy::AllowAll),
-            Err(error) if error.says_nothing_of_plugins() => Ok(Policy::AllowAll),
+            Err(error) if error.is_ignored() => Ok(Policy::AllowAll),
             Err(error) => Err(error),
         },
     }
 }
 
-fn place(
+fn preference_file(
     flag: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,
-) -> Result<Place, KubercError> {
+) -> Result<PreferenceFile, KubercError> {
     let flag = flag.filter(|path| !path.as_os_str().is_empty());
     if variable("KUBECTL_KUBERC").is_some_and(|value| value.eq_ignore_ascii_case("false")) {
-        return Ok(Place::Nowhere);
+        return Ok(PreferenceFile::None);
     }
     let named = variable("KUBERC").filter(|value| !value.is_empty());
     match (flag, named) {
         (Some(_), Some(value)) if value == "off" => Err(KubercError::SwitchedOff),
-        (None, Some(value)) if value == "off" => Ok(Place::Nowhere),
-        (Some(path), _) => Ok(Place::Named(path.to_owned())),
-        (None, Some(value)) => Ok(Place::Named(value.into())),
-        (None, None) => Ok(home.map_or(Place::Nowhere, |home| {
-            Place::OfHome(home.join(".kube").join("kuberc"))
+        (None, Some(value)) if value == "off" => Ok(PreferenceFile::None),
+        (Some(path), _) => Ok(PreferenceFile::Named(path.to_owned())),
+        (None, Some(value)) => Ok(PreferenceFile::Named(value.into())),
+        (None, None) => Ok(home.map_or(PreferenceFile::None, |home| {
+            PreferenceFile::OfHome(home.join(".kube").join("kuberc"))
         })),
     }
 }
@@ -90,8 +90,8 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
 }
 
 impl KubercError {
-    /// Tells whether kubectl does without this file, and it cannot have meant plugins.
-    fn says_nothing_of_plugins(&self) -> bool {
+    /// Returns whether kubectl ignores this file, and it cannot be about plugins.
+    fn is_ignored(&self) -> bool {
         match self {
             Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,
             Self::NoPreference { mentions_plugins, .. } => !mentions_plugins,

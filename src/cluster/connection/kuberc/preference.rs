@@ -13,7 +13,7 @@ const GROUP: &str = "kubectl.config.k8s.io/";
 const POLICY: &str = "credentialPluginPolicy";
 const LIST: &str = "credentialPluginAllowlist";
 
-/// What preferences say of credentials plugins.
+/// The fields of preferences about credentials plugins.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Preference {
@@ -48,8 +48,8 @@ pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, Kuberc
     })
 }
 
-/// The documents that are not blank. A document ends at a line of `---` with nothing but a
-/// comment behind it.
+/// The documents that are not blank. A document ends at a line of `---` with at most a comment after
+/// it.
 fn documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.trim_start_matches('\u{feff}').lines() {
@@ -90,7 +90,7 @@ fn preference(document: &str) -> Option<Preference> {
 }
 
 impl Preference {
-    /// The policy; an error where it could be another one than its author meant.
+    /// The policy; an error if its author may have meant another one.
     pub(super) fn policy(self, path: &Path) -> Result<Policy, KubercError> {
         self.checked().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
@@ -132,7 +132,7 @@ impl Entry {
             (None, None) => return Err(PolicyFault::EmptyEntry(number)),
         };
         let cleaned = programs::clean(&command);
-        // Compared as texts: paths are equal whose texts differ.
+        // Compared as texts, because different texts may be equal paths.
         if cleaned.as_os_str() != command.as_str() {
             return Err(PolicyFault::NotNormalized {
                 cleaned: cleaned.display().to_string(),

@@ -116,7 +116,7 @@ fn a_policy_that_could_be_another_is_an_error() {
 fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
     let passed_over = |text: &str| {
         let error = preference::find(text, &at()).expect_err(text);
-        error.says_nothing_of_plugins()
+        error.is_ignored()
     };
     assert!(passed_over(
         "apiVersion: kubectl.config.k8s.io/v2\nkind: Preference\n"
@@ -128,21 +128,21 @@ fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
         path: at(),
         error: kind.into(),
     };
-    assert!(unreadable(ErrorKind::NotFound).says_nothing_of_plugins());
-    assert!(!unreadable(ErrorKind::PermissionDenied).says_nothing_of_plugins());
+    assert!(unreadable(ErrorKind::NotFound).is_ignored());
+    assert!(!unreadable(ErrorKind::PermissionDenied).is_ignored());
 }
 
-/// The flag, variables, and the place; `None` for an error.
+/// The flag, variables, and the file; `None` for an error.
 type Case = (
     Option<&'static str>,
     &'static [(&'static str, &'static str)],
-    Option<Place>,
+    Option<PreferenceFile>,
 );
 
 #[test]
 fn preferences_are_where_kubectl_has_them() {
-    let named = |path: &str| Some(Place::Named(path.into()));
-    let of_home = || Some(Place::OfHome("/home/me/.kube/kuberc".into()));
+    let named = |path: &str| Some(PreferenceFile::Named(path.into()));
+    let of_home = || Some(PreferenceFile::OfHome("/home/me/.kube/kuberc".into()));
     let table: [Case; 11] = [
         (None, &[], of_home()),
         (None, &[("KUBERC", "")], of_home()),
@@ -151,9 +151,13 @@ fn preferences_are_where_kubectl_has_them() {
         (Some("f"), &[], named("f")),
         (None, &[("KUBERC", "e")], named("e")),
         (Some("f"), &[("KUBERC", "e")], named("f")),
-        (None, &[("KUBERC", "off")], Some(Place::Nowhere)),
+        (None, &[("KUBERC", "off")], Some(PreferenceFile::None)),
         (Some("f"), &[("KUBERC", "off")], None),
-        (Some("f"), &[("KUBECTL_KUBERC", "False")], Some(Place::Nowhere)),
+        (
+            Some("f"),
+            &[("KUBECTL_KUBERC", "False")],
+            Some(PreferenceFile::None),
+        ),
         (None, &[("KUBECTL_KUBERC", "true")], of_home()),
     ];
     for (flag, variables, expected) in table {
@@ -161,8 +165,8 @@ fn preferences_are_where_kubectl_has_them() {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let place = place(flag.map(Path::new), &variable, Some("/home/me".into()));
-        assert_eq!(place.ok(), expected, "{flag:?} {variables:?}");
+        let file = preference_file(flag.map(Path::new), &variable, Some("/home/me".into()));
+        assert_eq!(file.ok(), expected, "{flag:?} {variables:?}");
     }
 }
 

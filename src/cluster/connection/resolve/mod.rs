@@ -1,7 +1,7 @@
-//! Lays the flags over what the kubeconfig says, as client-go does (`tools/clientcmd`:
-//! `DirectClientConfig.getCluster` and `getAuthInfo`), and refuses what contradicts itself.
+//! Applies the flags to the kubeconfig's settings, as client-go does (`tools/clientcmd`:
+//! `DirectClientConfig.getCluster` and `getAuthInfo`), and refuses contradictions.
 //!
-//! Pure: files, the environment and the network are the business of the parent module.
+//! Pure: the parent module reads files and the environment.
 
 use http::Uri;
 use http::uri::Scheme;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::conflict::{self, Conflict};
 use super::kubeconfig::Chosen;
-use super::{Certificates, ConnectionError, ConnectionOptions, given, parse_server};
+use super::{Certificates, ConnectionError, ConnectionOptions, non_empty, parse_server};
 
 /// The settings of one connection.
 #[derive(Debug)]
@@ -46,22 +46,22 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Re
     })
 }
 
-/// Puts the flags about the server in the place of the kubeconfig's fields.
+/// Replaces the kubeconfig's fields by the flags about the server.
 fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
     let is_unverified = options.certificates == Certificates::Unverified;
     let authority = options
         .certificate_authority
         .as_ref()
         .filter(|path| !path.as_os_str().is_empty());
-    // Either flag replaces all that the kubeconfig says of verification: an authority
-    // switches verification on again, and its absence takes the kubeconfig's away.
+    // Either flag replaces all settings of the kubeconfig about verification: an authority switches
+    // verification on again, and its absence removes the kubeconfig's.
     if is_unverified || authority.is_some() {
         cluster.insecure_skip_tls_verify = Some(is_unverified);
         cluster.certificate_authority = authority.map(|path| path.display().to_string());
         cluster.certificate_authority_data = None;
     }
-    let server = given(options.server.as_ref());
-    let name = given(options.tls_server_name.as_ref());
+    let server = non_empty(options.server.as_ref());
+    let name = non_empty(options.tls_server_name.as_ref());
     // The kubeconfig's name belongs to the kubeconfig's server.
     if name.is_some() || server.is_some() {
         cluster.tls_server_name = name.map(str::to_owned);
@@ -71,17 +71,17 @@ fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
     }
 }
 
-/// Puts the flags about the user in the place of the kubeconfig's fields. Unlike client-go's,
-/// a token by flag also replaces the kubeconfig's token file.
+/// Replaces the kubeconfig's fields by the flags about the user. Unlike in client-go, a token by
+/// flag also replaces the kubeconfig's token file.
 fn override_user(options: &ConnectionOptions, user: &mut AuthInfo) {
-    if let Some(token) = given(options.token.as_ref()) {
+    if let Some(token) = non_empty(options.token.as_ref()) {
         user.token = Some(token.to_owned().into());
         user.token_file = None;
     }
-    if let Some(name) = given(options.username.as_ref()) {
+    if let Some(name) = non_empty(options.username.as_ref()) {
         user.username = Some(name.to_owned());
     }
-    if let Some(password) = given(options.password.as_ref()) {
+    if let Some(password) = non_empty(options.password.as_ref()) {
         user.password = Some(password.to_owned().into());
     }
     if let Some(path) = &options.client_certificate {
@@ -92,10 +92,10 @@ fn override_user(options: &ConnectionOptions, user: &mut AuthInfo) {
         user.client_key_data = None;
         user.client_key = Some(path.display().to_string());
     }
-    if let Some(name) = given(options.impersonate.as_ref()) {
+    if let Some(name) = non_empty(options.impersonate.as_ref()) {
         user.impersonate = Some(name.to_owned());
     }
-    if let Some(uid) = given(options.impersonate_uid.as_ref()) {
+    if let Some(uid) = non_empty(options.impersonate_uid.as_ref()) {
         user.impersonate_uid = Some(uid.to_owned());
     }
     if !options.impersonate_groups.is_empty() {
@@ -138,8 +138,8 @@ fn has_authority(cluster: &Cluster) -> bool {
     cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some()
 }
 
-/// A part of a kubeconfig without the fields that hold an empty text, which says nothing.
-/// Serializing is the only way in which kube shows whether a secret is empty.
+/// A part of a kubeconfig without its empty texts, which count as unset. Serializing is the only way
+/// to see whether a secret of kube's types is empty.
 fn without_empty_texts<T: Clone + Serialize + DeserializeOwned>(part: &T) -> T {
     let mut fields = serde_json::to_value(part).unwrap_or_default();
     if let Some(fields) = fields.as_object_mut() {

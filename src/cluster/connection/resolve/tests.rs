@@ -1,4 +1,4 @@
-//! What every combination of kubeconfig field and flag comes to.
+//! Combinations of kubeconfig fields and flags.
 
 use serde_json::{Value, json};
 
@@ -146,8 +146,6 @@ fn certificates_are_verified_as_kubectl_verifies_them() {
 #[test]
 fn a_user_logs_in_as_kubectl_logs_in() {
     let exec = || json!({"exec": {"command": "p"}});
-    let both =
-        "more than one authentication method found for u; found [token basicAuth], only one is allowed";
     let table = [
         (json!({}), "", ""),
         (json!({"token": "t"}), "", "token=t"),
@@ -168,10 +166,6 @@ fn a_user_logs_in_as_kubectl_logs_in() {
         (json!({"username": "a"}), "", "username=a password="),
         (json!({"password": "b"}), "", ""),
         (json!({}), "username=A password=B", "username=A password=B"),
-        (json!({"token": "t", "username": "a"}), "", both),
-        (json!({"token": "t"}), "username=A", both),
-        (json!({"username": "a"}), "token=T", both),
-        (json!({"tokenFile": "f"}), "username=A", both),
         (exec(), "", "exec"),
         (exec(), "token=T", "token=T"),
         (exec(), "username=A", "username=A password="),
@@ -186,6 +180,27 @@ fn a_user_logs_in_as_kubectl_logs_in() {
             "",
             "token=t client-certificate=c client-key=k",
         ),
+        (json!({"as": "a"}), "as-group=g", "as=a as-groups=[\"g\"]"),
+        (
+            json!({"as": "a", "as-groups": ["g"], "as-uid": "1"}),
+            "as=A",
+            "as=A as-groups=[\"g\"] as-uid=1",
+        ),
+    ];
+    for (user, typed, expected) in table {
+        assert_user(&user, typed, expected);
+    }
+}
+
+#[test]
+fn contradicting_logins_are_refused_as_kubectl_refuses_them() {
+    let both =
+        "more than one authentication method found for u; found [token basicAuth], only one is allowed";
+    let table = [
+        (json!({"token": "t", "username": "a"}), "", both),
+        (json!({"token": "t"}), "username=A", both),
+        (json!({"username": "a"}), "token=T", both),
+        (json!({"tokenFile": "f"}), "username=A", both),
         (
             json!({"client-certificate": "c", "client-certificate-data": "c", "client-key": "k"}),
             "",
@@ -206,12 +221,6 @@ fn a_user_logs_in_as_kubectl_logs_in() {
             "",
             "authProvider cannot be provided in combination with an exec plugin for u",
         ),
-        (json!({"as": "a"}), "as-group=g", "as=a as-groups=[\"g\"]"),
-        (
-            json!({"as": "a", "as-groups": ["g"], "as-uid": "1"}),
-            "as=A",
-            "as=A as-groups=[\"g\"] as-uid=1",
-        ),
         (
             json!({}),
             "as-group=g",
@@ -224,17 +233,21 @@ fn a_user_logs_in_as_kubectl_logs_in() {
         ),
     ];
     for (user, typed, expected) in table {
-        let row = chosen(json!({"server": "https://a"}), user.clone());
-        let seen = line(&flags(typed), &row);
-        let seen = seen
-            .strip_prefix("https://a/ system")
-            .or(seen.strip_prefix("refused: invalid configuration:"));
-        assert_eq!(
-            seen.unwrap_or_default().trim(),
-            expected,
-            "{user} and flags {typed:?}"
-        );
+        assert_user(&user, typed, expected);
     }
+}
+
+fn assert_user(user: &Value, typed: &str, expected: &str) {
+    let row = chosen(json!({"server": "https://a"}), user.clone());
+    let seen = line(&flags(typed), &row);
+    let seen = seen
+        .strip_prefix("https://a/ system")
+        .or(seen.strip_prefix("refused: invalid configuration:"));
+    assert_eq!(
+        seen.unwrap_or_default().trim(),
+        expected,
+        "{user} and flags {typed:?}"
+    );
 }
 
 #[test]

@@ -180,7 +180,7 @@ async fn a_hostile_index_cannot_lead_elsewhere() {
 }
 
 #[tokio::test]
-async fn complete_failures_are_told_apart() {
+async fn failures_of_discovery_are_classified() {
     let truncated = &AGGREGATED_APIS[..4000];
     for (path, code, body, expected) in [
         ("/apis", 401, "", "unauthenticated"),

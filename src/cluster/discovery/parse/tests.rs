@@ -252,7 +252,7 @@ fn a_missing_singular_is_the_kind_in_small_letters() {
 }
 
 #[test]
-fn what_is_no_discovery_document_is_an_error() {
+fn other_documents_are_an_error() {
     let truncated = &include_bytes!("../../../../testdata/discovery/aggregated-apis.json")[..4000];
     let deep = "[".repeat(100_000);
     for body in [
@@ -279,7 +279,7 @@ fn what_is_no_discovery_document_is_an_error() {
 }
 
 #[test]
-fn no_prefix_of_a_document_is_taken_for_a_whole() {
+fn truncated_documents_are_an_error() {
     let body = include_bytes!("../../../../testdata/discovery/aggregated-apis.json").trim_ascii_end();
     for length in 0..body.len() {
         assert!(

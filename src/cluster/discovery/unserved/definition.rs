@@ -87,11 +87,15 @@ impl Definition {
 
     /// Returns whether this command-line argument may name its resource.
     pub fn is_named_by(&self, argument: &str) -> bool {
-        argument::readings(argument).iter().any(|reading| {
-            let name = reading.resource.to_lowercase();
+        argument::interpretations(argument).iter().any(|interpretation| {
+            let name = interpretation.resource.to_lowercase();
             let names = self.names.iter().chain(&self.short_names);
-            let has_version = || self.versions.iter().any(|version| reading.is_version(version));
-            reading.begins_group(&self.kind.group)
+            let has_version = || {
+                self.versions
+                    .iter()
+                    .any(|version| interpretation.is_version(version))
+            };
+            interpretation.begins_group(&self.kind.group)
                 && has_version()
                 && (name == self.kind.kind.to_lowercase() || names.into_iter().any(|known| *known == name))
         })

@@ -30,11 +30,11 @@ impl DelegatedApi {
 
     /// Returns whether this command-line argument may name a resource of this API.
     pub fn may_serve(&self, argument: &str) -> bool {
-        let readings = argument::readings(argument);
-        let is_here = |reading: &argument::Reading| {
-            reading.begins_group(&self.group) && reading.is_version(&self.version)
+        let interpretations = argument::interpretations(argument);
+        let is_here = |interpretation: &argument::Interpretation| {
+            interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
         };
-        readings.iter().any(is_here)
+        interpretations.iter().any(is_here)
     }
 
     /// Returns whether discovery lists what this API serves, or that it does not answer.
