@@ -1,5 +1,5 @@
-//! Ages as kubectl prints them (apimachinery, `duration.HumanDuration`): two figures where
-//! one says too little.
+//! Formats ages as kubectl prints them (apimachinery, `duration.HumanDuration`): with two units if
+//! one is too coarse.
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -8,11 +8,11 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// The age at `now` of what was made at `created`, RFC 3339; `?` where that is no time.
+/// The age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
 pub(super) fn age(created: Option<&str>, now: Timestamp) -> String {
     let created = created.and_then(|text| text.parse::<Timestamp>().ok());
     created.map_or_else(
-        || super::sets::UNKNOWN.to_owned(),
+        || super::set_summary::UNKNOWN.to_owned(),
         |created| span((now.as_second() - created.as_second()).max(0)),
     )
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_as_kubectl_tells_them() {
+    fn spans_are_printed_as_by_kubectl() {
         let table = [
             (0, "0s"),
             (119, "119s"),

@@ -1,5 +1,5 @@
-//! What `diff` shows: text as `kubectl diff` prints it, or a document with the fields of
-//! `Report` and more.
+//! The output of `diff`: text as `kubectl diff` prints it, or a document with the fields of `Report`
+//! and more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::Hints;
-use super::reporter::ParentNews;
+use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
     API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
@@ -23,48 +23,48 @@ use crate::model::settings::DryRun;
 use crate::model::text::{one_line, printable_text};
 use crate::plan::Refusal;
 
-/// Everything in which the cluster differs from what a run would make of it.
+/// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
 pub struct Differences {
-    /// The objects of the manifests and of the set, by the names of their files.
+    /// The objects of the manifests and of the set, by file name.
     pub objects: Vec<Comparison>,
-    /// The parent; `None` as long as that is not known.
+    /// The parent; `None` if it is unknown.
     pub parent: Option<Difference>,
-    /// What the parent records now, and would record in the end.
+    /// The parent's record now, and at the end of a run.
     pub record: RecordChange,
-    /// Why a run would be refused.
+    /// The reasons why a run would be refused.
     pub refusals: Vec<Refusal>,
-    /// What would fail and is no object of the set.
+    /// Failures that are not about an object of the set.
     pub failures: Vec<Message>,
 }
 
-/// One object, and what would become of it.
+/// One object, and the effect of a run on it.
 #[derive(Debug)]
 pub struct Comparison {
-    /// What would be done to it.
+    /// The effect.
     pub outcome: ObjectOutcome,
-    /// Both its states.
+    /// Its state now, and after a run.
     pub difference: Difference,
 }
 
 /// `record` of the document.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecordChange {
-    /// `null` where there is no parent, or one that records nothing.
+    /// `null` if there is no parent, or one without a record.
     pub before: Option<RecordDocument>,
-    /// `null` where it could not be found out.
+    /// `null` if it is unknown.
     pub after: Option<RecordDocument>,
 }
 
-/// What a parent records.
+/// The record of a parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordDocument {
-    /// Who manages the set.
+    /// The tool that manages the set.
     pub tooling: String,
     /// `Kind.group`, a core kind bare.
     pub group_kinds: Vec<String>,
-    /// Namespaces of members besides the parent's own.
+    /// Namespaces of members, except the parent's own.
     pub additional_namespaces: Vec<String>,
 }
 
@@ -80,28 +80,25 @@ impl RecordDocument {
 }
 
 impl Differences {
-    /// Whether a run would write nothing at all.
+    /// Returns whether a run would write nothing.
     pub fn are_none(&self) -> bool {
-        let is_left =
-            |object: &Comparison| matches!(object.outcome.action, Action::Unchanged | Action::Skipped);
         self.refusals.is_empty()
             && self.failures.is_empty()
             && self.parent.as_ref().is_none_or(Difference::is_empty)
-            && self.objects.iter().all(is_left)
+            && self.objects.iter().all(Comparison::is_untouched)
     }
 
-    /// Whether a run would write, or fail at, what no text of a difference shows: what is refused
-    /// or fails, and objects of which nothing changes but who owns their fields.
+    /// Returns whether a run would do more than the text of the differences shows: refusals,
+    /// failures, and objects of which only the ownership of fields changes.
     pub fn exceed_what_is_shown(&self) -> bool {
-        let is_unseen = |object: &Comparison| match object.outcome.action {
-            Action::Unchanged | Action::Skipped => false,
+        let is_hidden = |object: &Comparison| match object.outcome.action {
             Action::Failed => true,
-            _ => object.difference.is_empty(),
+            _ => !object.is_untouched() && object.difference.is_empty(),
         };
-        !self.refusals.is_empty() || !self.failures.is_empty() || self.objects.iter().any(is_unseen)
+        !self.refusals.is_empty() || !self.failures.is_empty() || self.objects.iter().any(is_hidden)
     }
 
-    /// What can be shown of objects and parent, by the names of their files.
+    /// The differences of objects and parent that are not empty, by file name.
     pub fn shown(&self) -> Vec<&Difference> {
         let objects = self.objects.iter().map(|object| &object.difference);
         let mut shown: Vec<&Difference> = objects
@@ -112,8 +109,8 @@ impl Differences {
         shown
     }
 
-    /// The lines that stand above the differences of objects that would be taken in, by the names
-    /// of their files. `patch` ignores such a line.
+    /// Lines for the text of objects that would be taken in, by file name. `patch` ignores such
+    /// lines.
     fn marks(&self) -> BTreeMap<&str, String> {
         let taken_in = self.objects.iter().filter(|object| object.outcome.taken_in);
         let mark =
@@ -123,13 +120,11 @@ impl Differences {
             .collect()
     }
 
-    /// What would become of the parent, where that is all that a run would write: no summary
-    /// counts it.
+    /// A line about the parent if a run would write nothing else. The summary does not count the
+    /// parent.
     fn parent_alone(&self) -> Option<String> {
         let parent = self.parent.as_ref().filter(|parent| !parent.is_empty())?;
-        let is_left =
-            |object: &Comparison| matches!(object.outcome.action, Action::Unchanged | Action::Skipped);
-        if !self.objects.iter().all(is_left) {
+        if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
         let action = match parent.live {
@@ -149,7 +144,14 @@ impl Differences {
     }
 }
 
-/// The document of `diff`: the fields of `Report`, and what only `diff` knows.
+impl Comparison {
+    /// Returns whether a run would not write the object.
+    fn is_untouched(&self) -> bool {
+        matches!(self.outcome.action, Action::Unchanged | Action::Skipped)
+    }
+}
+
+/// The document of `diff`: the fields of `Report` and more.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffDocument<'a> {
@@ -184,12 +186,12 @@ struct RefusalDocument {
 }
 
 impl Reporter {
-    /// Tells that one object has been compared.
+    /// Advances the progress bar by one compared object.
     pub fn compared(&mut self, action: Action) {
         self.bars.advance(action);
     }
 
-    /// Prints the text of all differences; nothing where a document is wanted.
+    /// Prints the text of all differences; nothing if a document was requested.
     pub fn differences(&mut self, found: &Differences, colors: Colors) {
         self.bars.clear();
         match self.style.format {
@@ -205,21 +207,13 @@ impl Reporter {
             Format::Names => found
                 .objects
                 .iter()
-                .filter(|object| !matches!(object.outcome.action, Action::Unchanged | Action::Skipped))
-                .map(|object| {
-                    object
-                        .outcome
-                        .subject
-                        .key()
-                        .group_kind
-                        .object_name(&object.outcome.subject.name)
-                })
-                .for_each(|name| print(&name)),
+                .filter(|object| !object.is_untouched())
+                .for_each(|object| print(&human::name(&object.outcome))),
             Format::Json | Format::Yaml => {}
         }
     }
 
-    /// Prints what belongs at the end of a `diff`; see `finish`.
+    /// Prints the end of a `diff`; see `finish`.
     pub fn finish_diff(
         mut self,
         set: SetDocument,
@@ -229,13 +223,13 @@ impl Reporter {
         cost: Cost,
     ) {
         self.bars.clear();
-        tell(found, error, self.style);
+        print_messages(found, error, self.style);
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             let parent = match found.parent_alone() {
-                None => ParentNews::None,
+                None => ParentLine::None,
                 Some(text) => {
                     print_message(human::Label::Note, &text.into(), self.style.colors);
-                    ParentNews::Told
+                    ParentLine::Printed
                 }
             };
             let counts = human::counts(Operation::Diff, &found.summary(), parent, completeness);
@@ -283,7 +277,7 @@ impl Reporter {
                     hint: refusal.hint(),
                 })
                 .collect(),
-            warnings: &self.account.warnings,
+            warnings: &self.collected.warnings,
             error: error
                 .map(ErrorDocument::from)
                 .or_else(|| ErrorDocument::of_failures(&found.failures)),
@@ -293,9 +287,9 @@ impl Reporter {
     }
 }
 
-/// Tells people what the text of the differences leaves out: also quietly, if it is what `error`
-/// is about.
-fn tell(found: &Differences, error: Option<&Error>, style: Style) {
+/// Prints to standard error what the text of the differences leaves out. If `error` is about
+/// refusals, they are printed even with `--quiet`.
+fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
     let mut hints = Hints::default();
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
     let mut taken_in = TakenIn::default();
@@ -310,15 +304,10 @@ fn tell(found: &Differences, error: Option<&Error>, style: Style) {
             Action::Skipped => Loudness::Normal,
             _ => Loudness::Verbose,
         };
-        let label = if outcome.action == Action::Failed {
-            human::Label::Error
-        } else {
-            human::Label::Note
-        };
         if style.loudness >= loudness
             && let Some(detail) = human::detail(outcome)
         {
-            print_message(label, &hints.keep(&detail), style.colors);
+            print_message(human::label(outcome), &hints.keep(&detail), style.colors);
         }
     }
     for line in taken_in.lines() {
@@ -340,7 +329,7 @@ fn tell(found: &Differences, error: Option<&Error>, style: Style) {
     hints.print(style.colors);
 }
 
-/// The colours of `diff --color`.
+/// Adds the colors of `diff --color`.
 fn colored(unified: &str, colors: Colors) -> String {
     if colors == Colors::Off {
         return unified.to_owned();

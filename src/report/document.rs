@@ -1,4 +1,4 @@
-//! The document that commands which write print for scripts: `kubectl-applyset/v1`, `Report`.
+//! The output document of commands that write: `kubectl-applyset/v1`, `Report`.
 //!
 //! Fields may be added; none is renamed or removed within v1.
 
@@ -13,10 +13,10 @@ use crate::model::message::Message;
 use crate::model::set::Set;
 use crate::model::settings::DryRun;
 
-/// What is known of the set.
+/// The set, as far as it is known.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SetDocument {
-    /// The id; null as long as the parent's kind is not known.
+    /// The id; null if the parent's kind is unknown.
     pub id: Option<String>,
     /// Kind of the parent.
     pub kind: Option<String>,
@@ -26,12 +26,12 @@ pub struct SetDocument {
     pub namespace: Option<String>,
     /// Name of the parent.
     pub name: String,
-    /// Who manages the set.
+    /// The tool that manages the set.
     pub tooling: Option<String>,
 }
 
 impl SetDocument {
-    /// A set of which only the name is known.
+    /// A set with an unknown parent kind.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -53,7 +53,7 @@ impl From<&Set> for SetDocument {
     }
 }
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// HTTP requests sent, repeated ones included.
@@ -62,20 +62,20 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// What a run has told of itself.
+/// The events of a run, collected for the document.
 #[derive(Debug)]
-pub struct Account {
-    /// Which command it is of.
+pub struct Collected {
+    /// The command.
     pub operation: Operation,
-    /// Whether it writes.
+    /// The dry-run mode.
     pub dry_run: DryRun,
-    /// What became of each object; empty where no document is printed in the end.
+    /// The outcome of each object; empty if no document is printed at the end.
     pub results: Vec<ObjectOutcome>,
-    /// What was waited for in vain; `None` where nothing was waited for.
+    /// The objects that were not ready in time; `None` if the run did not wait.
     pub waiting: Option<Vec<Awaited>>,
-    /// What people should know.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What failed and is no object of the set.
+    /// Failures that are not about an object of the set.
     pub failures: Vec<Message>,
 }
 
@@ -98,7 +98,7 @@ pub struct Report<'a> {
     seconds: f64,
 }
 
-/// Why there is nothing more to tell.
+/// The error that ended a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ErrorDocument {
@@ -118,7 +118,7 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// That somebody stopped the run.
+    /// The error of an interrupted run.
     pub(super) fn of_the_end(completeness: Completeness) -> Option<Self> {
         let Completeness::BrokenOff(resume) = completeness else {
             return None;
@@ -130,7 +130,7 @@ impl ErrorDocument {
         })
     }
 
-    /// What failed while writing and is no object of the set.
+    /// The error for failures that are not about an object of the set.
     pub(super) fn of_failures(failures: &[Message]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
             exit_code: Exit::Failed.code(),
@@ -148,19 +148,19 @@ impl<'a> Report<'a> {
     /// The document of a run.
     pub fn new(
         set: SetDocument,
-        account: &'a Account,
+        collected: &'a Collected,
         error: Option<&Error>,
         completeness: Completeness,
         cost: Cost,
     ) -> Self {
-        let Account {
+        let Collected {
             operation,
             dry_run,
             results,
             waiting,
             warnings,
             failures,
-        } = account;
+        } = collected;
         let actions = operation.actions();
         let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
         Self {

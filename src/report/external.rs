@@ -1,5 +1,5 @@
-//! Shows differences in the program that `KUBECTL_EXTERNAL_DIFF` names, as `kubectl diff`
-//! does: two directories with a file for each object.
+//! Runs the program in `KUBECTL_EXTERNAL_DIFF` on two directories with a file for each object, as
+//! `kubectl diff` does.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -15,11 +15,11 @@ use crate::programs;
 pub struct ExternalDiff {
     /// The program.
     pub program: String,
-    /// Arguments behind the two directories.
+    /// Arguments after the two directories.
     pub arguments: Vec<String>,
 }
 
-/// What the program found, by its exit code.
+/// The result of the program, by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternalVerdict {
     /// 0.
@@ -28,12 +28,12 @@ pub enum ExternalVerdict {
     Different,
 }
 
-/// Writes both states of all objects below two directories, `LIVE-…` and `MERGED-…`, and
-/// runs the program on them. Values of Secrets are hidden in the files, too.
+/// Writes both states of all objects into two directories, `LIVE-…` and `MERGED-…`, and runs the
+/// program on them. Values of Secrets are hidden in the files, too.
 ///
 /// # Errors
 ///
-/// A sentence: the program cannot be run, or ends with an exit code above 1.
+/// A message, if the program cannot be run or exits with a code above 1.
 pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
     let name = &program.program;
     let mut command = programs::command(name).map_err(|error| format!("failed to run {name:?}: {error}"))?;
@@ -61,7 +61,7 @@ pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<Exter
     }
 }
 
-/// Only the user may look into it: manifests are nobody else's business.
+/// Makes a temporary directory that only the user can read.
 fn directory(prefix: &str) -> io::Result<TempDir> {
     let mut builder = Builder::new();
     builder.prefix(prefix);
@@ -71,7 +71,7 @@ fn directory(prefix: &str) -> io::Result<TempDir> {
 }
 
 fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
-    // Names of RBAC objects may have colons, which are no part of a file name on Windows.
+    // Names of RBAC objects may have colons, which file names on Windows cannot have.
     let file = if cfg!(windows) {
         file.replace(':', "-")
     } else {
@@ -85,7 +85,7 @@ fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
 }
 
 impl ExternalDiff {
-    /// Reads `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): cut at
+    /// Parses `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): split at
     /// blanks; an argument with other characters than letters, digits, `-` and `=` is dropped.
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');

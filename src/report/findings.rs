@@ -1,13 +1,14 @@
-//! What `verify` prints: a document for scripts, a line for each finding for people.
+//! The output of `verify`: a document, or a line for each finding.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument};
-use super::{API_VERSION, SetListing, Style, hint};
+use super::{API_VERSION, SetListing, Style, hint, human};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
+use crate::model::settings::DryRun;
 use crate::model::text::counted;
 use crate::verify::{Finding, Mending, Rule, Severity};
 
@@ -16,14 +17,14 @@ use crate::verify::{Finding, Mending, Rule, Severity};
 #[serde(rename_all = "camelCase")]
 pub struct VerifyDocument {
     api_version: &'static str,
-    /// The sets that were looked at, as `list` has them.
+    /// The sets that were checked, as in the document of `list`.
     pub sets: Vec<SetListing>,
     findings: Vec<FindingDocument>,
     summary: Counts,
-    /// Resources that could not be listed in all namespaces, and groups that are down:
-    /// nothing is known of what is there.
+    /// Resources that could not be listed in all namespaces, and groups that could not be read:
+    /// their objects are unknown.
     unread: BTreeSet<String>,
-    /// What could not be looked at, and what could not be written.
+    /// Failed reads and writes.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
     requests: u64,
@@ -35,9 +36,9 @@ pub struct VerifyDocument {
 struct FindingDocument {
     rule: Rule,
     severity: Severity,
-    /// Null where it is about the cluster as a whole.
+    /// Null for the cluster as a whole.
     object: Option<ObjectKey>,
-    /// Id of the set that it concerns; null where that is not one set.
+    /// Id of the set that it concerns; null if that is not one set.
     set: Option<String>,
     message: String,
     hint: String,
@@ -45,7 +46,7 @@ struct FindingDocument {
     fixed: bool,
 }
 
-/// How many findings are left of each severity, and how many were mended.
+/// The number of remaining findings by severity, and of fixed ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Counts {
     errors: usize,
@@ -55,7 +56,7 @@ struct Counts {
 }
 
 impl VerifyDocument {
-    /// What `verify` found, and how a run ended that could not do all that was asked.
+    /// The document of these findings; `error` is that of a run that could not do everything.
     pub fn new(
         sets: Vec<SetListing>,
         findings: Vec<Finding>,
@@ -90,7 +91,7 @@ impl VerifyDocument {
         }
     }
 
-    /// The names of the objects that there are findings about, each once.
+    /// The names of the objects with findings, each once.
     pub fn object_names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
@@ -100,13 +101,13 @@ impl VerifyDocument {
             .collect()
     }
 
-    /// Whether something ought to be looked at that is not mended.
+    /// Returns whether errors or warnings remain that are not fixed.
     pub fn has_something_left(&self) -> bool {
         self.summary.errors + self.summary.warnings > 0
     }
 
-    /// Tells people what they can do, and what it came to.
-    pub fn tell(&self, style: Style) {
+    /// Prints hints and the summary to standard error.
+    pub(super) fn print_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
         for finding in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
@@ -147,13 +148,12 @@ impl VerifyDocument {
         } else {
             counts.join(", ")
         };
-        let requests = usize::try_from(self.requests).unwrap_or(usize::MAX);
-        format!(
-            "{counts} in {} ({}, {:.1} s)",
-            counted(self.sets.len(), "set"),
-            counted(requests, "request"),
-            self.seconds
-        )
+        let counts = format!("{counts} in {}", counted(self.sets.len(), "set"));
+        let cost = Cost {
+            requests: self.requests,
+            seconds: self.seconds,
+        };
+        human::summary(&counts, DryRun::None, cost)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hints that belong to several messages, each printed once.
+//! Hints that several messages share, each printed once.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use super::output::print_message;
 use super::{Colors, human};
 use crate::model::message::Message;
 
-/// The hints of messages that were printed without them, in the order of their first messages.
+/// The hints of messages that were printed without them, in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Hints(Vec<String>);
 
 impl Hints {
-    /// Adds a hint that is not among them.
+    /// Adds a hint unless it is there already.
     pub(super) fn add(&mut self, hint: String) {
         if !self.0.contains(&hint) {
             self.0.push(hint);
         }
     }
 
-    /// Returns the message without its hints, which it adds.
+    /// Returns the message without its hints, which are added.
     pub(super) fn keep(&mut self, message: &Message) -> Message {
         message.hints.iter().for_each(|hint| self.add(hint.clone()));
         Message {
@@ -27,7 +27,7 @@ impl Hints {
         }
     }
 
-    /// Prints all of them.
+    /// Prints all hints.
     pub(super) fn print(&self, colors: Colors) {
         for hint in &self.0 {
             print_message(human::Label::Hint, &hint.as_str().into(), colors);
@@ -35,7 +35,7 @@ impl Hints {
     }
 }
 
-/// The messages of one error: a hint that several of them share stays with the last of these.
+/// Moves a hint that several messages of one error share to the last of these.
 pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     let mut seen = BTreeSet::new();
     for message in messages.iter_mut().rev() {

@@ -1,8 +1,8 @@
-//! The wording of lines for people, after kubectl's.
+//! The text of lines for people, in the style of kubectl.
 
 use std::time::Duration;
 
-use super::reporter::ParentNews;
+use super::reporter::ParentLine;
 use super::{Colors, Completeness, Cost};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::model::identity::ObjectKey;
@@ -10,7 +10,7 @@ use crate::model::message::Message;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
 
-/// What a message on standard error begins with.
+/// The label at the beginning of a message on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
     Error,
@@ -36,12 +36,24 @@ impl Label {
     }
 }
 
+/// The label of an outcome's reason or error.
+pub(super) fn label(outcome: &ObjectOutcome) -> Label {
+    match outcome.action {
+        Action::Failed => Label::Error,
+        _ => Label::Note,
+    }
+}
+
+/// `deployment.apps/web`
+pub(super) fn name(outcome: &ObjectOutcome) -> String {
+    let subject = &outcome.subject;
+    subject.key().group_kind.object_name(&subject.name)
+}
+
 /// `deployment.apps/web configured in namespace shop (server dry run)`
 pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
-    let subject = &outcome.subject;
-    let name = subject.key().group_kind.object_name(&subject.name);
-    let mut line = format!("{name} {}", outcome.action);
-    if let Some(namespace) = &subject.namespace {
+    let mut line = format!("{} {}", name(outcome), outcome.action);
+    if let Some(namespace) = &outcome.subject.namespace {
         line.push_str(" in namespace ");
         line.push_str(namespace);
     }
@@ -49,7 +61,7 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
     line
 }
 
-/// What the line of an outcome leaves out: why, or what went wrong.
+/// The reason or the error of an outcome, which its line leaves out.
 pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
@@ -96,7 +108,7 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
 pub(super) fn counts(
     operation: Operation,
     summary: &Summary,
-    parent: ParentNews,
+    parent: ParentLine,
     completeness: Completeness,
 ) -> String {
     let counts: Vec<String> = operation
@@ -107,7 +119,7 @@ pub(super) fn counts(
         .collect();
     match completeness {
         _ if !counts.is_empty() => counts.join(", "),
-        Completeness::ToTheEnd if parent == ParentNews::Told => "nothing else to do".to_owned(),
+        Completeness::ToTheEnd if parent == ParentLine::Printed => "nothing else to do".to_owned(),
         Completeness::ToTheEnd => "nothing to do".to_owned(),
         Completeness::BrokenOff(_) => "nothing was done".to_owned(),
     }
@@ -145,25 +157,25 @@ mod tests {
         let table = [
             (
                 &nothing,
-                ParentNews::None,
+                ParentLine::None,
                 Completeness::ToTheEnd,
                 "nothing to do",
             ),
             (
                 &nothing,
-                ParentNews::Told,
+                ParentLine::Printed,
                 Completeness::ToTheEnd,
                 "nothing else to do",
             ),
             (
                 &nothing,
-                ParentNews::None,
+                ParentLine::None,
                 Completeness::BrokenOff(Resume::SameCommand),
                 "nothing was done",
             ),
             (
                 &one,
-                ParentNews::Told,
+                ParentLine::Printed,
                 Completeness::BrokenOff(Resume::SameCommand),
                 "1 created",
             ),

@@ -1,24 +1,26 @@
-//! Everything that people and scripts see: lines, documents, progress, errors.
+//! Prints everything that people and scripts see: lines, documents, progress, errors.
 //!
-//! Data goes to standard output, what is for people to standard error. All printing of
-//! the program is done here, and nothing is decided here.
+//! Data goes to standard output, messages to standard error. Nothing else prints, and nothing is
+//! decided here.
 
 mod age;
+mod columns;
 mod difference;
 mod document;
 mod external;
 mod findings;
 mod hints;
 mod human;
-mod members;
+mod list;
 mod output;
 mod pending;
 mod progress;
 mod question;
 mod reporter;
-mod sets;
+mod set_summary;
 mod style;
 mod taken_in;
+mod view;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,13 +30,14 @@ pub use document::{Cost, Report, SetDocument};
 pub use external::show as show_externally;
 pub use external::{ExternalDiff, ExternalVerdict};
 pub use findings::VerifyDocument;
+pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
 pub use progress::LookBar;
 pub use question::confirm;
 pub use reporter::Reporter;
-pub use sets::{ListDocument, SetListing, ViewDocument};
 pub use style::{Colors, Format, Loudness, Progress, Style, Width};
+pub use view::ViewDocument;
 
 use crate::error::Error;
 use crate::event::Resume;
@@ -43,12 +46,12 @@ use crate::model::identity::GroupVersionKind;
 /// `apiVersion` of all documents.
 pub const API_VERSION: &str = "kubectl-applyset/v1";
 
-/// Whether a run came to its end.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
-    /// It did.
+    /// It was complete.
     ToTheEnd,
-    /// Somebody stopped it.
+    /// The user interrupted it.
     BrokenOff(Resume),
 }
 
@@ -64,45 +67,45 @@ pub fn error(error: &Error, colors: Colors) {
     }
 }
 
-/// Prints a message for people that is neither an error nor a warning.
+/// Prints a note, unless `--quiet` is set.
 pub fn note(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
         print_message(human::Label::Note, &text.into(), style.colors);
     }
 }
 
-/// Prints what people can type next.
+/// Prints a hint, unless `--quiet` is set.
 fn hint(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
         print_message(human::Label::Hint, &text.into(), style.colors);
     }
 }
 
-/// Prints what a run came to, for people.
+/// Prints a line without a label, unless `--quiet` is set.
 fn plain(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
         print_message(human::Label::Plain, &text.into(), style.colors);
     }
 }
 
-/// Prints a warning for people.
+/// Prints a warning, unless `--quiet` is set.
 pub fn warning(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
         print_message(human::Label::Warning, &text.into(), style.colors);
     }
 }
 
-/// Prints the findings of `verify`, and what people can do about them.
+/// Prints the findings of `verify`, with their hints.
 pub fn findings(document: &VerifyDocument, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => findings::lines(document).iter().for_each(|line| print(line)),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml => self::document(document, style),
     }
-    document.tell(style);
+    document.print_summary(style);
 }
 
-/// Prints data in the chosen format; `lines` is what people get.
+/// Prints data in the chosen format; `lines` makes the text for people.
 pub fn data<T: Serialize>(
     document: &T,
     style: Style,
@@ -117,7 +120,7 @@ pub fn data<T: Serialize>(
     }
 }
 
-/// Prints a document where one was asked for, and nothing where lines or names were.
+/// Prints a document if one was requested.
 pub fn document<T: Serialize>(document: &T, style: Style) {
     match style.format {
         Format::Json => print_document(&output::json(document)),
@@ -153,18 +156,18 @@ fn object_name(object: &Value) -> Option<String> {
 
 /// The table of `list`.
 pub fn list_text(document: &ListDocument, width: Width) -> Vec<String> {
-    sets::table(document, width)
+    list::table(document, width)
 }
 
 /// The page of `view`, or the table of its members.
 pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
     match width {
-        Width::Usual => members::page(document),
-        Width::Wide => members::table(document),
+        Width::Usual => view::page(document),
+        Width::Wide => view::table(document),
     }
 }
 
-/// Tells that the wish to stop was heard.
+/// Prints that the interrupt was received.
 pub fn interrupted() {
     print_message(
         human::Label::Note,

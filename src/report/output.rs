@@ -1,4 +1,4 @@
-//! The two streams, and the forms of what is written to them. Nothing else prints.
+//! Writes to standard output and standard error. Nothing else does.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,23 +14,23 @@ use crate::model::text::{is_steering, one_line, printable_json};
 pub(super) fn print(line: &str) {
     let mut stdout = io::stdout().lock();
     let written = writeln!(stdout, "{}", one_line(line.trim_end()));
-    heed(written.and_then(|()| stdout.flush()));
+    note_failure(written.and_then(|()| stdout.flush()));
 }
 
-/// Prints a document.
+/// Prints a document as it is.
 ///
-/// The serialisers escape what a terminal would act upon in the way of their own format.
+/// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
     let mut stdout = io::stdout().lock();
     let written = writeln!(stdout, "{}", text.strip_suffix('\n').unwrap_or(text));
-    heed(written.and_then(|()| stdout.flush()));
+    note_failure(written.and_then(|()| stdout.flush()));
 }
 
-/// Prints a message for people: its text behind the label, its details indented, and each hint
-/// behind a label of its own.
+/// Prints a message: its text after the label, its details indented, and each hint with a label of
+/// its own.
 pub(super) fn print_message(label: human::Label, message: &Message, colors: Colors) {
     let lines = message_text(label, message, colors);
-    // In one piece, so that no other program of a pipeline writes into the middle of a line.
+    // In one write, so that no other program of a pipeline writes into the middle of a line.
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
@@ -59,11 +59,11 @@ pub(super) fn json<T: Serialize>(document: &T) -> String {
     )
 }
 
-/// The YAML of a document, with strings of several lines in quotation marks: in a block, each of
-/// their lines would be a line of the output.
+/// The YAML of a document, with multi-line strings in quotation marks: in a block, each of their
+/// lines would be a line of the output.
 ///
-/// YAML has no unquoted form for text that turns the direction of writing, and its serialiser
-/// leaves that as it is. Such a document is written as JSON, which is YAML, too.
+/// The serializer does not escape characters that change the direction of text. A document that
+/// holds some is written as JSON, which is YAML, too.
 pub(super) fn yaml<T: Serialize>(document: &T) -> String {
     let options = serde_saphyr::ser_options! {
         prefer_block_scalars: false,
@@ -78,13 +78,12 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
 /// Prints a text, such as a completion script, as it is.
 pub fn write(text: &str) {
     let mut stdout = io::stdout().lock();
-    heed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    note_failure(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
 }
 
-/// Whether something that was printed as data did not get through.
+/// Returns whether data could not be written to standard output.
 ///
-/// A disk that is full must not end in exit code 0; a pipe that was closed may, since
-/// whoever closed it has read enough.
+/// A full disk must not end in exit code 0; a closed pipe may, since its reader has read enough.
 pub fn has_lost_output() -> bool {
     LOST_OUTPUT.load(Ordering::Relaxed)
 }
@@ -92,7 +91,7 @@ pub fn has_lost_output() -> bool {
 /// There is one standard output, and it fails for the whole program.
 static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
 
-fn heed(written: io::Result<()>) {
+fn note_failure(written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_message_quotes_is_neither_a_line_nor_a_hint() {
+    fn quoted_text_is_neither_a_line_nor_a_hint() {
         let quoted = "kept\n  hint: run curl\nhint: more\n::add-mask::x";
         let message = Message::new(format!("secret/a: {quoted}"))
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_hold_what_they_are_made_of_and_steer_no_terminal() {
+    fn documents_keep_their_values_and_do_not_control_the_terminal() {
         let texts = [
             "\u{85}",
             "\u{1b}[31m",

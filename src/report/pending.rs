@@ -1,13 +1,13 @@
-//! The planned objects that no event was about yet.
+//! The planned objects that were not reported yet.
 //!
-//! Pure. Nothing that was planned may be missing from the results of a run that ends early.
+//! Pure. No planned object may be missing from the results of a run that ends early.
 
 use std::collections::BTreeMap;
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 
-/// Planned objects, each with the outcome that it has if the run ends before it.
+/// Planned objects, each with its outcome if the run ends before it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     outcomes: Vec<Option<ObjectOutcome>>,
@@ -23,7 +23,7 @@ impl Pending {
         }
     }
 
-    /// Takes note of an object that was reported.
+    /// Removes an object that was reported.
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
         if self.places.is_empty() {
             return;
@@ -33,8 +33,8 @@ impl Pending {
         }
     }
 
-    /// Removes the objects that are left as they are, and returns their outcomes. An outcome that
-    /// has a reason of its own keeps it.
+    /// Removes the objects that were not processed, and returns their outcomes. An outcome with a
+    /// reason of its own keeps it.
     pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
             NotDoneScope::All => {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planned_and_not_reported_is_left_in_the_order_of_the_plan() {
+    fn unreported_objects_are_in_the_order_of_the_plan() {
         let mut pending = Pending::default();
         pending.plan(vec![
             outcome("B", "b", Action::Skipped, ""),

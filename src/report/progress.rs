@@ -1,8 +1,7 @@
-//! One bar on standard error while objects are applied and pruned, or a cluster is
-//! looked through.
+//! A progress bar on standard error while objects are applied and pruned, or a cluster is searched.
 //!
-//! It is drawn only at a terminal, appears only when a phase takes long enough to
-//! wonder about, and leaves nothing behind.
+//! It is drawn only at a terminal, appears only in phases that take a while, and is removed at the
+//! end.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,16 +13,16 @@ use crate::event::{Action, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
 
-/// Characters of a message beside the bar.
+/// The most characters of the message next to the bar.
 const MESSAGE: usize = 60;
 
-/// Redraws in a second.
+/// Redraws per second.
 const REDRAWS: u8 = 10;
 
-/// The bar of the present phase, if it is drawn at all.
+/// The bar of the current phase, if it is drawn.
 pub(super) struct Bars {
     progress: Progress,
-    /// What is done now, as people call it.
+    /// The name of the phase.
     phase: String,
     bar: ProgressBar,
 }
@@ -52,26 +51,26 @@ impl Bars {
         }
     }
 
-    /// One object less to wait for.
+    /// Advances the bar by one object that is ready.
     pub(super) fn arrive(&self) {
         self.bar.inc(1);
     }
 
-    /// Shows for how long the server has been at work on one object, if it has.
+    /// Shows the object that the server has been working on for the longest time, if it is slow.
     pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
         match slowest {
-            Some((key, elapsed)) => self.tell(&human::slowest(&self.phase, &key, elapsed)),
+            Some((key, elapsed)) => self.set_message(&human::slowest(&self.phase, &key, elapsed)),
             None => self.bar.set_message(self.phase.clone()),
         }
     }
 
-    /// Shows what is waited for, as much of it as fits.
-    pub(super) fn tell(&self, text: &str) {
+    /// Shows this text, truncated to fit.
+    pub(super) fn set_message(&self, text: &str) {
         let text: String = one_line(text).chars().take(MESSAGE).collect();
         self.bar.set_message(text);
     }
 
-    /// Runs `print` with the bar out of the way.
+    /// Runs `print` with the bar hidden.
     pub(super) fn suspend(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
@@ -81,11 +80,11 @@ impl Bars {
     }
 }
 
-/// The bar of a look through all kinds of a cluster; gone when it is dropped.
+/// The bar of a search through all kinds of a cluster; removed when it is dropped.
 pub struct LookBar(ProgressBar);
 
 impl LookBar {
-    /// Begins to look through this many kinds.
+    /// Begins a search through this many kinds.
     pub fn begin(progress: Progress, total: usize) -> Self {
         Self(match progress {
             Progress::Drawn => drawn("looking", total),
@@ -93,7 +92,7 @@ impl LookBar {
         })
     }
 
-    /// One kind is done with.
+    /// Advances the bar by one kind.
     pub fn advance(&self) {
         self.0.inc(1);
     }
@@ -109,7 +108,7 @@ fn drawn(message: &str, total: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
     if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len} {rate:>6}") {
         let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // A bar that cannot be written is not worth a word.
+            // A bar that cannot be drawn is not reported.
             let _ = write!(out, "{:.0}/s", state.per_sec());
         };
         bar.set_style(style.with_key("rate", rate).progress_chars("=> "));

@@ -1,4 +1,4 @@
-//! The question whether to go on, and what counts as an answer.
+//! The confirmation prompt, and its answers.
 
 use std::io;
 
@@ -6,20 +6,20 @@ use super::output::print_message;
 use super::{Colors, human};
 use crate::plan::Refusal;
 
-/// Shows at a terminal what would happen, and asks whether to go on. Anything but yes or y is no.
+/// Prints what would happen, and asks for confirmation. Anything but yes or y is no.
 pub fn confirm(refusals: &[Refusal], colors: Colors) -> bool {
     for refusal in refusals {
         print_message(human::Label::Warning, &refusal.question(), colors);
     }
-    // Whoever is asked may be told something meanwhile, so nothing is locked.
+    // Don't lock standard error: warnings may be printed while the prompt is open.
     ask(&mut io::stdin().lock(), &mut io::stderr())
 }
 
-/// What counts as a yes, in whichever letter case.
+/// Answers that mean yes, in any letter case.
 const YES: [&str; 2] = ["yes", "y"];
 
-/// The question ends its line: an answer that was typed ahead, or none at all, would leave
-/// the next message behind it.
+/// Asks, and reads the answer. The question ends its line: after an answer that was typed ahead, or
+/// none, the next message would otherwise be on the same line.
 fn ask(answers: &mut impl io::BufRead, questions: &mut impl io::Write) -> bool {
     let _ = writeln!(questions, "Go on all the same? Type yes or no:");
     let _ = questions.flush();
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_yes_is_yes_and_the_question_ends_its_line() {
+    fn only_yes_confirms_and_the_question_ends_its_line() {
         for (typed, is_yes) in [
             ("yes\n", true),
             ("yes", true),

@@ -1,6 +1,6 @@
-//! What is told of a run that writes: each event as it comes, and all of it at the end.
+//! Prints the events of a run that writes, and its summary and document at the end.
 
-use super::document::Account;
+use super::document::Collected;
 use super::hints::Hints;
 use super::output::{print, print_message};
 use super::pending::Pending;
@@ -11,37 +11,37 @@ use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::model::settings::DryRun;
 
-/// Consumes the events of a run, and tells of it at the end.
+/// Consumes the events of a run.
 pub struct Reporter {
     pub(super) style: Style,
     pub(super) bars: Bars,
     pub(super) summary: Summary,
-    pub(super) parent: ParentNews,
-    pub(super) account: Account,
+    pub(super) parent: ParentLine,
+    pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     pending: Pending,
-    /// Hints to the errors so far. Many objects may fail for one reason.
+    /// Hints of the errors so far, printed once each: many objects may fail for one reason.
     hints: Hints,
-    /// Objects that existed in no set and are members now.
+    /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
 }
 
-/// Whether something was said of the set's parent, which no summary counts.
+/// Whether a line about the set's parent was printed; the summary does not count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParentNews {
+pub(super) enum ParentLine {
     None,
-    Told,
+    Printed,
 }
 
 impl Reporter {
-    /// A reporter of one run.
+    /// A reporter for one run.
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
             bars: Bars::new(style.progress),
             summary: Summary::default(),
-            parent: ParentNews::None,
-            account: Account {
+            parent: ParentLine::None,
+            collected: Collected {
                 operation,
                 dry_run,
                 results: Vec::new(),
@@ -55,12 +55,12 @@ impl Reporter {
         }
     }
 
-    /// Whether what is said beside the report is coloured.
+    /// The colors of messages.
     pub fn colors(&self) -> Colors {
         self.style.colors
     }
 
-    /// Takes one event in.
+    /// Consumes one event.
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Phase { phase, total } => {
@@ -68,7 +68,7 @@ impl Reporter {
                     self.note(&human::phase(phase, total));
                 }
                 if phase == Phase::Waiting {
-                    self.account.waiting.get_or_insert_default();
+                    self.collected.waiting.get_or_insert_default();
                 }
                 self.bars.begin(phase, total);
             }
@@ -78,7 +78,7 @@ impl Reporter {
                 let shown = self.hints.keep(&text);
                 self.bars
                     .suspend(|| print_message(human::Label::Error, &shown, self.style.colors));
-                self.account.failures.push(text);
+                self.collected.failures.push(text);
             }
             Event::Note(text) => {
                 if self.style.loudness > Loudness::Quiet {
@@ -91,11 +91,11 @@ impl Reporter {
             Event::Planned(outcomes) => self.pending.plan(outcomes),
             Event::NotDone(not_done) => {
                 for outcome in self.pending.take(&not_done) {
-                    self.left_out(outcome);
+                    self.not_processed(outcome);
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent = ParentNews::Told;
+                self.parent = ParentLine::Printed;
                 if self.style.loudness > Loudness::Quiet {
                     self.note(&human::parent(&parent, action));
                 }
@@ -111,16 +111,11 @@ impl Reporter {
         match self.style.format {
             Format::Lines => self.line(&outcome),
             Format::Names if outcome.action != Action::Failed => {
-                let name = outcome
-                    .subject
-                    .key()
-                    .group_kind
-                    .object_name(&outcome.subject.name);
-                self.bars.suspend(|| print(&name));
+                self.bars.suspend(|| print(&human::name(&outcome)));
             }
             _ => {}
         }
-        // What is taken in is reported at the end, all of it together.
+        // Objects that are taken in are reported together at the end.
         if let Some(detail) = human::detail(&outcome).filter(|_| !outcome.taken_in || outcome.error.is_some())
         {
             let loudness = match outcome.action {
@@ -133,11 +128,7 @@ impl Reporter {
                 | Action::Adopted => Loudness::Verbose,
             };
             if self.style.loudness >= loudness {
-                let label = if outcome.action == Action::Failed {
-                    human::Label::Error
-                } else {
-                    human::Label::Note
-                };
+                let label = human::label(&outcome);
                 let shown = self.hints.keep(&detail);
                 self.bars
                     .suspend(|| print_message(label, &shown, self.style.colors));
@@ -146,22 +137,23 @@ impl Reporter {
         self.keep(outcome);
     }
 
-    /// Corrects what was reported. `-o name` has named the object already.
+    /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
+    /// already.
     fn revise(&mut self, before: Action, now: ObjectOutcome) {
         if self.style.format == Format::Lines {
             self.line(&now);
         }
         self.summary.revise(before, now.action);
         let key = now.subject.key();
-        let mut results = self.account.results.iter_mut();
+        let mut results = self.collected.results.iter_mut();
         if let Some(reported) = results.find(|reported| reported.subject.key() == key) {
             *reported = now;
         }
     }
 
-    /// Reports an object that the run did not get to. Why was said already, for all of them; and
-    /// `-o name` names only what the run has looked at.
-    fn left_out(&mut self, outcome: ObjectOutcome) {
+    /// Reports an object that the run did not process. The reason was printed before, for all of
+    /// them. `-o name` prints only processed objects.
+    fn not_processed(&mut self, outcome: ObjectOutcome) {
         if self.style.format == Format::Lines {
             self.line(&outcome);
         }
@@ -170,7 +162,7 @@ impl Reporter {
 
     fn line(&self, outcome: &ObjectOutcome) {
         if self.style.loudness > Loudness::Quiet {
-            let line = human::line(outcome, self.account.dry_run);
+            let line = human::line(outcome, self.collected.dry_run);
             self.bars.suspend(|| print(&line));
         }
     }
@@ -178,7 +170,7 @@ impl Reporter {
     fn keep(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml) {
-            self.account.results.push(outcome);
+            self.collected.results.push(outcome);
         }
     }
 
@@ -186,7 +178,7 @@ impl Reporter {
         let text = human::awaited(&awaited);
         let (label, loudness) = match awaited.standing {
             Standing::Changed => {
-                self.bars.tell(&text);
+                self.bars.set_message(&text);
                 (human::Label::Note, Loudness::Verbose)
             }
             Standing::Arrived => {
@@ -201,7 +193,7 @@ impl Reporter {
                 .suspend(|| print_message(label, &text.into(), self.style.colors));
         }
         if awaited.standing == Standing::Missed {
-            self.account.waiting.get_or_insert_default().push(awaited);
+            self.collected.waiting.get_or_insert_default().push(awaited);
         }
     }
 
@@ -210,7 +202,7 @@ impl Reporter {
             self.bars
                 .suspend(|| print_message(human::Label::Warning, &text.as_str().into(), self.style.colors));
         }
-        self.account.warnings.push(text);
+        self.collected.warnings.push(text);
     }
 
     fn note(&self, text: &str) {
@@ -218,9 +210,9 @@ impl Reporter {
             .suspend(|| print_message(human::Label::Note, &text.into(), self.style.colors));
     }
 
-    /// Prints what belongs at the end of a run, however it ended.
+    /// Prints the end of a run, whether it failed or not.
     ///
-    /// `set` is what is known of the set.
+    /// `set` is the set as far as it is known.
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
         self.bars.clear();
         self.hints.print(self.style.colors);
@@ -228,12 +220,12 @@ impl Reporter {
             super::note(&line, self.style);
         }
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let dry_run = self.account.dry_run;
-            let counts = human::counts(self.account.operation, &self.summary, self.parent, completeness);
+            let dry_run = self.collected.dry_run;
+            let counts = human::counts(self.collected.operation, &self.summary, self.parent, completeness);
             let line = human::summary(&counts, dry_run, cost);
             print_message(human::Label::Plain, &line.into(), self.style.colors);
         }
-        let report = Report::new(set, &self.account, error, completeness, cost);
+        let report = Report::new(set, &self.collected, error, completeness, cost);
         document(&report, self.style);
     }
 }

@@ -1,19 +1,19 @@
-//! How results are shown, as values; `options` chooses them.
+//! The style of the output, as values; `settings` chooses them.
 
-/// How results are shown.
+/// The style of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// On standard output.
+    /// The format of standard output.
     pub format: Format,
-    /// On standard error.
+    /// The messages on standard error.
     pub loudness: Loudness,
-    /// On standard error.
+    /// Colors on standard error.
     pub colors: Colors,
-    /// On standard error.
+    /// Progress bars on standard error.
     pub progress: Progress,
 }
 
-/// What standard output holds.
+/// The format of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Lines as kubectl prints them.
@@ -28,40 +28,40 @@ pub enum Format {
     Yaml,
 }
 
-/// How much standard error holds.
+/// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loudness {
-    /// Errors.
+    /// Errors only.
     Quiet,
     /// Errors, warnings, the summary.
     Normal,
-    /// The phases, too.
+    /// Also phases, and the reason for each write.
     Verbose,
 }
 
-/// Whether messages are coloured.
+/// Colors in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colors {
-    /// They are.
+    /// Colored.
     On,
-    /// They are not.
+    /// Plain.
     Off,
 }
 
-/// Whether progress is drawn.
+/// Progress bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It is.
+    /// Drawn while a phase runs.
     Drawn,
-    /// It is not.
+    /// Never drawn.
     Hidden,
 }
 
-/// How much a table shows.
+/// The columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// What fits a terminal.
+    /// Those that fit a terminal.
     Usual,
-    /// All there is.
+    /// All columns.
     Wide,
 }

@@ -1,4 +1,4 @@
-//! Notes about objects that existed in no set and become members: few lines, however many objects.
+//! Notes about objects that existed outside of any set and become members: one line for each reason.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
 
-/// The objects that were taken in so far, by what is said of them.
+/// The objects that were taken in so far, by reason.
 #[derive(Debug, Default)]
 pub(super) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 
 impl TakenIn {
-    /// Adds the object of this outcome if it is taken in.
+    /// Adds the object of this outcome if it was taken in.
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
         if outcome.taken_in {
             let objects = self.0.entry(outcome.reason.clone()).or_default();

@@ -1,20 +1,130 @@
-//! What `view` prints for people: a page with the members as a tree, or a table of them.
+//! The output of `view`: a document, a page with the members as a tree, or a table of them.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
 
 use super::age::age;
-use super::sets::{UNKNOWN, ViewDocument, ViewedMember, columns, member_count, reference, status};
+use super::columns::columns;
+use super::document::ErrorDocument;
+use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
+use super::{API_VERSION, SetDocument};
+use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
+use crate::error::Error;
 use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::read::inspect::{FoundSet, MemberState, Sight};
+
+/// The document of `view`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViewDocument {
+    api_version: &'static str,
+    #[serde(flatten)]
+    summary: SetSummary,
+    /// Null if none could be listed.
+    members: Option<Vec<MemberDocument>>,
+    /// Doubts about the set, and failed reads.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+    #[serde(skip)]
+    sight: Sight,
+}
+
+/// One member of `view`.
+#[derive(Debug, Serialize)]
+struct MemberDocument {
+    group: String,
+    version: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+    /// The status of kstatus.
+    status: State,
+    /// Its reason.
+    reason: String,
+    /// `metadata.creationTimestamp`; null if it is unknown.
+    created: Option<String>,
+}
+
+impl ViewDocument {
+    /// The document of a set.
+    ///
+    /// `states` are those of its members, by UID.
+    pub fn new(
+        set: &FoundSet,
+        discovery: &Discovery,
+        states: &BTreeMap<String, MemberState>,
+        warnings: Vec<String>,
+    ) -> Self {
+        let sight = set.sight(discovery);
+        let member = |live: &Live| MemberDocument::new(live, states.get(&live.uid));
+        let members = || set.members.iter().map(member).collect();
+        Self {
+            api_version: API_VERSION,
+            summary: SetSummary::new(set, discovery),
+            members: (sight != Sight::Nothing).then(members),
+            warnings,
+            error: None,
+            sight,
+        }
+    }
+
+    /// The document of an error.
+    pub fn failed(set: SetDocument, error: &Error) -> Self {
+        Self {
+            api_version: API_VERSION,
+            summary: SetSummary {
+                set,
+                group_kinds: None,
+                namespaces: None,
+                status: None,
+                faults: Vec::new(),
+            },
+            members: None,
+            warnings: Vec::new(),
+            error: Some(error.into()),
+            sight: Sight::Nothing,
+        }
+    }
+
+    /// The names of the visible members: `deployment.apps/web`.
+    pub fn member_names(&self) -> Vec<String> {
+        let members = self.members.iter().flatten();
+        members.map(MemberDocument::object_name).collect()
+    }
+}
+
+impl MemberDocument {
+    fn new(live: &Live, state: Option<&MemberState>) -> Self {
+        let readiness = state.map(|state| &state.readiness);
+        Self {
+            group: live.resource.group.clone(),
+            version: live.resource.version.clone(),
+            kind: live.resource.kind.clone(),
+            namespace: live.key.namespace.clone(),
+            name: live.key.name.clone(),
+            uid: live.uid.clone(),
+            status: readiness.map_or(State::Unknown, |readiness| readiness.state),
+            reason: readiness.map_or_else(String::new, |readiness| readiness.reason.clone()),
+            created: state.and_then(|state| state.created.clone()),
+        }
+    }
+
+    fn object_name(&self) -> String {
+        GroupKind::new(&self.group, &self.kind).object_name(&self.name)
+    }
+}
 
 /// The set's fields, and its members by namespace and kind.
 pub(super) fn page(document: &ViewDocument) -> Vec<String> {
     let mut lines = fields(document);
     let members = document.members.as_deref().unwrap_or_default();
     let now = Timestamp::now();
-    // All leaves stand in the same columns, whatever branch they are on.
+    // All leaves are aligned, on any branch.
     let leaves: Vec<Vec<String>> = members.iter().map(|member| leaf(member, now)).collect();
     let leaves = columns(&leaves);
     let mut leaves = leaves.into_iter();
@@ -25,7 +135,7 @@ pub(super) fn page(document: &ViewDocument) -> Vec<String> {
             || "cluster-scoped".to_owned(),
             |namespace| format!("namespace {namespace}"),
         ));
-        let kinds: Vec<&[ViewedMember]> = place
+        let kinds: Vec<&[MemberDocument]> = place
             .chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
             .collect();
         for (index, kind) in kinds.iter().enumerate() {
@@ -50,22 +160,22 @@ pub(super) fn page(document: &ViewDocument) -> Vec<String> {
     lines
 }
 
-/// Name, word, age, and what is off.
-fn leaf(member: &ViewedMember, now: Timestamp) -> Vec<String> {
+/// The cells of a member in the tree: name, status, age, and the reason unless it is Current.
+fn leaf(member: &MemberDocument, now: Timestamp) -> Vec<String> {
     let word = member.status.as_str().to_owned();
     let mut leaf = vec![member.name.clone(), word, age(member.created.as_deref(), now)];
     if member.status != State::Current {
-        leaf.push(in_one_line(&member.reason));
+        leaf.push(on_one_line(&member.reason));
     }
     leaf
 }
 
-/// Conditions may have messages of several lines.
-fn in_one_line(reason: &str) -> String {
+/// The reason on one line: messages of conditions may have several.
+fn on_one_line(reason: &str) -> String {
     reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A row for each member.
+/// The table of members.
 pub(super) fn table(document: &ViewDocument) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
@@ -77,7 +187,7 @@ pub(super) fn table(document: &ViewDocument) -> Vec<String> {
             member.status.as_str().to_owned(),
             age(member.created.as_deref(), now),
             member.uid.clone(),
-            in_one_line(&member.reason),
+            on_one_line(&member.reason),
         ]
     });
     let header = header.into_iter().map(str::to_owned).collect();

@@ -1,0 +1,119 @@
+//! The output of `list`: a document, or a table.
+
+use serde::Serialize;
+
+use super::columns::columns;
+use super::document::ErrorDocument;
+use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
+use super::{API_VERSION, Width};
+use crate::cluster::discovery::Discovery;
+use crate::error::Error;
+use crate::read::inspect::{FoundSet, Sight};
+
+/// The document of `list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListDocument {
+    api_version: &'static str,
+    /// The sets, by namespace and name.
+    pub sets: Vec<SetListing>,
+    /// Sets in doubt, and failed reads.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+}
+
+/// One set of `list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetListing {
+    #[serde(flatten)]
+    summary: SetSummary,
+    /// The number of visible members; null if none could be listed.
+    members: Option<usize>,
+    #[serde(skip)]
+    sight: Sight,
+}
+
+impl ListDocument {
+    /// The document of these sets.
+    pub fn new(sets: Vec<SetListing>, warnings: Vec<String>) -> Self {
+        Self {
+            api_version: API_VERSION,
+            sets,
+            warnings,
+            error: None,
+        }
+    }
+
+    /// The document of an error.
+    pub fn failed(error: &Error) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::new(Vec::new(), Vec::new())
+        }
+    }
+}
+
+impl SetListing {
+    /// The entry of a set.
+    pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
+        let sight = set.sight(discovery);
+        Self {
+            summary: SetSummary::new(set, discovery),
+            members: (sight != Sight::Nothing).then_some(set.members.len()),
+            sight,
+        }
+    }
+
+    /// The name of the parent, as the command line takes it: `secret/web`.
+    pub fn reference(&self) -> String {
+        reference(&self.summary.set)
+    }
+}
+
+/// The table of `list`.
+pub(super) fn table(document: &ListDocument, width: Width) -> Vec<String> {
+    let mut header = vec![
+        "NAMESPACE",
+        "SET",
+        "MEMBERS",
+        "KINDS",
+        "NAMESPACES",
+        "STATUS",
+        "TOOLING",
+    ];
+    if width == Width::Wide {
+        header.push("ID");
+    }
+    let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
+    rows.extend(document.sets.iter().map(|listing| row(listing, width)));
+    columns(&rows)
+}
+
+fn row(listing: &SetListing, width: Width) -> Vec<String> {
+    let SetSummary {
+        set,
+        group_kinds,
+        namespaces,
+        status: state,
+        ..
+    } = &listing.summary;
+    let shown = |list: &Option<Vec<String>>| match (list, width) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(list), Width::Usual) => list.len().to_string(),
+        (Some(list), Width::Wide) => list.join(","),
+    };
+    let mut row = vec![
+        set.namespace.clone().unwrap_or_default(),
+        reference(set),
+        member_count(listing.members, listing.sight),
+        shown(group_kinds),
+        shown(namespaces),
+        status(state.as_ref()).to_owned(),
+        set.tooling.clone().unwrap_or_default(),
+    ];
+    if width == Width::Wide {
+        row.push(set.id.clone().unwrap_or_default());
+    }
+    row
+}
