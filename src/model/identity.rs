@@ -1,8 +1,6 @@
-//! The names by which Kubernetes tells objects apart: group-kind, group-version-kind
-//! and the key of one object.
+//! Identities in Kubernetes: group-kind, group-version-kind and the key of one object.
 //!
-//! Pure values. Which resource serves a kind, and whether it is namespaced, is the
-//! business of `discovery`.
+//! Pure values. `discovery` knows the resource and the scope of a kind.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -41,6 +39,11 @@ impl GroupKind {
             format!("{kind}.{}/{name}", self.group)
         }
     }
+
+    fn canonical_bytes(&self) -> impl Iterator<Item = u8> {
+        let dot = if self.group.is_empty() { "" } else { "." };
+        self.kind.bytes().chain(dot.bytes()).chain(self.group.bytes())
+    }
 }
 
 impl Ord for GroupKind {
@@ -52,13 +55,6 @@ impl Ord for GroupKind {
 impl PartialOrd for GroupKind {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-impl GroupKind {
-    fn canonical_bytes(&self) -> impl Iterator<Item = u8> {
-        let dot = if self.group.is_empty() { "" } else { "." };
-        self.kind.bytes().chain(dot.bytes()).chain(self.group.bytes())
     }
 }
 
@@ -109,7 +105,7 @@ impl GroupVersionKind {
     }
 }
 
-/// What identifies one object in a cluster, whatever version it is read in.
+/// The identity of one object in a cluster, in any version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// Group and kind.
@@ -122,7 +118,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// The object as commands are told of it: `deployment.apps/web -n shop`.
+    /// The object as arguments of a command: `deployment.apps/web -n shop`.
     pub fn argument(&self) -> String {
         let name = shell_word(&self.group_kind.object_name(&self.name));
         match &self.namespace {

@@ -1,11 +1,11 @@
-//! Marks by which people keep objects from being deleted, whichever tool they wrote
-//! them for.
+//! Annotations and labels by which users keep objects from being deleted, those of other tools
+//! included.
 //!
-//! Pure. That a marked object is kept, and stays in its set, is decided in `plan`.
+//! Pure. `plan` decides that such an object is kept, and remains in its set.
 
 use std::collections::BTreeMap;
 
-/// Where a tool looks for its mark.
+/// The part of metadata in which a tool looks for its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Annotation,
@@ -13,9 +13,9 @@ enum Place {
     AnnotationOrLabel,
 }
 
-/// Each key, where it stands, and its values that mean "keep". Values are compared without
-/// regard to case and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
-const MARKS: [(&str, Place, &[&str]); 8] = [
+/// Each key, its place, and its values that mean "keep". Values are compared without regard to case
+/// and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
+const KEEPING: [(&str, Place, &[&str]); 8] = [
     ("helm.sh/resource-policy", Place::Annotation, &["keep"]),
     (
         "argocd.argoproj.io/sync-options",
@@ -42,15 +42,15 @@ const MARKS: [(&str, Place, &[&str]); 8] = [
     ("kluctl.io/skip-delete", Place::Annotation, &["true"]),
 ];
 
-/// The mark that keeps an object with these labels and annotations, as `key: value`.
+/// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
 pub fn protection(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
-    MARKS.iter().find_map(|(key, place, values)| {
+    KEEPING.iter().find_map(|(key, place, values)| {
         let label = (*place == Place::AnnotationOrLabel)
             .then(|| labels.get(key))
             .flatten();
         let found = [annotations.get(key), label].into_iter().flatten();
-        let is_mark = |entry: &str| values.contains(&entry.trim().to_lowercase().as_str());
-        let mut keeping = found.filter(|value| value.split(',').any(is_mark));
+        let keeps = |entry: &str| values.contains(&entry.trim().to_lowercase().as_str());
+        let mut keeping = found.filter(|value| value.split(',').any(keeps));
         keeping.next().map(|value| format!("{key}: {value}"))
     })
 }

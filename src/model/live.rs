@@ -1,4 +1,4 @@
-//! A live object reduced to what decisions need.
+//! A live object, reduced to the fields that decisions need.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::identity::{GroupKind, ObjectKey};
 use super::resource::Resource;
 
-/// One object of the cluster, as far as a plan needs to know it.
+/// An object of the cluster, with the fields that a plan needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     /// Kind, namespace and name.
@@ -19,9 +19,9 @@ pub struct Live {
     pub uid: String,
     /// `metadata.resourceVersion` as it was read.
     pub resource_version: String,
-    /// Whether it is on its way out.
+    /// Present, or terminating.
     pub presence: Presence,
-    /// What keeps a terminating object: finalizers, and for a namespace its conditions.
+    /// The reasons why it is still terminating: finalizers, and for a namespace its conditions.
     pub waits_for: Vec<String>,
     /// The value of the part-of label, if it has one.
     pub part_of: Option<String>,
@@ -29,34 +29,34 @@ pub struct Live {
     pub parent_of: Option<String>,
     /// Field managers that own the part-of label, whatever operation they used.
     pub part_of_writers: Vec<String>,
-    /// Whether the server keeps track of who owns its fields.
+    /// The tracking of field ownership.
     pub tracking: Tracking,
     /// The kind that it defines, for a CRD.
     pub defines: Option<GroupKind>,
-    /// Whether fields are owned in a way in which they would outlive their manifest: by
-    /// client-side apply, or as the `stringData` of an earlier run.
+    /// True if the ownership of fields would keep them after they left the manifest: by client-side
+    /// apply, or as the `stringData` of an earlier run.
     pub client_side_apply: bool,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
-    /// The mark by which somebody keeps it from being deleted, as `key: value`.
+    /// The label or annotation that keeps it from being deleted, as `key: value`.
     pub protection: Option<String>,
 }
 
-/// Whether an object is there to stay.
+/// The state of an object's deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
-    /// Nobody has asked for its deletion.
+    /// It is not being deleted.
     Present,
-    /// It has a deletion timestamp; nothing can call that back.
+    /// It has a deletion timestamp, which cannot be revoked.
     Terminating,
 }
 
-/// Whether the server keeps track of who owns an object's fields.
+/// The server's tracking of field ownership of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tracking {
-    /// Every write is noted in `metadata.managedFields`.
+    /// Every write is recorded in `metadata.managedFields`.
     On,
-    /// That is empty, and stays so until something is applied server-side.
+    /// `metadata.managedFields` is empty, and remains so until the object is applied server-side.
     Off,
 }
 
@@ -76,7 +76,7 @@ pub struct OwnerReference {
 
 impl Live {
     /// Returns whether one of these field managers owns the part-of label. Controllers copy labels,
-    /// and what they copy is no member.
+    /// and their copies are not members.
     pub fn is_labelled_by(&self, appliers: &BTreeSet<String>) -> bool {
         self.part_of_writers
             .iter()

@@ -1,8 +1,8 @@
-//! Messages for people, as values: what is said, what stands below it, and what to type next.
+//! Messages for people, as values: text, details below it, and hints.
 //!
-//! A message may quote text that came from a cluster, from a file or from an address. That such
-//! text cannot pass for a line, a label or a hint of this program follows from the form: lines
-//! are parts of the value, and a line break within a part is escaped when it is printed.
+//! A message may quote text from a cluster, a file or a URL. Such text cannot pass for a line, a
+//! label or a hint of this program, because lines are parts of the value, and a line break within a
+//! part is escaped when it is printed.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 /// A message of one line, with details and hints below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What is said, on one line.
+    /// The message itself, on one line.
     pub text: String,
-    /// What belongs to it, a line each; shown indented.
+    /// Details, a line each; printed indented.
     pub details: Vec<String>,
-    /// What to type next, a line each.
+    /// Hints, a line each.
     pub hints: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Message {
         self
     }
 
-    /// The message with this before its text: the object that it is about, and a colon.
+    /// The message with this prefix, such as its object and a colon.
     #[must_use]
     pub fn behind(mut self, prefix: impl fmt::Display) -> Self {
         self.text.insert_str(0, &prefix.to_string());
@@ -58,7 +58,7 @@ impl<T: Into<String>> From<T> for Message {
 }
 
 impl fmt::Display for Message {
-    /// All lines, as documents hold them.
+    /// All lines, as in output documents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         for detail in &self.details {

@@ -1,4 +1,4 @@
-//! The values that all stages share. Nothing here reads or writes anything.
+//! The values that all stages share. No I/O.
 
 pub mod applyset;
 pub mod identity;

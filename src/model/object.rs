@@ -1,7 +1,7 @@
-//! One object of the manifests as the text that is sent for it.
+//! One object of the manifests, as the text of its request.
 //!
-//! A value tree takes many times the memory of its text, and most objects are only sent,
-//! or compared once. What the text means is for those who read it.
+//! A value tree takes many times the memory of its text, and most objects are only sent, or compared
+//! once.
 
 use std::io;
 use std::ops::Range;
@@ -17,16 +17,16 @@ const METADATA: &str = "metadata";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     text: Bytes,
-    /// Where in the text the value of `metadata` is.
+    /// The position of the value of `metadata` in the text.
     metadata: Range<usize>,
 }
 
 impl Object {
-    /// Writes an object; one without metadata gets empty ones.
+    /// Writes an object; one without metadata gets empty metadata.
     ///
     /// # Panics
     ///
-    /// Where a value cannot be written as JSON, which no value that was read can.
+    /// Panics if a value cannot be written as JSON, which does not happen to parsed values.
     pub fn of<'f, V: Serialize + 'f>(fields: impl IntoIterator<Item = (&'f String, V)>) -> Self {
         let mut text = vec![b'{'];
         let mut metadata = None;
@@ -64,7 +64,7 @@ impl Object {
         &self.text[self.metadata.clone()]
     }
 
-    /// `metadata`; empty where it is no mapping.
+    /// `metadata`; empty if it is not a mapping.
     pub fn metadata(&self) -> Map<String, Value> {
         serde_json::from_slice(self.metadata_text()).unwrap_or_default()
     }
@@ -85,7 +85,7 @@ impl Object {
         }
     }
 
-    /// Whether some mapping in it may have this key, whose letters JSON writes as they are.
+    /// Returns whether a mapping in it may have this key, which JSON must not escape.
     pub fn mentions(&self, key: &str) -> bool {
         let quoted = format!("\"{key}\":");
         self.text
@@ -93,14 +93,14 @@ impl Object {
             .any(|text| text == quoted.as_bytes())
     }
 
-    /// The object as a value; null where it nests more deeply than is ever read.
+    /// The object as a value; null if it is nested too deeply to be parsed.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
     }
 }
 
 impl From<&Value> for Object {
-    /// Of a value that is no mapping nothing is kept.
+    /// Makes an empty object of a value that is not a mapping.
     fn from(value: &Value) -> Self {
         Self::of(value.as_object().into_iter().flatten())
     }
@@ -126,12 +126,11 @@ fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     }
 }
 
-/// Compact JSON that means the same when it is read as YAML.
+/// Compact JSON that means the same when it is parsed as YAML.
 ///
-/// The API server reads the body of server-side apply as YAML 1.1 (go-yaml v2). There U+0085,
-/// U+2028 and U+2029 break a line, which in a quoted string is folded into a blank, and
-/// control characters are refused. JSON lets all of them stand as they are. Escaped they mean
-/// the same in both.
+/// The API server parses the body of server-side apply as YAML 1.1 (go-yaml v2). There U+0085,
+/// U+2028 and U+2029 break a line, which in a quoted string is folded into a blank, and control
+/// characters are refused. JSON allows all of them. Escaped, they mean the same in both.
 struct ReadAsYaml;
 
 impl Formatter for ReadAsYaml {
@@ -158,9 +157,9 @@ impl Formatter for ReadAsYaml {
     }
 }
 
-/// Returns whether go-yaml breaks a line at the character, or refuses it
-/// (`is_break` in `yamlprivateh.go`, the ranges in `readerc.go`). What JSON escapes in any case
-/// never comes here.
+/// Returns whether go-yaml breaks a line at the character, or refuses it (`is_break` in
+/// `yamlprivateh.go`, the ranges in `readerc.go`). Characters that JSON always escapes do not occur
+/// here.
 fn is_special_in_yaml(character: char) -> bool {
     matches!(
         character,

@@ -3,16 +3,16 @@
 use super::applyset::parent::{Pairs, Reading};
 use super::live::{OwnerReference, Presence};
 
-/// The parent object as it stands in the cluster.
+/// The parent object in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentObject {
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.resourceVersion`, the lock of every write of the parent.
     pub resource_version: String,
-    /// Whether somebody is deleting it.
+    /// Present, or terminating.
     pub presence: Presence,
-    /// Its bookkeeping.
+    /// Its ApplySet labels and annotations.
     pub reading: Reading,
     /// All annotations, because their total size is limited.
     pub annotations: Pairs,

@@ -1,12 +1,12 @@
 //! One resource of the API server: its names, its scope and the paths of its objects.
 //!
-//! A pure value. Which resources there are is the business of `Discovery`.
+//! A pure value. `Discovery` finds the resources of a server.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::identity::{GroupKind, GroupVersionKind};
 
-/// A kind in one version, and where the server keeps its objects.
+/// A kind in one version, and the paths of its objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
@@ -22,27 +22,27 @@ pub struct Resource {
     pub singular: String,
     /// Abbreviations, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// Namespaced or cluster-scoped.
     pub scope: Scope,
-    /// What may be done with the resource, such as `list`.
+    /// The verbs that the server offers, such as `list`.
     pub verbs: Vec<String>,
-    /// Whether the server serves it already.
+    /// Served already, or only after a definition is applied.
     pub origin: Origin,
 }
 
-/// Where the objects of a resource live.
+/// The scope of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scope {
-    /// Each in a namespace.
+    /// Each object is in a namespace.
     Namespaced,
-    /// In the cluster as a whole.
+    /// Objects have no namespace.
     Cluster,
 }
 
-/// How a resource came to be known.
+/// The source from which a resource is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Origin {
-    /// The server says that it serves it.
+    /// Discovery lists it.
     Served,
     /// A `CustomResourceDefinition` among the manifests will make the server serve it.
     /// Until that is applied and established, every request for it answers 404.
@@ -50,9 +50,8 @@ pub enum Origin {
 }
 
 impl Resource {
-    /// A served resource whose names are made of its kind as nearly all are: in small letters,
-    /// and for the plural with an `s`. For kinds that need no discovery; of its verbs nothing is
-    /// said.
+    /// A served resource with the usual names: the kind in lower case, and for the plural with an
+    /// `s`. For kinds that need no discovery; it has no verbs.
     pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
         let singular = kind.to_lowercase();
         Self {
@@ -100,16 +99,16 @@ impl Resource {
         }
     }
 
-    /// Whether the server offers this verb (`list`, `patch`, …) for the resource.
+    /// Returns whether the server offers this verb (`list`, `patch`, …) for the resource.
     pub fn supports(&self, verb: &str) -> bool {
         self.verbs.iter().any(|offered| offered == verb)
     }
 
-    /// The path of one object, or of the collection where `name` is `None`.
+    /// The path of one object, or of the collection if `name` is `None`.
     ///
-    /// Without a namespace, the collection of a namespaced resource is that of all
-    /// namespaces. A cluster-scoped resource has no namespace, so a given one is
-    /// left out. Every part is percent-encoded where a path segment requires it.
+    /// Without a namespace, the collection of a namespaced resource is that of all namespaces. A
+    /// cluster-scoped resource has no namespace, so a given one is ignored. Every part is
+    /// percent-encoded as a path segment.
     pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
         let mut path = if self.group.is_empty() {
             "/api".to_owned()

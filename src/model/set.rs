@@ -10,15 +10,15 @@ pub struct Set {
     pub id: ApplySetId,
     /// The parent.
     pub parent: ParentIdentity,
-    /// The parent's UID, where it exists.
+    /// The parent's UID, if it exists.
     pub parent_uid: Option<String>,
-    /// What is written as the set's tooling.
+    /// The tooling to write.
     pub tooling: Tooling,
 }
 
 impl Set {
-    /// Whether the object is the parent. It is never a member of its own set: kubectl labels a
-    /// parent that is among its manifests all the same.
+    /// Returns whether the object is the parent. It is never a member of its own set, although
+    /// kubectl labels a parent that is among its manifests.
     pub fn is_parent(&self, live: &Live) -> bool {
         live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
     }

@@ -1,27 +1,27 @@
-//! How writes are made, as a value; `options` chooses it.
+//! Settings of writes, as values; `settings` chooses them.
 
 use serde::{Deserialize, Serialize};
 
-/// How writes are made.
+/// The settings of a run's writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writing {
     /// Field manager of members.
     pub field_manager: String,
-    /// The field manager of the tool that the set is taken over from: what it applied is
-    /// taken from it, too.
+    /// The field manager of the tool that the set is taken over from: the fields that it applied are
+    /// taken over, too.
     pub former_manager: Option<String>,
-    /// What becomes of fields that another manager owns.
+    /// The treatment of fields that another manager owns.
     pub conflicts: Conflicts,
-    /// What the server does about unknown fields.
+    /// The server's treatment of unknown fields.
     pub validation: Validation,
-    /// Whether anything is written at all.
+    /// The dry-run mode.
     pub dry_run: DryRun,
-    /// The most requests under way at once.
+    /// The most concurrent requests.
     pub concurrency: usize,
 }
 
 impl Writing {
-    /// The way of commands that send no manifests: nothing is taken by force.
+    /// The settings of commands that send no manifests: no fields are taken by force.
     pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
         Self {
             field_manager,
@@ -34,31 +34,30 @@ impl Writing {
     }
 }
 
-/// What becomes of fields that another manager owns.
+/// The treatment of fields that another manager owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
-    /// The object fails, and the conflict is told.
+    /// The object fails, and the conflict is reported.
     Reported,
     /// The fields are taken.
     Forced,
 }
 
-/// What the server does about fields that it does not know, or finds twice
-/// (`fieldValidation` of the API).
+/// The server's treatment of unknown and repeated fields (`fieldValidation` of the API).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Validation {
     /// The object fails.
     Strict,
-    /// A warning is sent along.
+    /// The server warns.
     Warn,
-    /// Nothing.
+    /// The server ignores them.
     Ignore,
 }
 
 impl Validation {
-    /// The value of the parameter.
+    /// The value of the query parameter.
     pub(crate) fn parameter(self) -> &'static str {
         match self {
             Self::Strict => "Strict",
@@ -68,13 +67,13 @@ impl Validation {
     }
 }
 
-/// Whether anything is written.
+/// The dry-run mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DryRun {
-    /// It is.
+    /// Writes.
     None,
-    /// Nothing is sent; what would happen is told from the plan.
+    /// Sends no writes; predicts from the plan.
     Client,
-    /// Everything about members is sent with `dryRun=All`.
+    /// Sends all writes of members with `dryRun=All`.
     Server,
 }

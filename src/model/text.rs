@@ -1,4 +1,4 @@
-//! Small rules of wording that all messages share.
+//! Formatting and escaping that all messages share.
 
 /// `1 object`, `2 objects`.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -6,7 +6,7 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// At most ten names, and how many more there are: nobody reads a thousand on one line.
+/// At most ten names, and the number of the others.
 pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let first: Vec<String> = names
@@ -20,7 +20,7 @@ pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     }
 }
 
-/// Says that members may be among these resources.
+/// The warning that members may be among these resources.
 pub fn members_missed(hidden: &[String]) -> String {
     format!(
         "{} could not be listed in all namespaces, so members may be missed: {}",
@@ -29,18 +29,18 @@ pub fn members_missed(hidden: &[String]) -> String {
     )
 }
 
-/// How many names a message holds.
+/// The most names in a message.
 const SHOWN_NAMES: usize = 10;
 
 /// The text on one line, with everything escaped that a terminal would act upon.
 ///
-/// Names, messages and annotations come from clusters and files that others may have written.
-/// All that is printed passes here or through `printable_text`.
+/// Names, messages and annotations come from clusters and files that others may have written. All
+/// output passes through this function or `printable_text`.
 pub fn one_line(text: &str) -> String {
     without_commands_of_runners(with_escapes(text, is_hostile))
 }
 
-/// The same for each line of a text whose lines may be indented by tabs.
+/// The same for each line of a text; tabs are kept.
 pub fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| {
@@ -51,9 +51,9 @@ pub fn printable_text(text: &str) -> String {
         .collect()
 }
 
-/// The line without what a runner of pipelines takes for a command: `::add-mask::` of GitHub
-/// Actions behind blanks; `##[command]` of the same, `##vso[…]` of Azure Pipelines and
-/// `##teamcity[…]` anywhere (actions/runner, `ActionCommand.cs`).
+/// Escapes the commands of CI runners: `::add-mask::` of GitHub Actions at the beginning of a line,
+/// after blanks; `##[command]` of the same, `##vso[…]` of Azure Pipelines and `##teamcity[…]`
+/// anywhere (actions/runner, `ActionCommand.cs`).
 fn without_commands_of_runners(line: String) -> String {
     let line = with_runner_commands_as(line, "#\\u{23}");
     let command = line.trim_start();
@@ -63,7 +63,7 @@ fn without_commands_of_runners(line: String) -> String {
     }
 }
 
-/// The text with each `##word[` written with these characters in place of the `##`.
+/// Replaces the `##` of each `##word[` by these characters.
 fn with_runner_commands_as(text: String, marks: &str) -> String {
     if !has_runner_command(&text) {
         return text;
@@ -86,9 +86,12 @@ fn begins_runner_command(rest: &str) -> bool {
         .starts_with('[')
 }
 
-/// The text as one word of a command that people copy into a shell.
+/// Punctuation that no shell acts upon within a word.
+pub(crate) const PLAIN_IN_SHELLS: &str = "_-./:@%+=,";
+
+/// Quotes the text as one word of a shell command, for hints that users copy.
 pub fn shell_word(text: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-./:@%+=,".contains(character);
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || PLAIN_IN_SHELLS.contains(character);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
     } else {
@@ -96,16 +99,16 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// The text as it stands between quotation marks in JSON.
+/// Escapes the text as between quotation marks in JSON.
 pub fn json_quoted(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Serialised JSON with everything escaped that a terminal would act upon.
+/// Escapes in serialized JSON everything that a terminal would act upon.
 ///
-/// Serialisers escape what JSON wants escaped, which leaves DEL and U+0080 to U+009F. All
-/// of these stand within strings, so an escape of JSON's own does not change the value.
+/// Serializers escape what JSON requires, which leaves DEL and U+0080 to U+009F. All of these are
+/// within strings, so JSON's own escapes do not change the value.
 pub fn printable_json(json: &str) -> String {
     let json = &with_runner_commands_as(json.to_owned(), "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';
@@ -123,14 +126,14 @@ pub fn printable_json(json: &str) -> String {
     }
 }
 
-/// True if the text holds a character that steers a terminal or turns the direction of text,
-/// other than a line break, or a command for a runner of pipelines.
+/// Returns whether the text holds a character that controls a terminal or changes the direction of
+/// text, other than a line break, or a command of a CI runner.
 pub fn is_steering(text: &str) -> bool {
     has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
-/// Controls of the terminal, of lines and of the direction of text: what an approver reads must
-/// stand in the order in which it is meant.
+/// Returns whether the character controls the terminal, breaks a line, or changes the direction of
+/// text, by which a reviewer would read another order than the real one.
 fn is_hostile(character: char) -> bool {
     let turns = matches!(
         character,
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_a_shell_is_no_command() {
+    fn words_of_a_shell_are_quoted() {
         assert_eq!(shell_word("clusterrole/system:node"), "clusterrole/system:node");
         assert_eq!(shell_word("a$(id);b"), "'a$(id);b'");
         assert_eq!(shell_word("it's"), r"'it'\''s'");

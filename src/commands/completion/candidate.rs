@@ -5,7 +5,7 @@
 
 use clap_complete::engine::CompletionCandidate;
 
-use crate::model::text::one_line;
+use crate::model::text::{PLAIN_IN_SHELLS, one_line};
 
 /// What the asking shell makes of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Quoting {
 
 /// True for a character that no shell acts upon within a word.
 fn is_plain(character: char) -> bool {
-    character.is_alphanumeric() || "_-./:@%+=,".contains(character)
+    character.is_alphanumeric() || PLAIN_IN_SHELLS.contains(character)
 }
 
 #[cfg(test)]

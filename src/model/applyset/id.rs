@@ -1,6 +1,6 @@
-//! The id of a set: how it is computed from the identity of the parent.
+//! The id of a set, computed from the identity of the parent.
 //!
-//! Ids are never taken from a cluster on trust; they are computed and compared.
+//! Ids are never read from a cluster and trusted; they are computed and compared.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl ApplySetId {
         Self(format!("applyset-{hash}-v1"))
     }
 
-    /// The id as it stands in labels.
+    /// The id as a label value.
     pub fn as_str(&self) -> &str {
         &self.0
     }

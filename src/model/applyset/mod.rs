@@ -1,8 +1,7 @@
-//! The ApplySet convention (KEP-3659) as pure values: ids, tooling, the parent's
-//! record of group-kinds and namespaces, and how each is written on an object.
+//! The ApplySet convention (KEP-3659) as pure values: ids, tooling, the parent's record of
+//! group-kinds and namespaces, and their form as labels and annotations.
 //!
-//! Nothing here reads or writes a cluster, and nothing here knows which kinds one
-//! serves.
+//! No I/O, and no knowledge of the kinds that a cluster serves.
 
 pub mod id;
 pub mod parent;
@@ -20,13 +19,13 @@ pub const ID_LABEL: &str = "applyset.kubernetes.io/id";
 pub const PART_OF_LABEL: &str = "applyset.kubernetes.io/part-of";
 /// Label on a CRD whose custom resources may be parents; only its existence counts.
 pub const IS_PARENT_TYPE_LABEL: &str = "applyset.kubernetes.io/is-parent-type";
-/// Annotation on a parent: who manages the set, as `<name>/<version>`.
+/// Annotation on a parent: the tool that manages the set, as `<name>/<version>`.
 pub const TOOLING_ANNOTATION: &str = "applyset.kubernetes.io/tooling";
 /// Annotation on a parent: the kinds that members may have, as `Kind.group,…`.
 pub const GROUP_KINDS_ANNOTATION: &str = "applyset.kubernetes.io/contains-group-kinds";
 /// Annotation on a parent: deprecated form of the above, `resource.group,…`; never written.
 pub const GROUP_RESOURCES_ANNOTATION: &str = "applyset.kubernetes.io/contains-group-resources";
-/// Annotation on a parent: the namespaces of members besides the parent's own.
+/// Annotation on a parent: the namespaces of members, except the parent's own.
 pub const ADDITIONAL_NAMESPACES_ANNOTATION: &str = "applyset.kubernetes.io/additional-namespaces";
-/// What all labels and annotations of the convention begin with.
+/// Prefix of all labels and annotations of the convention.
 pub const KEY_PREFIX: &str = "applyset.kubernetes.io/";

@@ -1,8 +1,7 @@
-//! The parent of a set: its identity, and the bookkeeping that it carries in
-//! labels and annotations.
+//! The parent of a set: its identity, and its ApplySet labels and annotations.
 //!
-//! Reading is strict: what cannot be read for certain is a fault, and all faults
-//! of a parent are told at once. What a fault means for a run is decided in `plan`.
+//! Reading is strict: whatever is ambiguous is a fault, and all faults of a parent are returned
+//! together. `plan` decides what a fault means for a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +16,21 @@ use super::{
 };
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// What the id of a set is made from. The same as the key of the parent object.
+/// The key of the parent object, from which the id of the set is computed.
 pub type ParentIdentity = ObjectKey;
 
-/// What the labels and annotations of a parent say, where all of it can be read.
+/// The ApplySet labels and annotations of a parent without faults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bookkeeping {
-    /// Who manages the set.
+    /// The tool that manages the set.
     pub tooling: Tooling,
     /// The kinds that members may have.
     pub kinds: RecordedKinds,
-    /// The namespaces of members besides the parent's own.
+    /// The namespaces of members, except the parent's own.
     pub additional_namespaces: BTreeSet<String>,
 }
 
-/// The kinds of members, in the form that the parent has them.
+/// The kinds of members, in the form of the parent's annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordedKinds {
     /// From `contains-group-kinds`.
@@ -40,32 +39,32 @@ pub enum RecordedKinds {
     GroupResources(BTreeSet<(String, String)>),
 }
 
-/// What reading the labels and annotations of an object found.
+/// The ApplySet labels and annotations of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// A parent.
     Parent(Bookkeeping),
-    /// No key of the convention is there.
+    /// It has no key of the convention.
     NoBookkeeping,
-    /// Only the tooling annotation is there: what a run leaves behind that ended
-    /// between creating the parent from its manifest and recording the set on it.
+    /// It has only the tooling annotation: a run ended between creating the parent from its manifest
+    /// and recording the set on it.
     Unfinished(Tooling),
-    /// Keys of the convention are there, and something is wrong with them.
+    /// It has keys of the convention, with faults.
     Faulty(Vec<ParentFault>),
 }
 
-/// One thing that is wrong with the bookkeeping of a parent.
+/// A fault of a parent's ApplySet labels and annotations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParentFault {
-    /// Annotations are there, but the id label is not.
+    /// There are annotations without the id label.
     #[error("label {ID_LABEL} is missing")]
     IdMissing,
     /// The id is not the one that follows from the parent's identity.
     #[error("label {ID_LABEL} is {found:?}, but the id of this parent is {expected}")]
     WrongId {
-        /// What the label says.
+        /// The label's value.
         found: String,
-        /// What it must say.
+        /// The correct value.
         expected: ApplySetId,
     },
     /// The id is of a later format.
@@ -73,27 +72,27 @@ pub enum ParentFault {
         "label {ID_LABEL} is written in a later format ({0}); a newer version of this program may read it"
     )]
     LaterIdFormat(String),
-    /// Nobody is named as the set's manager.
+    /// The tool that manages the set is missing.
     #[error("annotation {TOOLING_ANNOTATION} is missing")]
     ToolingMissing,
-    /// The manager cannot be read.
+    /// The tool that manages the set cannot be parsed.
     #[error("annotation {TOOLING_ANNOTATION}: {0}")]
     InvalidTooling(#[from] InvalidTooling),
-    /// Neither form of the list of kinds is there, so nobody knows where members are.
+    /// Neither form of the list of kinds exists, so it is unknown where members are.
     #[error("annotation {GROUP_KINDS_ANNOTATION} is missing")]
     KindsMissing,
-    /// A list cannot be read.
+    /// A list cannot be parsed.
     #[error("annotation {annotation} {fault}")]
     InvalidValue {
         /// The annotation's key.
         annotation: &'static str,
-        /// What is wrong with its value.
+        /// The fault of its value.
         fault: InvalidValue,
     },
     /// The parent has no namespace of its own and names none, but a recorded kind needs one.
     #[error("the parent is cluster-scoped and records no namespaces, but its kind {0} is namespaced")]
     NoNamespaceFor(GroupKind),
-    /// An entry that no server serves, but that is close to one that is.
+    /// An entry that is not served, but similar to a kind that is.
     #[error(
         "annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}, which should probably read {meant:?}"
     )]
@@ -105,14 +104,14 @@ pub enum ParentFault {
     },
 }
 
-/// What the API server allows for all annotations of an object, keys and values
-/// (apimachinery, `TotalAnnotationSizeLimitB`).
+/// The API server's limit for all annotations of an object, keys and values (apimachinery,
+/// `TotalAnnotationSizeLimitB`).
 pub const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// Labels or annotations of an object.
 pub type Pairs = BTreeMap<String, String>;
 
-/// Reads the bookkeeping from a parent's labels and annotations.
+/// Reads the ApplySet labels and annotations of a parent.
 pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> Reading {
     let id = labels.get(ID_LABEL);
     let known = [
@@ -166,7 +165,7 @@ pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
     })
 }
 
-/// Whether a label or annotation key belongs to the convention.
+/// Returns whether a label or annotation key belongs to the convention.
 pub fn is_bookkeeping_key(key: &str) -> bool {
     key.starts_with(KEY_PREFIX)
 }
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_without_keys_is_no_parent() {
+    fn an_object_without_keys_is_not_a_parent() {
         assert_eq!(
             read_pairs(&[("app", "x")], &[("note", "y")]),
             Reading::NoBookkeeping
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_found_and_all_are_told() {
+    fn all_faults_are_found_together() {
         let tooling = (TOOLING_ANNOTATION, "kubectl/v1.36.3");
         let kinds = (GROUP_KINDS_ANNOTATION, "ConfigMap");
 

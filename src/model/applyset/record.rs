@@ -1,9 +1,8 @@
-//! The record that a parent keeps: the kinds that its members may have and the
-//! namespaces that they may live in.
+//! The record of a parent: the kinds and namespaces of its members.
 //!
-//! A record is a hint that may be too wide and must never be too narrow; who is a
-//! member is told by the part-of label alone. Reading from and writing to
-//! annotation values happens here, reading of whole parents in `parent`.
+//! A record is a hint: it may be too wide, and must never be too narrow. Membership is decided by
+//! the part-of label alone. This module reads and writes annotation values, `parent` reads whole
+//! parents.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// The kinds and namespaces that a set may hold objects in.
+/// The kinds and namespaces in which a set may have members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Kinds of members.
     pub group_kinds: BTreeSet<GroupKind>,
-    /// Namespaces of members, the parent's own excepted.
+    /// Namespaces of members, except the parent's own.
     pub additional_namespaces: BTreeSet<String>,
 }
 
-/// An annotation value that cannot be read; a guess could leak or delete objects.
+/// An annotation value that cannot be parsed; a guess could leak or delete objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidValue {
     /// The value begins with `v2:` or the like.
@@ -35,7 +34,7 @@ pub enum InvalidValue {
 }
 
 impl Record {
-    /// Whether it names no kind and no namespace.
+    /// Returns whether it names no kind and no namespace.
     pub fn is_empty(&self) -> bool {
         self.group_kinds.is_empty() && self.additional_namespaces.is_empty()
     }
@@ -66,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Whether every kind and namespace of `other` is in this record.
+    /// Returns whether every kind and namespace of `other` is in this record.
     pub fn covers(&self, other: &Self) -> bool {
         self.group_kinds.is_superset(&other.group_kinds)
             && self
@@ -74,7 +73,7 @@ impl Record {
                 .is_superset(&other.additional_namespaces)
     }
 
-    /// Adds the place of one member; the parent's own namespace is left out.
+    /// Adds kind and namespace of one member; the parent's own namespace is left out.
     pub fn add_place(
         &mut self,
         group_kind: &GroupKind,
@@ -103,18 +102,17 @@ impl Record {
     }
 }
 
-/// Reads `contains-group-kinds`. Present but empty is an empty set.
+/// Parses `contains-group-kinds`. Present but empty is an empty set.
 ///
-/// Order and repetition are forgiven, since writing puts them right. Blanks and
-/// empty entries are not: kubectl refuses such a parent, and a half-written list
-/// may have lost entries.
+/// Wrong order and repetition are accepted, since the next write corrects them. Blanks and empty
+/// entries are not: kubectl refuses such a parent, and a half-written list may have lost entries.
 pub fn parse_group_kinds(value: &str) -> Result<BTreeSet<GroupKind>, InvalidValue> {
     entries(value)?
         .map(|entry| parse_group_kind(entry).ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned())))
         .collect()
 }
 
-/// Reads `additional-namespaces`. Empty is none.
+/// Parses `additional-namespaces`. Empty is none.
 pub fn parse_namespaces(value: &str) -> Result<BTreeSet<String>, InvalidValue> {
     entries(value)?
         .map(|entry| {
@@ -127,7 +125,7 @@ pub fn parse_namespaces(value: &str) -> Result<BTreeSet<String>, InvalidValue> {
         .collect()
 }
 
-/// Reads the deprecated `contains-group-resources` into pairs of resource and group.
+/// Parses the deprecated `contains-group-resources` into pairs of resource and group.
 pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, InvalidValue> {
     entries(value)?
         .map(|entry| {
@@ -163,12 +161,12 @@ fn parse_group_kind(entry: &str) -> Option<GroupKind> {
     (kind_is_valid && group_is_valid).then(|| GroupKind::new(group, kind))
 }
 
-/// Whether the text is a DNS label as RFC 1123 has it: what a namespace must be.
+/// Returns whether the text is a DNS label of RFC 1123, as the name of a namespace must be.
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= 63 && is_dns_label_of_any_length(text)
 }
 
-/// Whether the text is a DNS subdomain as RFC 1123 has it: what most objects are named by.
+/// Returns whether the text is a DNS subdomain of RFC 1123, as the names of most objects must be.
 pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label_of_any_length)
 }
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parents_own_namespace_is_no_additional_one() {
+    fn the_parents_own_namespace_is_not_recorded() {
         let mut record = Record::default();
         record.add_place(&GroupKind::new("", "ConfigMap"), Some("home"), Some("home"));
         record.add_place(&GroupKind::new("", "ConfigMap"), Some("away"), Some("home"));

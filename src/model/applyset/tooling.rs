@@ -1,6 +1,6 @@
-//! The tooling value: which program manages a set.
+//! The tooling value: the program that manages a set.
 //!
-//! Whether a value of another program stops a run is decided in `plan`.
+//! `plan` decides whether another program's value stops a run.
 
 use std::fmt;
 
@@ -15,20 +15,20 @@ use crate::model::text::one_line;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Tooling {
-    /// What stands before the last slash.
+    /// The text before the last slash.
     pub name: String,
-    /// What stands behind it, usually a semantic version with a leading `v`.
+    /// The text after it, usually a semantic version with a leading `v`.
     pub version: Option<String>,
 }
 
-/// A value that names no program, or that a reader would not take for a name.
+/// A tooling value without a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTooling {
     /// The value is empty, or has no name before its slash.
     #[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
     NoName(String),
-    /// The value holds a control character, a line break or a character that turns the direction
-    /// of text: nothing that a program is called.
+    /// The value holds a control character, a line break or a character that changes the direction
+    /// of text.
     #[error("{0:?} is not the name of a program; it should read NAME/vX.Y.Z")]
     NotPrintable(String),
     /// The value begins with `v2:` or the like, which readers refuse as a later format.
@@ -47,7 +47,7 @@ impl Tooling {
 
     /// Reads a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
     ///
-    /// What is read here may be written, so nothing passes that reading a parent refuses.
+    /// A parsed value may be written, so everything is refused that reading a parent refuses.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
         if one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
@@ -68,7 +68,7 @@ impl Tooling {
         })
     }
 
-    /// Whether both values name the same program.
+    /// Returns whether both values name the same program.
     pub fn is_same_program(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_do_not_tell_programs_apart() {
+    fn programs_are_compared_without_versions() {
         let ours = Tooling::ours();
         let older = Tooling::parse("kubectl-applyset/v0.0.1").expect("a valid value");
         assert!(ours.is_same_program(&older));

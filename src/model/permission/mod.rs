@@ -1,4 +1,4 @@
-//! Permissions on the API server, in the words of RBAC.
+//! Permissions on the API server, in terms of RBAC.
 
 mod rules;
 
@@ -9,31 +9,31 @@ pub use rules::{Rule, Rules};
 
 use super::resource::Resource;
 
-/// What may be done with a resource, in the words of RBAC.
+/// A verb of RBAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Read one object.
     Get,
     /// Read a collection.
     List,
-    /// Hear of changes of a collection.
+    /// Watch a collection.
     Watch,
-    /// Make an object, by POST or by an apply of one that is not there.
+    /// Create an object, by POST or by an apply of one that does not exist.
     Create,
     /// Apply.
     Patch,
     /// Delete one object.
     Delete,
-    /// Refer to a role in a binding without having the rights that it gives.
+    /// Refer to a role in a binding without having its permissions.
     Bind,
-    /// Write into a role rights that one does not have.
+    /// Write permissions into a role without having them.
     Escalate,
     /// Vouch for a signer in a `ClusterTrustBundle`.
     Attest,
 }
 
 impl Verb {
-    /// As RBAC rules spell it.
+    /// The verb as in RBAC rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -49,8 +49,8 @@ impl Verb {
     }
 }
 
-/// One thing that one may do. Sorts by namespace, resource, verb and name, rights on
-/// the cluster as a whole first.
+/// One permission. Sorts by namespace, resource, verb and name, permissions on the whole cluster
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Right {
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
@@ -59,14 +59,14 @@ pub struct Right {
     pub group: String,
     /// The plural name, such as `deployments`.
     pub resource: String,
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
-    /// The one object that it is done to; `None` for whichever.
+    /// The name of the only object; `None` for all objects.
     pub name: Option<String>,
 }
 
 impl Right {
-    /// A right on all objects of a resource in a namespace.
+    /// The permission on all objects of a resource in a namespace.
     pub fn on(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
         Self {
             namespace: namespace.map(str::to_owned),
@@ -77,7 +77,7 @@ impl Right {
         }
     }
 
-    /// The same right on one object alone.
+    /// The same permission on one object only.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Right {
         }
     }
 
-    /// The same right on all objects.
+    /// The same permission on all objects.
     #[must_use]
     pub fn on_all(&self) -> Self {
         Self {
@@ -113,16 +113,15 @@ impl fmt::Display for Right {
     }
 }
 
-/// What one run needs. Rights that only the run itself may bring about are not in it.
+/// The permissions that a run needs, without those that only the run itself can bring about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needed {
-    /// The rights, each on one object, as the server asks for them.
+    /// The permissions, each on one object, as the server checks them.
     pub rights: BTreeSet<Right>,
-    /// Rights that are needed only where no object has this path: `create` of an
-    /// object that may exist without being a member.
+    /// Permissions that are needed only if no object has this path: `create` of an object that may
+    /// exist without being a member.
     pub unless_present: BTreeMap<Right, String>,
-    /// Namespaces that the run brings, unless they are there already. Whoever makes a
-    /// namespace may be given rights in it at that moment, so what is missing there
-    /// says nothing before.
+    /// Namespaces that the run creates, unless they exist. The creator of a namespace may get
+    /// permissions in it at that moment, so missing ones prove nothing before.
     pub brought_namespaces: BTreeSet<String>,
 }

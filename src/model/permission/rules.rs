@@ -1,8 +1,7 @@
-//! What the server says that a user may do in one namespace, and whether that holds a
-//! certain right.
+//! The rules of a user in one namespace, and the permissions that they grant.
 //!
-//! Matching is RBAC's (kubernetes, `pkg/apis/rbac/v1/evaluation_helpers.go`), with the
-//! wildcards that `ResourceRule` of authorization.k8s.io allows besides.
+//! Matching is that of RBAC (kubernetes, `pkg/apis/rbac/v1/evaluation_helpers.go`), with the
+//! additional wildcards of `ResourceRule` in authorization.k8s.io.
 
 use serde::Deserialize;
 
@@ -12,7 +11,7 @@ use super::Right;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rules {
-    /// Rights on resources; those on other paths are of no interest.
+    /// Rules for resources; those for other paths are not needed.
     #[serde(default)]
     pub resource_rules: Vec<Rule>,
 }
@@ -32,20 +31,21 @@ pub struct Rule {
 }
 
 impl Rules {
-    /// Whether these rules give the right. Rules may be incomplete: `false` is no proof.
-    pub fn allow(&self, right: &Right) -> bool {
-        self.resource_rules.iter().any(|rule| rule.allows(right))
+    /// Returns whether these rules grant the permission. Rules may be incomplete: `false` is not a
+    /// proof.
+    pub fn allow(&self, permission: &Right) -> bool {
+        self.resource_rules.iter().any(|rule| rule.allows(permission))
     }
 }
 
 impl Rule {
-    fn allows(&self, right: &Right) -> bool {
+    fn allows(&self, permission: &Right) -> bool {
         let names = &self.resource_names;
-        has(&self.verbs, right.verb.as_str())
-            && has(&self.api_groups, &right.group)
-            && has(&self.resources, &right.resource)
+        has(&self.verbs, permission.verb.as_str())
+            && has(&self.api_groups, &permission.group)
+            && has(&self.resources, &permission.resource)
             && (names.is_empty()
-                || right
+                || permission
                     .name
                     .as_ref()
                     .map_or_else(|| has(names, "*"), |name| has(names, name)))
