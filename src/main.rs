@@ -11,6 +11,6 @@ fn main() -> ExitCode {
     if completion::answer(&arguments) {
         return ExitCode::SUCCESS;
     }
-    let typed = Cli::typed(arguments).unwrap_or_else(|error| error.exit());
+    let typed = Cli::parse(arguments).unwrap_or_else(|error| error.exit());
     ExitCode::from(commands::run(&typed).code())
 }

@@ -1,4 +1,4 @@
-//! `apply` and `diff`, which plan the same way and so take the same flags for it.
+//! The flags of `apply` and `diff`, which share those that change the plan.
 
 use std::path::PathBuf;
 
@@ -30,16 +30,16 @@ pub struct Apply {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
-    /// What is planned.
+    /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
-    /// Whether anything is written.
+    /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
     /// Go on without asking whether to take over
     #[arg(short, long)]
     pub yes: bool,
-    /// How long to wait.
+    /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
 }
@@ -53,7 +53,7 @@ pub struct Diff {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
-    /// What is planned.
+    /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
     /// Save the plan for `apply --plan FILE`, which does exactly that or nothing
@@ -61,11 +61,11 @@ pub struct Diff {
     pub out: Option<PathBuf>,
 }
 
-/// Flags that say what a run may do, and so change its plan.
+/// The flags that change the plan of a run.
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag as it is typed; `options` makes enums of them"
+    reason = "each is a flag; `settings` makes enums of them"
 )]
 pub struct PlanningFlags {
     /// Delete members that left the manifests

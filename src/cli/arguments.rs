@@ -1,8 +1,8 @@
-//! Arguments that several commands take, and that mean the same with each.
+//! Arguments of several commands, with the same meaning in each.
 
 use clap::{Args, ValueEnum, ValueHint};
 
-/// Which set is meant.
+/// The set.
 #[derive(Debug, Args)]
 pub struct SetArgument {
     /// The set's parent as [RESOURCE[.VERSION][.GROUP]/]NAME; a bare NAME is a Secret
@@ -13,7 +13,7 @@ pub struct SetArgument {
     pub applyset: Option<String>,
 }
 
-/// Where manifests come from.
+/// The sources of manifests.
 #[derive(Debug, Args)]
 pub struct ManifestFlags {
     /// File, directory or address of manifests, - for standard input; may be repeated
@@ -27,7 +27,7 @@ pub struct ManifestFlags {
     pub kustomize: Option<String>,
 }
 
-/// How long to wait, and for what.
+/// The time limits.
 #[derive(Debug, Args)]
 pub struct WaitFlags {
     /// Wait until what was applied is ready and what was deleted is gone, for 5m unless told
@@ -39,7 +39,7 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
-/// Whether anything is written.
+/// The dry-run mode.
 #[derive(Debug, Args)]
 pub struct DryRunFlag {
     /// Write nothing: `client` tells what the plan is, `server` lets the server check it

@@ -1,122 +1,114 @@
-//! `--flag=true` and `--flag=false`, which kubectl takes for each flag without a value, and scripts
-//! write. clap has no such spelling, so it is taken off what was typed before clap reads it.
+//! `--flag=true` and `--flag=false`, which kubectl accepts for every flag without a value.
 //!
-//! Which flags these are is what the command line says of itself.
+//! Arguments are rewritten before clap parses them. clap's own optional values (`num_args = 0..=1`,
+//! `require_equals`) would show `[=<true|false>]` in help and messages, and would count
+//! `--flag=false` as given for `requires` and `conflicts_with`.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{ArgAction, Command};
 
-/// A value that is neither of the two.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoBoolean {
-    /// As it was typed, with its dashes.
-    pub(super) flag: String,
-    pub(super) value: String,
-}
-
-/// The same arguments without such values: a flag that is true stands alone, one that is false is
-/// left out, and so is what stood before it of the same flag, since the last one counts.
+/// Rewrites `--flag=true` to `--flag`. Removes `--flag=false`, and the same flag before it, since the
+/// last one counts.
 pub(super) fn without_values(
     arguments: Vec<OsString>,
-    command: &Command,
-) -> Result<Vec<OsString>, NoBoolean> {
-    let names = names(command);
-    let mut kept: Vec<OsString> = Vec::new();
+    command: &mut Command,
+) -> Result<Vec<OsString>, clap::Error> {
+    let flags = flags(command);
+    let mut rewritten: Vec<OsString> = Vec::new();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if argument == "--" {
-            kept.push(argument);
-            kept.extend(arguments);
+            rewritten.push(argument);
+            rewritten.extend(arguments);
             break;
         }
-        let (before, last) = apart(argument, &names);
-        kept.extend(before);
-        match value(&last, &names)? {
-            None => kept.push(last),
-            Some((flag, true)) => kept.push(flag.into()),
-            Some((flag, false)) => {
-                let name = names.get(flag.as_str());
-                kept.retain(|other| other.to_str().and_then(|other| names.get(other)) != name);
+        for word in split(argument, &flags) {
+            let assigned = word.to_str().and_then(|word| word.split_once('='));
+            let Some((flag, value)) = assigned.filter(|(flag, _)| flags.contains_key(*flag)) else {
+                rewritten.push(word);
+                continue;
+            };
+            match boolean(value) {
+                Some(true) => rewritten.push(flag.into()),
+                Some(false) => {
+                    let name = |word: &OsString| flags.get(word.to_str()?);
+                    rewritten.retain(|other| name(other) != flags.get(flag));
+                }
+                None => {
+                    let message = format!("invalid value '{value}' for '{flag}': it is true or false");
+                    return Err(command.error(ErrorKind::InvalidValue, message));
+                }
             }
         }
     }
-    Ok(kept)
+    Ok(rewritten)
 }
 
-/// Every spelling of a flag without a value, such as `-R`, and the flag that it is of.
-type Spellings = BTreeMap<String, String>;
+/// Every spelling of a flag without a value, such as `-R`, and the name of the flag.
+type Flags = BTreeMap<String, String>;
 
-fn names(command: &Command) -> Spellings {
-    let mut names = Spellings::new();
+fn flags(command: &Command) -> Flags {
+    let mut flags = Flags::new();
     for argument in command.get_arguments() {
         if matches!(argument.get_action(), ArgAction::SetTrue) {
             let name = argument.get_id().to_string();
             let long = argument.get_long().map(|long| format!("--{long}"));
             let short = argument.get_short().map(|short| format!("-{short}"));
-            names.extend(long.into_iter().chain(short).map(|flag| (flag, name.clone())));
+            flags.extend(long.into_iter().chain(short).map(|flag| (flag, name.clone())));
         }
     }
-    for command in command.get_subcommands() {
-        names.extend(self::names(command));
-    }
-    names
+    flags.extend(command.get_subcommands().flat_map(self::flags));
+    flags
 }
 
-/// Takes the flags without a value apart that one dash leads: `-Rf` is `-R` and `-f`.
-fn apart(argument: OsString, names: &Spellings) -> (Vec<OsString>, OsString) {
+/// Splits short flags that share one dash: `-Rf` is `-R` and `-f`.
+fn split(argument: OsString, flags: &Flags) -> Vec<OsString> {
     let Some(mut rest) = argument.to_str().and_then(|text| text.strip_prefix('-')) else {
-        return (Vec::new(), argument);
+        return vec![argument];
     };
-    let mut before = Vec::new();
+    let mut words = Vec::new();
     while let Some(first) = rest.chars().next()
         && let flag = format!("-{first}")
-        && names.contains_key(&flag)
-        && let behind = &rest[first.len_utf8()..]
-        && !behind.is_empty()
-        && !behind.starts_with('=')
+        && flags.contains_key(&flag)
+        && let others = &rest[first.len_utf8()..]
+        && !others.is_empty()
+        && !others.starts_with('=')
     {
-        before.push(flag.into());
-        rest = behind;
+        words.push(flag.into());
+        rest = others;
     }
-    let last = format!("-{rest}").into();
-    (before, last)
+    words.push(format!("-{rest}").into());
+    words
 }
 
-/// The flag and the value that are written in one; Go's `strconv.ParseBool` tells which values
-/// there are.
-fn value(argument: &OsStr, names: &Spellings) -> Result<Option<(String, bool)>, NoBoolean> {
-    let Some((flag, value)) = argument.to_str().and_then(|text| text.split_once('=')) else {
-        return Ok(None);
-    };
-    if !names.contains_key(flag) {
-        return Ok(None);
-    }
+/// Parses a boolean as Go's `strconv.ParseBool` does.
+fn boolean(value: &str) -> Option<bool> {
     match value {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Some((flag.to_owned(), true))),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Some((flag.to_owned(), false))),
-        _ => Err(NoBoolean {
-            flag: flag.to_owned(),
-            value: value.to_owned(),
-        }),
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::cli::command;
+    use clap::CommandFactory as _;
 
-    fn read(line: &str) -> Result<String, NoBoolean> {
+    use super::*;
+    use crate::cli::Cli;
+
+    fn read(line: &str) -> Result<String, clap::Error> {
         let arguments = line.split(' ').map(OsString::from).collect();
-        let read = without_values(arguments, &command())?;
+        let read = without_values(arguments, &mut Cli::command())?;
         let read: Vec<_> = read.iter().map(|word| word.to_string_lossy()).collect();
         Ok(read.join(" "))
     }
 
     #[test]
-    fn a_flag_may_be_said_to_be_true_or_false() {
+    fn flags_may_be_true_or_false() {
         for (typed, expected) in [
             ("apply a -R=true --yes=1", "apply a -R --yes"),
             ("apply a --force-conflicts=false -f x", "apply a -f x"),
@@ -127,7 +119,7 @@ mod tests {
             ("apply a -R --recursive=false", "apply a"),
             ("apply a -R=false --recursive", "apply a --recursive"),
             ("apply a -Rfx -R=false", "apply a -fx"),
-            // What stands behind these is their own.
+            // These are not flags without a value.
             (
                 "apply -nR=true --namespace=false",
                 "apply -nR=true --namespace=false",
@@ -139,23 +131,28 @@ mod tests {
             ("apply -f - -- --yes=false", "apply -f - -- --yes=false"),
             ("apply --no-such-flag=true", "apply --no-such-flag=true"),
         ] {
-            assert_eq!(read(typed).as_deref(), Ok(expected), "{typed}");
+            assert_eq!(read(typed).expect(typed), expected);
         }
-        let error = read("delete a --yes=maybe").expect_err("no boolean");
-        assert_eq!((error.flag.as_str(), error.value.as_str()), ("--yes", "maybe"));
+        let error = read("delete a --yes=maybe")
+            .expect_err("not a boolean")
+            .to_string();
+        assert!(
+            error.starts_with("error: invalid value 'maybe' for '--yes': it is true or false\n"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn no_spelling_means_a_flag_in_one_command_and_a_value_in_another() {
-        let command = command();
-        let names = names(&command);
+    fn no_flag_takes_a_value_in_another_command() {
+        let command = Cli::command();
+        let flags = flags(&command);
         let commands = std::iter::once(&command).chain(command.get_subcommands());
         for argument in commands.flat_map(Command::get_arguments) {
             let takes_value = !matches!(argument.get_action(), ArgAction::SetTrue);
             let long = argument.get_long().map(|long| format!("--{long}"));
             let short = argument.get_short().map(|short| format!("-{short}"));
             for flag in long.into_iter().chain(short).filter(|_| takes_value) {
-                assert!(!names.contains_key(&flag), "{flag}");
+                assert!(!flags.contains_key(&flag), "{flag}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What `--help` shows of each command: lines to type, which a test runs from top to bottom.
+//! The examples in `--help` of each command; a test runs them from top to bottom.
 //!
 //! The set is `web` in namespace `shop`, its manifests are in `manifests/`.
 

@@ -1,5 +1,5 @@
-//! The flags that all commands share: how much is told and in which form, and which cluster is
-//! meant. kubectl's own names, wherever it has the flag.
+//! The flags that all commands share: about the output, and about the connection. They have
+//! kubectl's names, if it has the flag.
 
 use std::path::PathBuf;
 
@@ -39,13 +39,13 @@ pub struct Shared {
     /// The most requests under way at once; it begins with 16 and heeds the server
     #[arg(long, global = true, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
-    /// How to reach the cluster.
+    /// The connection to the cluster.
     #[command(flatten, next_help_heading = "Connection")]
     pub connection: ConnectionFlags,
 }
 
 impl Shared {
-    /// How much is to be told: `-vv` and `-v=2`, as kubectl takes it, are the same.
+    /// The sum of the levels: `-vv` is the same as kubectl's `-v=2`.
     pub fn verbosity(&self) -> u8 {
         self.verbose
             .iter()
@@ -53,7 +53,7 @@ impl Shared {
     }
 }
 
-/// Flags of kubectl that say which cluster is meant, and who asks.
+/// Flags of kubectl about the connection.
 #[derive(Debug, Args)]
 pub struct ConnectionFlags {
     /// Path of the kubeconfig file

@@ -1,4 +1,4 @@
-//! The commands that change who is in a set, and nothing else: `disband`, `adopt` and `move`.
+//! The flags of the commands that only change membership: `disband`, `adopt` and `move`.
 
 use clap::{ArgGroup, Args, ValueHint};
 
@@ -10,7 +10,7 @@ pub struct Disband {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Whether anything is written.
+    /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
     /// Disband a set that another tool manages, too
@@ -26,7 +26,7 @@ pub struct Disband {
 #[command(group(ArgGroup::new("choice").required(true).args(["filename", "kustomize", "selector", "from"])))]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag as it is typed; `options` makes enums of them"
+    reason = "each is a flag; `settings` makes enums of them"
 )]
 pub struct Adopt {
     /// The set.
@@ -59,7 +59,7 @@ pub struct Adopt {
     /// Secrets in the release's namespace can name any object
     #[arg(long, requires = "from", conflicts_with_all = ["selector", "filename"])]
     pub from_unmarked: bool,
-    /// Whether anything is written.
+    /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
     /// Take objects that belong to another set
@@ -99,7 +99,7 @@ pub struct Move {
     /// Directory of a kustomization, in place of -f
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive", "selector"])]
     pub kustomize: Option<String>,
-    /// Whether anything is written.
+    /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
     /// Make an object the new set's parent that is no parent yet

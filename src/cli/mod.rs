@@ -1,24 +1,24 @@
-//! The command line as it is typed: flags, their names and their help.
+//! The command line: flags, their names and their help.
 //!
-//! What the flags mean is told in `options`; nothing is decided here.
+//! `settings` turns the flags into values; nothing is decided here. Doc comments of flags are the
+//! help text.
 
 mod apply;
 mod arguments;
 mod booleans;
 mod examples;
+mod global;
 mod membership;
-mod shared;
 mod tips;
 
 pub use apply::{Apply, Diff, PlanningFlags, ValidateMode};
 pub use arguments::{DryRunFlag, DryRunMode, ManifestFlags, SetArgument, WaitFlags};
+pub use global::{ColorChoice, ConnectionFlags, OutputFormat, Shared};
 pub use membership::{Adopt, Disband, Move};
-pub use shared::{ColorChoice, ConnectionFlags, OutputFormat, Shared};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
@@ -36,21 +36,17 @@ pub struct Cli {
     /// Flags that all commands share.
     #[command(flatten)]
     pub shared: Shared,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl Cli {
-    /// Reads what was typed, the name of the program first. The error is also what `--help` and
-    /// `--version` print.
-    pub fn typed(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let mut command = command();
-        let arguments = booleans::without_values(arguments, &command).map_err(|no_boolean| {
-            let booleans::NoBoolean { flag, value } = no_boolean;
-            let message = format!("invalid value '{value}' for '{flag}': it is true or false");
-            command.error(ErrorKind::InvalidValue, message)
-        })?;
+    /// Parses the arguments, beginning with the name of the program. The error is also the output of
+    /// `--help` and `--version`.
+    pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let arguments = booleans::without_values(arguments, &mut command)?;
         let texts: Vec<String> = arguments
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
@@ -60,10 +56,6 @@ impl Cli {
             .and_then(|matches| Self::from_arg_matches(&matches))
             .map_err(|error| tips::with_tip(error, &command, &texts))
     }
-}
-
-fn command() -> clap::Command {
-    Cli::command()
 }
 
 /// The commands.
@@ -136,13 +128,13 @@ pub struct View {
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a flag as it is typed; `options` makes enums of them"
+    reason = "each is a flag; `settings` makes enums of them"
 )]
 pub struct Delete {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Whether anything is written.
+    /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
     /// Delete volumes, parents of other sets, and namespaces and kinds with what others put
@@ -161,7 +153,7 @@ pub struct Delete {
     /// Field manager that applied the members [default: applyset]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,
-    /// How long to wait.
+    /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
 }
@@ -184,7 +176,10 @@ pub struct Rbac {
 
 /// `verify`
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag as it is typed")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; `settings` makes enums of them"
+)]
 pub struct Verify {
     /// The set's parent as [RESOURCE[.VERSION][.GROUP]/]NAME; without it, all sets of the namespace
     #[arg(value_name = "SET", conflicts_with = "all_namespaces")]

@@ -1,13 +1,13 @@
-//! What is said of a flag that there is not: why kubectl's is missing here, or how a value is
-//! written.
+//! Tips for unknown flags: the substitute for a flag of kubectl, or the spelling of a value.
 //!
-//! clap suggests whichever name is most alike, and that may be a flag that lifts a safety check.
-//! No such flag is suggested.
+//! clap suggests the most similar name, which may be a flag that overrides a safety check. Such a
+//! flag is never suggested. clap's own tips for known wrong flags (`UnknownArgumentValueParser`)
+//! would need a hidden argument for each, and show the placeholder of its value in the message.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Flags that let a run do more; nobody is to type them by the way.
+/// Flags that override a safety check, and are never suggested for a typo.
 const FLAGS_THAT_ALLOW_MORE: [&str; 6] = [
     "--allow-data-loss",
     "--allow-empty",
@@ -30,8 +30,8 @@ const WHOLE_SETS: &str =
 /// The commands that kubectl has, too.
 const COUNTERPARTS: [&str; 3] = ["apply", "diff", "delete"];
 
-/// Flags of kubectl's commands of the same names, and what to do without them; an own flag of the
-/// command never comes here.
+/// Flags of kubectl's commands of the same names, and their tips. A command's own flags are known,
+/// so they are never looked up here.
 const FLAGS_OF_KUBECTL: [(&str, &str); 30] = [
     ("--all", BY_SET),
     ("--prune-allowlist", BY_SET),
@@ -83,7 +83,8 @@ const FLAGS_OF_KUBECTL: [(&str, &str); 30] = [
     ),
 ];
 
-/// The error with a tip that helps, in place of one that does not. `arguments` are what was typed.
+/// Replaces clap's tip for an unknown flag by a better one, or removes a dangerous one. `arguments`
+/// are those of the command line.
 pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[String]) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -99,12 +100,12 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
         .find(|(flag, _)| has_counterpart && flag == unknown);
     let tip = match of_kubectl {
         Some((_, tip)) => Some((*tip).to_owned()),
-        None => value_apart(command, arguments),
+        None => separate_value(command, arguments),
     };
-    if tip.is_some() || suggests_more(&error) {
+    if tip.is_some() || suggests_override(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
-        // The usage that clap shows holds what it suggests.
+        // clap's usage contains its suggestion.
         if let Some(mut command) = command_name
             .and_then(|name| command.find_subcommand(name))
             .cloned()
@@ -119,7 +120,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
     error
 }
 
-fn suggests_more(error: &clap::Error) -> bool {
+fn suggests_override(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
         .filter_map(|kind| error.get(kind))
@@ -132,8 +133,8 @@ fn suggests_more(error: &clap::Error) -> bool {
         })
 }
 
-/// A flag whose value stands behind `=` alone, and such a value behind a space.
-fn value_apart(command: &Command, arguments: &[String]) -> Option<String> {
+/// The tip for a value after a space if its flag takes one only after `=`.
+fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
     let commands = || std::iter::once(command).chain(command.get_subcommands());
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
@@ -152,17 +153,19 @@ fn value_apart(command: &Command, arguments: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use crate::cli::Cli;
 
-    fn told(line: &str) -> String {
-        let typed = Cli::typed(line.split(' ').map(Into::into).collect());
+    fn error(line: &str) -> String {
+        let typed = Cli::parse(line.split(' ').map(Into::into).collect());
         let error = typed.map(|_| ()).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}");
         error.to_string()
     }
 
     #[test]
-    fn flags_of_kubectl_are_explained_and_none_that_allows_more_is_suggested() {
+    fn flags_of_kubectl_are_explained_and_no_override_is_suggested() {
         for (line, tip) in [
             ("kubectl-applyset apply a -f x --prune --all", "told by the set"),
             ("kubectl-applyset apply a -f x --force", "made anew by itself"),
@@ -188,12 +191,12 @@ mod tests {
             ("kubectl-applyset list --all", "--all-namespaces"),
             ("kubectl-applyset list -A --concurency=4", "--concurrency"),
         ] {
-            let told = told(line);
-            let (_, tips) = told.split_once("tip: ").expect(&told);
-            assert!(tips.contains(tip), "{line}: {told}");
+            let error = error(line);
+            let (_, tips) = error.split_once("tip: ").expect(&error);
+            assert!(tips.contains(tip), "{line}: {error}");
             assert!(
-                !told.contains("--force-conflicts") && !told.contains("--allow-empty"),
-                "{told}"
+                !error.contains("--force-conflicts") && !error.contains("--allow-empty"),
+                "{error}"
             );
         }
         for line in [
@@ -204,22 +207,22 @@ mod tests {
             "kubectl-applyset apply a -f x --stael",
             "kubectl-applyset apply a -f x b",
         ] {
-            let told = told(line);
-            assert!(!told.contains("tip: "), "{line}: {told}");
-            assert!(told.contains("Usage: kubectl applyset "), "{told}");
-            let usage = told.split_once("Usage: ").expect("a usage").1;
+            let error = error(line);
+            assert!(!error.contains("tip: "), "{line}: {error}");
+            assert!(error.contains("Usage: kubectl applyset "), "{error}");
+            let usage = error.split_once("Usage: ").expect("a usage").1;
             assert!(
                 super::FLAGS_THAT_ALLOW_MORE
                     .iter()
                     .all(|flag| !usage.contains(flag)),
-                "{told}"
+                "{error}"
             );
         }
     }
 
     #[test]
     fn no_tip_is_for_a_flag_that_every_command_has() {
-        let command = crate::cli::command();
+        let command = Cli::command();
         for argument in command.get_arguments() {
             let long = argument.get_long().map(|long| format!("--{long}"));
             let short = argument.get_short().map(|short| format!("-{short}"));
@@ -237,7 +240,7 @@ mod tests {
         let line = "kubectl-applyset apply a -n one -n two -f x -f y --yes --yes=false --dry-run --dry-run=none \
                     --match-server-version --vmodule=a=1 --profile=none --profile-output x --log-flush-frequency=1s \
                     --context=c --context d";
-        let typed = Cli::typed(line.split_whitespace().map(Into::into).collect()).expect(line);
+        let typed = Cli::parse(line.split_whitespace().map(Into::into).collect()).expect(line);
         assert_eq!(typed.shared.namespace.as_deref(), Some("two"));
         assert_eq!(typed.shared.connection.context.as_deref(), Some("d"));
         let crate::cli::Command::Apply(apply) = typed.command else {
