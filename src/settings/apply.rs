@@ -1,4 +1,4 @@
-//! What the flags of `apply` mean, which are mostly those of `diff`.
+//! Reads the flags of `apply`, most of which `diff` has, too.
 
 use super::sources::{recursion, sources};
 use super::{SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, is_interactive, tooling};
@@ -13,26 +13,26 @@ use crate::plan::{
     Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
 };
 
-/// Options of `apply`, apart from the shared ones.
+/// Options of `apply`, except the shared ones.
 #[derive(Debug)]
 pub struct ApplyOptions {
     /// The set.
     pub set: SetReference,
     /// Sources of manifests.
     pub sources: Vec<Source>,
-    /// How deep to look.
+    /// The treatment of directories in directories.
     pub recursion: Recursion,
-    /// Who manages the set.
+    /// The tool that manages the set.
     pub tooling: Tooling,
-    /// What is allowed.
+    /// The rules of the plan.
     pub policy: Policy,
-    /// Whether a parent of another tool, or none so far, may be taken.
+    /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
-    /// Whether there is a terminal to ask questions at.
+    /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// How to write.
+    /// The settings of writes.
     pub writing: Writing,
-    /// What is waited for, and how long.
+    /// The time limits.
     pub waiting: WaitOptions,
 }
 
@@ -51,7 +51,7 @@ impl ApplyOptions {
         })
     }
 
-    /// What a saved plan says, and the flags that go along with one.
+    /// Reads a saved plan, and the flags that are allowed with one.
     pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &Shared) -> Result<Self, Error> {
         Ok(Self {
             set: SetReference {
@@ -80,7 +80,7 @@ impl ApplyOptions {
         })
     }
 
-    /// Reads what `apply` and `diff` have in common; writes go to the server.
+    /// Reads the flags that `apply` and `diff` have in common; dry run is off.
     pub(super) fn planned(
         set: &SetArgument,
         manifests: &ManifestFlags,

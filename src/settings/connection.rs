@@ -1,11 +1,11 @@
-//! Which cluster is meant, and who asks.
+//! Reads the flags about the connection.
 
 use super::duration::duration;
 use crate::cli::ConnectionFlags;
 use crate::cluster::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
 
-/// Reads the connection flags.
+/// Reads the flags about the connection.
 pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     Ok(ConnectionOptions {
         kubeconfig: flags.kubeconfig.clone(),

@@ -1,4 +1,4 @@
-//! What the flags of `delete` mean.
+//! Reads the flags of `delete`.
 
 use super::{
     SetReference, TakeOver, WaitOptions, appliers, confirmation, dry_run, field_manager, is_interactive,
@@ -11,33 +11,33 @@ use crate::plan::{
     Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
 };
 
-/// Options of `delete`, apart from the shared ones.
+/// Options of `delete`, except the shared ones.
 #[derive(Debug)]
 pub struct DeleteOptions {
     /// The set.
     pub set: SetReference,
-    /// What is allowed.
+    /// The rules of the plan.
     pub policy: Policy,
-    /// Whether the set may be another tool's.
+    /// The permission to delete a set of another tool.
     pub take_over: TakeOver,
-    /// Whether the user has said that the set is to go.
+    /// The user's confirmation.
     pub confirmation: Confirmation,
-    /// What it means that there is no such set.
+    /// The result if there is no such set.
     pub absence: Absence,
-    /// Whether there is a terminal to ask questions at.
+    /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// How to write.
+    /// The settings of writes.
     pub writing: Writing,
-    /// What is waited for, and how long.
+    /// The time limits.
     pub waiting: WaitOptions,
 }
 
-/// What it means that there is no set to delete.
+/// The result if there is no set to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// The command line is wrong.
+    /// An error.
     Wrong,
-    /// All is well.
+    /// Success.
     Fine,
 }
 

@@ -1,4 +1,4 @@
-//! What the flags and the environment of `diff` mean.
+//! Reads the flags and the environment of `diff`.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ use crate::error::Error;
 use crate::model::settings::{DryRun, Writing};
 use crate::report::{Colors, ExternalDiff};
 
-/// Options of `diff`, apart from the shared ones.
+/// Options of `diff`, except the shared ones.
 #[derive(Debug)]
 pub struct DiffOptions {
-    /// What `apply` would be run with. Its dry run is the server's.
+    /// The options of `apply`, with a server dry run.
     pub apply: ApplyOptions,
-    /// Whether lines of differences are coloured.
+    /// The colors of the differences.
     pub colors: Colors,
-    /// Where the plan is saved.
+    /// The file for the plan.
     pub out: Option<PathBuf>,
-    /// The program that shows differences instead of this one.
+    /// The program that shows the differences.
     pub external: Option<ExternalDiff>,
 }
 

@@ -1,10 +1,10 @@
-//! Durations as kubectl reads them.
+//! Parses durations as kubectl does.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// A duration as Go writes it (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
+/// Parses a duration of Go's syntax (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
     let invalid = || Error::Usage {
         message: format!("{flag} {text:?} is no duration"),

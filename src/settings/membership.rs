@@ -1,111 +1,57 @@
-//! What the flags of the commands mean that change who is in a set: `disband`, `adopt`, `move`.
+//! Reads the flags of `disband` and `move`, and those that `adopt` has, too.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use super::sources::{recursion, sources};
 use super::{
     SetReference, TakeOver, appliers, confirmation, dry_run, field_manager, is_interactive, tooling,
 };
-use crate::cli::{Adopt, Disband, DryRunFlag, ManifestFlags, Move, Shared};
+use crate::cli::{Disband, DryRunFlag, ManifestFlags, Move, Shared};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
-use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::settings::Writing;
-use crate::plan::{Confirmation, Stealing};
+use crate::plan::Confirmation;
 
-/// What `disband`, `adopt` and `move` have in common.
+/// Options that `disband`, `adopt` and `move` have in common.
 #[derive(Debug)]
 pub struct MembershipOptions {
     /// The set.
     pub set: SetReference,
-    /// Who manages the set, or is to.
+    /// The tool that manages the set, or will.
     pub tooling: Tooling,
-    /// Whether a parent of another tool, or none so far, may be taken.
+    /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
-    /// Field managers whose part-of labels are those of an applier.
+    /// Field managers whose part-of labels make members.
     pub appliers: BTreeSet<String>,
-    /// Whether there is a terminal to ask questions at.
+    /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// How to write.
+    /// The settings of writes.
     pub writing: Writing,
 }
 
-/// Options of `disband`, apart from the shared ones.
+/// Options of `disband`, except the shared ones.
 #[derive(Debug)]
 pub struct DisbandOptions {
-    /// What all these commands have.
+    /// The common options.
     pub membership: MembershipOptions,
-    /// Whether it was said that the set is to be forgotten.
+    /// The user's confirmation.
     pub confirmation: Confirmation,
 }
 
-/// Options of `adopt`, apart from the shared ones.
-#[derive(Debug)]
-pub struct AdoptOptions {
-    /// What all these commands have.
-    pub membership: MembershipOptions,
-    /// Which objects are meant.
-    pub choice: Choice,
-    /// Whether members of other sets are taken.
-    pub stealing: Stealing,
-    /// Whether it was said that an inventory may reach beyond one namespace.
-    pub confirmation: Confirmation,
-}
-
-/// Which live objects are to be adopted.
-#[derive(Debug)]
-pub enum Choice {
-    /// Those of manifests.
-    Manifests(Vec<Source>, Recursion),
-    /// Those that a label selector matches.
-    Labels {
-        /// In the syntax of the API.
-        selector: String,
-        /// Kinds or resources as they were typed; empty for the default.
-        kinds: Vec<String>,
-        /// In which namespaces.
-        reach: Namespaces,
-    },
-    /// What another tool has in its own inventory.
-    Inventory(InventoryReference, Unmarked),
-}
-
-/// Where a label selector is looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Namespaces {
-    /// In the namespace of the run.
-    Own,
-    /// In all of them.
-    All,
-}
-
-/// `TOOL/[NAMESPACE/]NAME` of `--from`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InventoryReference {
-    /// Whose inventory.
-    pub tool: Tool,
-    /// Where it is; `None` for the namespace of the run.
-    pub namespace: Option<String>,
-    /// What the tool calls it.
-    pub name: String,
-}
-
-/// Options of `move`, apart from the shared ones.
+/// Options of `move`, except the shared ones.
 #[derive(Debug)]
 pub struct MoveOptions {
-    /// What all these commands have; `set` is the one that members leave.
+    /// The common options; `set` is the one that members leave.
     pub membership: MembershipOptions,
-    /// The set that they come into.
+    /// The set that they join.
     pub new: SetReference,
-    /// Which members.
+    /// The members to move.
     pub selection: Selection,
 }
 
-/// Which members of a set are meant.
+/// The members to move.
 #[derive(Debug)]
 pub enum Selection {
     /// All.
@@ -116,18 +62,18 @@ pub enum Selection {
     Manifests(Vec<Source>, Recursion),
 }
 
-/// The flags that these commands share.
-struct Flags<'a> {
-    set: SetReference,
-    dry_run: &'a DryRunFlag,
-    take_over: bool,
-    yes: bool,
-    tooling: Option<&'a str>,
-    field_manager: Option<&'a str>,
+/// The common flags.
+pub(super) struct Flags<'a> {
+    pub(super) set: SetReference,
+    pub(super) dry_run: &'a DryRunFlag,
+    pub(super) take_over: bool,
+    pub(super) yes: bool,
+    pub(super) tooling: Option<&'a str>,
+    pub(super) field_manager: Option<&'a str>,
 }
 
 impl MembershipOptions {
-    fn new(flags: Flags<'_>, shared: &Shared) -> Result<Self, Error> {
+    pub(super) fn new(flags: Flags<'_>, shared: &Shared) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling)?;
         let name = flags.field_manager.unwrap_or(member_field_manager(&tooling));
         let field_manager = field_manager(name)?;
@@ -164,51 +110,6 @@ impl DisbandOptions {
     }
 }
 
-impl AdoptOptions {
-    /// Reads the flags of `adopt`.
-    pub fn new(adopt: &Adopt, shared: &Shared) -> Result<Self, Error> {
-        let flags = Flags {
-            set: SetReference::new(&adopt.set)?,
-            dry_run: &adopt.dry_run,
-            take_over: adopt.take_over,
-            yes: adopt.yes,
-            tooling: adopt.tooling.as_deref(),
-            field_manager: adopt.field_manager.as_deref(),
-        };
-        let choice = match (&adopt.selector, &adopt.from) {
-            (Some(selector), _) => Choice::Labels {
-                selector: label_selector(selector)?,
-                kinds: adopt.kinds.clone(),
-                reach: if adopt.all_namespaces {
-                    Namespaces::All
-                } else {
-                    Namespaces::Own
-                },
-            },
-            (None, Some(from)) => {
-                let reference = InventoryReference::parse(from)?;
-                let unmarked = unmarked(&reference, adopt.from_unmarked)?;
-                Choice::Inventory(reference, unmarked)
-            }
-            (None, None) => {
-                let (sources, recursion) =
-                    manifests(&adopt.filename, adopt.recursive, adopt.kustomize.as_deref())?;
-                Choice::Manifests(sources, recursion)
-            }
-        };
-        Ok(Self {
-            membership: MembershipOptions::new(flags, shared)?,
-            choice,
-            stealing: if adopt.steal {
-                Stealing::Allowed
-            } else {
-                Stealing::Refused
-            },
-            confirmation: confirmation(adopt.yes),
-        })
-    }
-}
-
 impl MoveOptions {
     /// Reads the flags of `move`.
     pub fn new(arguments: &Move, shared: &Shared) -> Result<Self, Error> {
@@ -240,56 +141,8 @@ impl MoveOptions {
     }
 }
 
-impl InventoryReference {
-    fn parse(text: &str) -> Result<Self, Error> {
-        let invalid = || {
-            Error::Usage {
-            message: format!("--from {text:?} names no inventory"),
-            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME where it is not in the namespace of -n".to_owned(),
-        }
-        };
-        let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
-        let tool = Tool::named(tool).ok_or_else(invalid)?;
-        let (namespace, name) = match name.split_once('/') {
-            Some((namespace, name)) => (Some(namespace), name),
-            None => (None, name),
-        };
-        if !is_dns_subdomain(name) || !namespace.is_none_or(is_dns_label) {
-            return Err(invalid());
-        }
-        Ok(Self {
-            tool,
-            namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
-        })
-    }
-}
-
-/// As the command line names it, with its namespace where that was given.
-impl fmt::Display for InventoryReference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/", self.tool)?;
-        if let Some(namespace) = &self.namespace {
-            write!(f, "{namespace}/")?;
-        }
-        f.write_str(&self.name)
-    }
-}
-
-/// Only Helm has left objects without marks: the other tools find theirs by these.
-fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmarked, Error> {
-    match (from_unmarked, reference.tool) {
-        (false, _) => Ok(Unmarked::Left),
-        (true, Tool::Helm) => Ok(Unmarked::Taken),
-        (true, tool) => Err(Error::Usage {
-            message: format!("--from-unmarked is for helm/RELEASE: every object of {tool} has a mark"),
-            hint: "drop the flag, and give the manifests of other objects to -f".to_owned(),
-        }),
-    }
-}
-
-/// An empty selector matches everything, which nobody means.
-fn label_selector(text: &str) -> Result<String, Error> {
+/// Checks a label selector. An empty one would match everything, which is never intended.
+pub(super) fn label_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
         return Err(Error::Usage {
             message: "an empty label selector would match every object".to_owned(),
@@ -299,7 +152,7 @@ fn label_selector(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
-fn manifests(
+pub(super) fn manifests(
     filename: &[String],
     recursive: bool,
     kustomize: Option<&str>,
@@ -315,33 +168,6 @@ fn manifests(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn inventories_are_named_by_tool_and_name() {
-        let table = [
-            ("helm/web", Tool::Helm, None, "web"),
-            ("kapp/web", Tool::Kapp, None, "web"),
-            ("kpt/inventory-1", Tool::Kpt, None, "inventory-1"),
-            ("flux/flux-system/apps", Tool::Flux, Some("flux-system"), "apps"),
-            ("argocd/argocd/web", Tool::ArgoCd, Some("argocd"), "web"),
-        ];
-        for (text, tool, namespace, name) in table {
-            let read = InventoryReference::parse(text).expect("an inventory");
-            let expected = InventoryReference {
-                tool,
-                namespace: namespace.map(str::to_owned),
-                name: name.to_owned(),
-            };
-            assert_eq!(read, expected);
-            assert_eq!(read.to_string(), text);
-            let is_helm = tool == Tool::Helm;
-            assert_eq!(unmarked(&read, true).is_ok(), is_helm, "{text}");
-            assert_eq!(unmarked(&read, false).expect("no flag"), Unmarked::Left);
-        }
-        for text in ["", "helm", "helm/", "/web", "tar/web", "helm/a/b/c", "helm/A/web"] {
-            assert!(InventoryReference::parse(text).is_err(), "{text:?}");
-        }
-    }
 
     #[test]
     fn an_empty_selector_is_refused() {

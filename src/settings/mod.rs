@@ -1,7 +1,8 @@
-//! What the command line means: typed flags turned into values that later stages take.
+//! Turns the flags of the command line into values for the later stages.
 //!
-//! Values that make no sense are refused here, before anything is read.
+//! Invalid values are refused here, before anything is read.
 
+mod adopt;
 mod apply;
 mod connection;
 mod delete;
@@ -17,14 +18,12 @@ mod waiting;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
+pub use adopt::{AdoptOptions, Choice, InventoryReference, Namespaces};
 pub use apply::ApplyOptions;
 pub use connection::connection;
 pub use delete::{Absence, DeleteOptions};
 pub use diff::DiffOptions;
-pub use membership::{
-    AdoptOptions, Choice, DisbandOptions, InventoryReference, MembershipOptions, MoveOptions, Namespaces,
-    Selection,
-};
+pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;
 pub use style::style;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
@@ -40,10 +39,10 @@ use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::settings::DryRun;
 use crate::plan::Confirmation;
 
-/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
+/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetReference {
-    /// The resource; a Secret where there is none.
+    /// The resource; `None` for a Secret.
     pub resource: Option<String>,
     /// The parent's name.
     pub name: String,
@@ -78,14 +77,15 @@ impl SetReference {
     }
 }
 
-/// Whether the user wants a parent that is another tool's, or none so far.
+/// The user's permission to take over a parent of another tool, or an object that is not a parent
+/// yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakeOver {
-    /// No.
+    /// Not given.
     No,
-    /// Yes; whose it is has to be confirmed.
+    /// Given, to be confirmed once the owner is known.
     Asked,
-    /// Yes, whosever it is.
+    /// Given, for any owner.
     Confirmed,
 }
 
@@ -98,7 +98,7 @@ impl TakeOver {
         }
     }
 
-    /// What is confirmed before anybody is asked.
+    /// The confirmation without a question.
     pub fn confirmation(self) -> Confirmation {
         match self {
             Self::Confirmed => Confirmation::Given,
@@ -115,7 +115,7 @@ fn dry_run(flag: &DryRunFlag) -> DryRun {
     }
 }
 
-/// Whether there is a terminal to ask questions at.
+/// Returns whether there is a terminal for questions.
 fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -130,13 +130,13 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     })
 }
 
-/// Field managers whose part-of labels are those of an applier.
+/// Field managers whose part-of labels make members.
 fn appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()
 }
 
-/// What `--yes` says.
+/// Reads `--yes`.
 fn confirmation(yes: bool) -> Confirmation {
     if yes {
         Confirmation::Given
@@ -145,9 +145,9 @@ fn confirmation(yes: bool) -> Confirmation {
     }
 }
 
-/// Reads the name of a field manager by the server's own rule (apimachinery,
-/// `ValidateFieldManager`). A record that is written under the same name as members would take
-/// all else off a parent that is a member of another set.
+/// Checks the name of a field manager by the server's own rule (apimachinery,
+/// `ValidateFieldManager`). If a record were written under the name of a field manager of members,
+/// all other fields would be removed from a parent that is a member of another set.
 fn field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::Usage {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_set_is_refused() {
+    fn invalid_names_of_sets_are_refused() {
         for text in [
             "",
             "/web",

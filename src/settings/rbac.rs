@@ -1,4 +1,4 @@
-//! What the flags of `rbac` mean.
+//! Reads the flags of `rbac`.
 
 use super::SetReference;
 use super::sources::{recursion, sources};
@@ -8,16 +8,16 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::plan::permissions::Subject;
 
-/// Options of `rbac`, apart from the shared ones.
+/// Options of `rbac`, except the shared ones.
 #[derive(Debug)]
 pub struct RbacOptions {
     /// The set.
     pub set: SetReference,
     /// Sources of manifests.
     pub sources: Vec<Source>,
-    /// How deep to look.
+    /// The treatment of directories in directories.
     pub recursion: Recursion,
-    /// Who gets the rights.
+    /// The user, group or service account that gets the permissions.
     pub subject: Subject,
 }
 
@@ -42,7 +42,7 @@ impl RbacOptions {
     }
 }
 
-/// `--subject`: the kinds are those of RBAC, in whichever letter case.
+/// Parses `--subject`: the kinds are those of RBAC, in any letter case.
 fn subject_argument(text: &str) -> Result<Subject, Error> {
     let invalid = || Error::Usage {
         message: format!("--subject {text:?} names nobody"),
@@ -73,7 +73,7 @@ fn subject_argument(text: &str) -> Result<Subject, Error> {
     }
 }
 
-/// A service account is a user, too, and RBAC's own word for it says more.
+/// The subject of a user name; the name of a service account gives a service account.
 fn user_or_service_account(user: &str) -> Subject {
     match user
         .strip_prefix("system:serviceaccount:")

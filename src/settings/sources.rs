@@ -1,10 +1,10 @@
-//! Where manifests come from: `-f`, `-R` and `-k`.
+//! Reads the sources of manifests: `-f`, `-R` and `-k`.
 
 use crate::cli::ManifestFlags;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 
-/// `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
+/// Reads `-f` and `-k`. `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
 pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
     if let Some(directory) = &flags.kustomize {
         return Ok(vec![Source::kustomization(directory)]);
@@ -20,7 +20,7 @@ pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
     Ok(sources)
 }
 
-/// Whether directories of directories are looked into.
+/// Reads `-R`.
 pub(super) fn recursion(flags: &ManifestFlags) -> Recursion {
     if flags.recursive {
         Recursion::Recursive
@@ -29,8 +29,8 @@ pub(super) fn recursion(flags: &ManifestFlags) -> Recursion {
     }
 }
 
-/// One record of comma-separated values (RFC 4180): an entry in quotation marks may hold
-/// commas, and quotation marks doubled. `None` where a quotation mark is elsewhere.
+/// Parses one record of comma-separated values (RFC 4180): an entry in quotation marks may hold
+/// commas, and doubled quotation marks. `None` if there is a quotation mark elsewhere.
 fn list_entries(list: &str) -> Option<Vec<String>> {
     let mut entries = Vec::new();
     let mut rest = Some(list);
@@ -51,7 +51,8 @@ fn list_entries(list: &str) -> Option<Vec<String>> {
     Some(entries)
 }
 
-/// Reads from behind the opening quotation mark up to the comma behind the closing one.
+/// Parses an entry after its opening quotation mark, and returns it with the text after the next
+/// comma.
 fn quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
     let mut entry = String::new();
     let mut rest = text;

@@ -1,12 +1,12 @@
-//! How results are shown: the flags, the terminal, and the variables of the environment that
-//! say something of terminals.
+//! Reads the style of the output: from flags, the terminal, and environment variables about
+//! terminals.
 
 use std::io::IsTerminal;
 
 use crate::cli::{ColorChoice, OutputFormat, Shared};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 
-/// Reads the flags that say how results are shown.
+/// Reads the style of the output.
 pub fn style(shared: &Shared) -> Style {
     let stderr_is_terminal = std::io::stderr().is_terminal();
     let colors = colors(shared, &std::io::stderr());
@@ -33,7 +33,7 @@ pub fn style(shared: &Shared) -> Style {
     }
 }
 
-/// Whether what goes to `stream` is coloured.
+/// The colors of output to `stream`.
 pub(super) fn colors(shared: &Shared, stream: &impl IsTerminal) -> Colors {
     match shared.color {
         ColorChoice::Always => Colors::On,

@@ -1,4 +1,4 @@
-//! Options of `verify`.
+//! Reads the flags of `verify`.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +8,42 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::verify::NewNamespaces;
 
-/// Options of `verify`, apart from the shared ones.
+/// Options of `verify`, except the shared ones.
 #[derive(Debug)]
 pub struct VerifyOptions {
-    /// Which sets.
+    /// The sets to verify.
     pub scope: VerifyScope,
-    /// Whether anything is written.
+    /// The treatment of findings.
     pub fix: Fix,
-    /// Whether records gain namespaces in which only labels say that there are members.
+    /// The treatment of namespaces for which a label is the only evidence of members.
     pub new_namespaces: NewNamespaces,
-    /// The field manager that has applied members.
+    /// The field manager that applied the members.
     pub field_manager: String,
     /// Field managers whose part-of labels make members.
     pub appliers: BTreeSet<String>,
 }
 
-/// Which sets are looked at.
+/// The sets to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerifyScope {
-    /// One.
+    /// One set.
     Set(SetReference),
-    /// Those of the namespace.
+    /// All sets of the namespace.
     Namespace,
-    /// All, and members of those that are gone.
+    /// All sets of the cluster, and members of sets that are gone.
     Cluster,
 }
 
-/// Whether findings are mended.
+/// The treatment of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fix {
-    /// They are told.
+    /// They are only reported.
     No,
-    /// They are mended, once a person has agreed.
+    /// They are repaired if the user confirms.
     Asked,
-    /// They would be, and there is nobody to ask.
+    /// They would be repaired, but there is no terminal for the question.
     Unconfirmed,
-    /// They are mended.
+    /// They are repaired.
     Confirmed,
 }
 

@@ -1,4 +1,4 @@
-//! What `--wait` and `--timeout` mean.
+//! Reads `--wait` and `--timeout`.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::cli::WaitFlags;
 use crate::error::Error;
 use crate::wait::Patience;
 
-/// How long a command waits, and how long it may take.
+/// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
-    /// For what was written to take effect; `None` does not wait for that.
+    /// The time for what was written to take effect; `None` does not wait.
     pub patience: Option<Patience>,
-    /// For the whole run; `None` is no limit.
+    /// The time for the whole run; `None` for no limit.
     pub limit: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl WaitOptions {
     }
 }
 
-/// As long as a person waits who was not told how long it takes.
+/// The default of `--wait`.
 const USUAL: &str = "5m";
 
 #[cfg(test)]
