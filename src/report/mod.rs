@@ -5,10 +5,9 @@
 
 mod age;
 mod columns;
-mod difference;
+mod diff;
 mod document;
 mod external;
-mod findings;
 mod hints;
 mod human;
 mod list;
@@ -20,16 +19,16 @@ mod reporter;
 mod set_summary;
 mod style;
 mod taken_in;
+mod verify;
 mod view;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use difference::{Comparison, Differences, RecordChange, RecordDocument};
+pub use diff::{Comparison, Differences, RecordChange, RecordDocument};
 pub use document::{Cost, Report, SetDocument};
 pub use external::show as show_externally;
 pub use external::{ExternalDiff, ExternalVerdict};
-pub use findings::VerifyDocument;
 pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
@@ -37,6 +36,7 @@ pub use progress::LookBar;
 pub use question::confirm;
 pub use reporter::Reporter;
 pub use style::{Colors, Format, Loudness, Progress, Style, Width};
+pub use verify::VerifyDocument;
 pub use view::ViewDocument;
 
 use crate::error::Error;
@@ -98,7 +98,7 @@ pub fn warning(text: &str, style: Style) {
 /// Prints the findings of `verify`, with their hints.
 pub fn findings(document: &VerifyDocument, style: Style) {
     match style.format {
-        Format::Lines | Format::Wide => findings::lines(document).iter().for_each(|line| print(line)),
+        Format::Lines | Format::Wide => verify::lines(document).iter().for_each(|line| print(line)),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml => self::document(document, style),
     }
