@@ -65,7 +65,7 @@ impl Call {
         }
         request
             .body(Body::from(self.body.clone()))
-            .map_err(Failure::no_request)
+            .map_err(|error| Failure::no_request(&error))
     }
 }
 

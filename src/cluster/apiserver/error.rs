@@ -93,8 +93,8 @@ impl ApiError {
 }
 
 impl ApiErrorKind {
-    /// Returns whether the server may have carried out the request nevertheless.
-    pub(super) fn hides_the_outcome(&self) -> bool {
+    /// Returns whether the server may have carried out the request although it failed.
+    pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
             Self::Status(status) => status.code >= 500,
             Self::Connection { .. } | Self::Timeout(_) | Self::Unreadable(_) => true,

@@ -70,7 +70,7 @@ impl Failure {
         Self::new(ApiErrorKind::Credential(reason), Retry::Never)
     }
 
-    pub(super) fn no_request(error: http::Error) -> Self {
+    pub(super) fn no_request(error: &http::Error) -> Self {
         let text = format!("no request can be made of this path: {error}");
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }

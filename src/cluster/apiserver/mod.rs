@@ -138,7 +138,7 @@ impl ApiServer {
                     before,
                 });
             };
-            if failure.kind.hides_the_outcome() {
+            if failure.kind.may_have_succeeded() {
                 before = Before::Unknown;
             }
             tokio::time::sleep(pause).await;

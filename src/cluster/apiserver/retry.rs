@@ -170,6 +170,20 @@ mod tests {
     }
 
     #[test]
+    fn the_header_is_read_in_seconds() {
+        for (value, expected) in [
+            ("1", SECOND),
+            ("0", Some(Duration::ZERO)),
+            ("-1", None),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ] {
+            let headers = [(header::RETRY_AFTER, value.parse().expect("a header"))];
+            assert_eq!(retry_after(&HeaderMap::from_iter(headers)), expected, "{value}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+
+    #[test]
     fn pauses_grow_and_end_within_seconds() {
         let pauses = pauses(Retry::WhileAway, None, &Reachability::default());
         assert_eq!(pauses.len(), 4);
