@@ -1,11 +1,11 @@
-//! Argo CD's applications: `status.resources`, and the annotation or label by which it knows its
-//! own objects (Argo CD, `util/argo/resource_tracking.go`).
+//! Argo CD: `status.resources` of an Application lists the objects, and an annotation or label on
+//! each object names its application (Argo CD, `util/argo/resource_tracking.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable};
-use crate::model::identity::{GroupKind, ObjectKey};
+use super::{Found, Mark, Unusable, object_key};
+use crate::model::identity::ObjectKey;
 
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 /// The label of the tracking method that was the default before Argo CD 3.0.
@@ -24,12 +24,12 @@ struct Resource {
     hook: bool,
 }
 
-/// The address and the name by which Argo CD knows the cluster that it runs in, and with it the
-/// application (`pkg/apis/application/v1alpha1/application_defaults.go`).
+/// The address and the name that Argo CD gives to the cluster that it runs in, which is also that of
+/// the application (`pkg/apis/application/v1alpha1/application_defaults.go`).
 const OWN_ADDRESS: &str = "https://kubernetes.default.svc";
 const OWN_NAME: &str = "in-cluster";
 
-/// Reads the objects of an application; hooks are made anew by each sync and are none.
+/// Reads the objects of an application, without hooks: each sync creates those again.
 pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let destination = |field: &str| {
         let text = application.pointer(&format!("/spec/destination/{field}"));
@@ -49,18 +49,16 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         })?;
     let resources = resources.into_iter().filter(|resource| !resource.hook);
     Ok(resources
-        .map(|resource| ObjectKey {
-            group_kind: GroupKind::new(resource.group, resource.kind),
-            namespace: Some(resource.namespace).filter(|namespace| !namespace.is_empty()),
-            name: resource.name,
-        })
+        .map(|resource| object_key(resource.group, resource.kind, &resource.namespace, resource.name))
         .collect())
 }
 
-/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`, the application of another
-/// namespace than Argo CD's own being `NAMESPACE_NAME`. A copied annotation names another object;
-/// for an object without a namespace, it has that of the application's destination. The label
-/// holds the application alone, and counts only without an annotation.
+/// Compares the object's annotation, or without one its label, with this application and object.
+///
+/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's
+/// own namespace is written as `NAMESPACE_NAME`. A copied annotation names another object. On an
+/// object without a namespace, it has the namespace of the application's destination. The label
+/// holds the application alone.
 pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
     let qualified = format!("{}_{}", found.namespace, found.name);
     let is_application = |text: &str| text == found.name || text == qualified;
@@ -97,6 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::identity::GroupKind;
 
     #[test]
     fn the_resources_of_an_application_are_read() {
@@ -140,7 +139,7 @@ mod tests {
         }
     }
 
-    /// What an object says that has these values, if any.
+    /// The mark of an object with these values, if any.
     fn mark_of(key: &ObjectKey, id: Option<&str>, instance: Option<&str>) -> Mark {
         let found = Found {
             name: "shop-web".to_owned(),

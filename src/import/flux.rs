@@ -1,10 +1,10 @@
-//! Flux: the status of a Kustomization or a `HelmRelease`, and the labels by which Flux knows
-//! its own objects (kustomize-controller, `deleteObjects`; helm-controller,
+//! Flux: the status of a Kustomization or a `HelmRelease` lists the objects, and labels on each
+//! object name its owner (kustomize-controller, `deleteObjects`; helm-controller,
 //! `internal/postrender/common_renderer.go`).
 
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable, cli_utils};
+use super::{Found, Mark, Unusable, object_id};
 use crate::model::identity::ObjectKey;
 
 /// Reads `status.inventory.entries`, which name objects as cli-utils does.
@@ -18,11 +18,11 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .ok_or_else(|| Unusable::new("it has no inventory in its status; has it been reconciled?"))?;
     entries
         .iter()
-        .map(|entry| cli_utils::parse(entry["id"].as_str().unwrap_or_default()))
+        .map(|entry| object_id::parse(entry["id"].as_str().unwrap_or_default()))
         .collect()
 }
 
-/// Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
+/// Compares the object's labels with this owner: Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
 pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     let Found {
         name,

@@ -1,6 +1,6 @@
-//! kapp's apps: a `ConfigMap` that tells by which label, and of which kinds, the objects of
-//! the app are found (kapp, `pkg/kapp/app/recorded_app.go` and `meta.go`), and the annotation
-//! that tells what kapp applied from copies (`pkg/kapp/resources/identity_annotation.go`).
+//! kapp: a `ConfigMap` names the label and the kinds of an app's objects (kapp,
+//! `pkg/kapp/app/recorded_app.go` and `meta.go`), and an annotation distinguishes the objects that
+//! kapp applied from copies of them (`pkg/kapp/resources/identity_annotation.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{Found, Inventory, Mark, Place, Unusable};
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// What the name of an app's `ConfigMap` ends in since kapp 0.47.
+/// Suffix of the name of an app's `ConfigMap`, since kapp 0.47.
 const SUFFIX: &str = ".apps.k14s.io";
 
-/// The label of an app's objects, whose value is the app's own (`recorded_app.go`).
+/// The label of an app's objects, with a value that only this app has (`recorded_app.go`).
 const APP_LABEL: &str = "kapp.k14s.io/app";
 
 /// The label of an app's `ConfigMap` (`apps.go`).
@@ -37,12 +37,14 @@ struct UsedKind {
     kind: String,
 }
 
+/// The `ConfigMap` of an app, under its name since kapp 0.47 and before.
 pub(super) fn places(app: &str) -> Vec<Place> {
     [format!("{app}{SUFFIX}"), app.to_owned()]
         .map(|name| Place::Object(GroupKind::new("", "ConfigMap"), name))
         .to_vec()
 }
 
+/// Reads the label selector and the kinds of the app's objects.
 pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
     let meta = meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
@@ -57,8 +59,9 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
     })
 }
 
-/// Any other label may be on anybody's objects, and any other value may be more than one
-/// requirement of a selector.
+/// Reads the app's own record. It is refused unless it names kapp's label and a plain value: any
+/// other label may be on objects of others, and any other value may be several requirements of a
+/// selector.
 fn meta(config_map: &Value) -> Result<Meta, Unusable> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(Unusable::new(format!(
@@ -93,8 +96,9 @@ fn is_label_value(text: &str) -> bool {
         && is_end(text.bytes().last())
 }
 
-/// What has the app's label and no identity of its own is a copy that some controller made,
-/// and kapp leaves it to that controller.
+/// Compares the object's label and identity annotation with this app and object. An object with the
+/// app's label and without an identity of its own is a copy that a controller made, and kapp leaves
+/// it to that controller.
 pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
     let app = found.objects.first().and_then(|object| meta(object).ok());
     match (metadata["labels"][APP_LABEL].as_str(), app) {

@@ -1,14 +1,14 @@
-//! What other tools have noted down of the objects that they manage: where each tool keeps
-//! its inventory, how it is read, and what people have to do there once another tool manages
-//! the objects.
+//! Inventories of other tools: their records of the objects that they manage. A file for each tool
+//! reads its inventories, and the marks by which objects point back at them.
 //!
-//! Pure. Inventories are never written; whether an object may be adopted is decided in `plan`.
+//! Pure. Inventories are never written. `plan` decides which of their objects are adopted.
 
 mod argocd;
-mod cli_utils;
 mod flux;
 mod helm;
 mod kapp;
+mod kpt;
+mod object_id;
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum Tool {
     ArgoCd,
 }
 
-/// Where an inventory may be.
+/// A place in the cluster that may hold an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// In the object of this kind and name.
@@ -49,44 +49,45 @@ impl Place {
     }
 }
 
-/// What an inventory says.
+/// The content of an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inventory {
-    /// The objects.
+    /// A list of objects.
     Objects(Vec<ObjectKey>),
-    /// How they are found.
+    /// A label by which the objects are found.
     Labelled {
-        /// In the syntax of the API.
+        /// Label selector in the syntax of the API.
         selector: String,
-        /// Of these kinds; `None` where any kind is possible.
+        /// Kinds of the objects; `None` if any kind is possible.
         kinds: Option<Vec<GroupKind>>,
     },
 }
 
-/// What a live object says about the inventory that names it.
+/// Relation of a live object to the inventory that lists it, by the object's own labels and
+/// annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mark {
     /// It points back at this inventory.
     Own,
-    /// It points at no inventory, for this reason: whoever writes the inventory can name it.
+    /// It points at no inventory, for this reason. Everyone who can write the inventory can list it.
     Missing(String),
     /// It points elsewhere, for this reason.
     Other(String),
 }
 
-/// Whether objects are taken that point at no inventory of their tool.
+/// Treatment of listed objects that point at no inventory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmarked {
-    /// They are left.
+    /// They are skipped.
     Left,
-    /// They are taken.
+    /// They are adopted.
     Taken,
 }
 
-/// What a tool has noted down outside of its inventory.
+/// Objects that a tool has recorded elsewhere than in the inventory that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Where, such as `revision 2, which is failed`.
+    /// Place of the record, such as `revision 2 is failed`.
     pub place: String,
     /// The objects.
     pub objects: Vec<ObjectKey>,
@@ -95,13 +96,13 @@ pub struct LeftOut {
 /// An inventory as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What the tool calls it.
+    /// Name that the tool gives it.
     pub name: String,
     /// The namespace that it was found in.
     pub namespace: String,
     /// The kind of the objects that hold it.
     pub kind: GroupKind,
-    /// These objects: one, or all that a label selector matches.
+    /// Objects that hold it: one, or all that a label selector matches.
     pub objects: Vec<Value>,
 }
 
@@ -113,22 +114,22 @@ impl Found {
     }
 }
 
-/// How many characters a reason may have.
+/// Limit of a reason, in characters.
 const LONGEST_REASON: usize = 300;
 
-/// Why an inventory cannot be used.
+/// Error for an inventory that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It does not say what is in it.
+    /// It does not exist, or its content cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// What it names is not in the cluster that it was found in.
+    /// It lists objects of another cluster.
     #[error("its objects are in the cluster of {0}, and not in this one")]
     InAnotherCluster(String),
 }
 
 impl Unusable {
-    /// Long reasons are cut: they may quote what is in the inventory.
+    /// Cuts long reasons: they may quote the inventory.
     fn new(reason: impl Into<String>) -> Self {
         let reason = reason.into();
         match reason.char_indices().nth(LONGEST_REASON) {
@@ -137,7 +138,7 @@ impl Unusable {
         }
     }
 
-    /// What to type next.
+    /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => {
@@ -163,7 +164,7 @@ impl Tool {
         })
     }
 
-    /// Where the inventory called `name` may be, the likeliest place first.
+    /// Places that may hold the inventory called `name`, the likeliest first.
     pub fn places(self, name: &str) -> Vec<Place> {
         let object = |group: &str, kind: &str| Place::Object(GroupKind::new(group, kind), name.to_owned());
         match self {
@@ -178,8 +179,8 @@ impl Tool {
         }
     }
 
-    /// The objects that have to be read as a whole, of those of [`Place::Labelled`] whose metadata
-    /// were listed.
+    /// Selects the objects of a [`Place::Labelled`] that have to be read as a whole, from their listed
+    /// metadata.
     pub fn needed(self, listed: &[Value]) -> Vec<&Value> {
         match self {
             Self::Helm => helm::needed(listed),
@@ -193,13 +194,13 @@ impl Tool {
         match self {
             Self::Helm => helm::read(found).map(Inventory::Objects),
             Self::Kapp => kapp::read(object),
-            Self::Kpt => cli_utils::read_inventory(object).map(Inventory::Objects),
+            Self::Kpt => kpt::read(object).map(Inventory::Objects),
             Self::Flux => flux::read(object).map(Inventory::Objects),
             Self::ArgoCd => argocd::read(object).map(Inventory::Objects),
         }
     }
 
-    /// What the tool has noted down besides, and is not in the inventory that was read.
+    /// Reads the objects that the tool has recorded elsewhere than in the inventory.
     pub fn left_out(self, found: &Found) -> Vec<LeftOut> {
         match self {
             Self::Helm => helm::newer(found),
@@ -207,26 +208,25 @@ impl Tool {
         }
     }
 
-    /// What the live object `key` with this metadata says about the inventory that names it. Only
-    /// Helm has left objects without a mark, in old versions.
+    /// Compares the marks of the live object `key` with the inventory that lists it. Only old versions
+    /// of Helm left objects unmarked.
     pub fn mark(self, found: &Found, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
         match self {
             Self::ArgoCd => argocd::mark(found, key, metadata),
             Self::Helm => helm::mark(found, metadata, unmarked),
             Self::Kapp => kapp::mark(found, key, metadata),
-            Self::Kpt => cli_utils::mark(found, metadata),
+            Self::Kpt => kpt::mark(found, metadata),
             Self::Flux => flux::mark(found, metadata),
         }
     }
 
-    /// The one namespace whose objects are taken without a question, from an inventory in this
-    /// namespace into a set whose parent is in that one; `None` for no namespace.
+    /// The one namespace whose objects need no confirmation, for an inventory in namespace `inventory`
+    /// and a parent in namespace `set`; `None` if there is none.
     ///
-    /// Where the tool keeps inventories next to objects, those who write the inventory may write
-    /// there. Flux and Argo CD keep theirs with themselves, and what an Application calls its
-    /// destination is only another claim. An Application outside of the namespace in which Argo CD
-    /// is usually installed may be the namesake of one of Argo CD's own, and their objects point
-    /// back at both.
+    /// Helm, kapp and kpt keep inventories next to the objects, so who can write one can write the
+    /// other. Flux and Argo CD keep theirs with themselves, and the destination of an Application is
+    /// only another claim. An Application outside of Argo CD's usual namespace may have the name of
+    /// one inside of it: objects point back at both.
     pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
@@ -235,8 +235,8 @@ impl Tool {
         }
     }
 
-    /// What people have to do with the tool, so that it neither writes nor deletes the objects
-    /// any more. Only what was read is named: nothing else may be the tool's.
+    /// Advice that makes the tool stop writing and deleting the objects. It names only the objects that
+    /// were read: others may not be the tool's.
     pub fn advice(self, found: &Found) -> String {
         let Found { name, namespace, .. } = found;
         let kind = resource(&found.kind);
@@ -276,9 +276,20 @@ impl fmt::Display for Tool {
     }
 }
 
-/// The kind as kubectl's command line takes it without doubt.
+/// The kind as an unambiguous argument of kubectl.
 fn resource(kind: &GroupKind) -> String {
     kind.to_string().to_lowercase()
+}
+
+/// Key of an object that an inventory lists; an empty namespace means none.
+fn object_key(group: impl Into<String>, kind: impl Into<String>, namespace: &str, name: String) -> ObjectKey {
+    ObjectKey {
+        group_kind: GroupKind::new(group, kind),
+        namespace: Some(namespace)
+            .filter(|namespace| !namespace.is_empty())
+            .map(str::to_owned),
+        name,
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Helm's releases: Secrets with labels, whose one value is the release (Helm,
-//! `pkg/storage/driver/secrets.go`; `pkg/storage/storage.go` for their names), and the annotations
-//! that Helm writes on its objects since 3.2 (`pkg/action/validate.go`).
+//! Helm: a labelled Secret holds each revision of a release (Helm, `pkg/storage/driver/secrets.go`;
+//! `pkg/storage/storage.go` for the names), and since 3.2 annotations on each object name its release
+//! (`pkg/action/validate.go`).
 //!
-//! Whoever may create Secrets can write a release, so it is believed only as far as the Secret and
-//! its payload agree, and as its objects point back.
+//! Everyone who may create Secrets can write a release. So it is believed only if the Secret and its
+//! payload agree, and its objects point back.
 
 mod payload;
 
@@ -19,25 +19,26 @@ use crate::model::text::counted;
 
 /// The type of a release's Secret.
 const SECRET_TYPE: &str = "helm.sh/release.v1";
-/// Where Helm says of an object whose it is.
+/// Annotations on an object that name its release.
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// How many revisions above the deployed one are looked into. There is one after an upgrade that
-/// failed; many are a mistake, or were made to fill the memory.
+/// Limit of revisions above the deployed one that are read. A failed upgrade leaves one; many are a
+/// mistake, or were made to fill the memory.
 const MOST_NEWER: usize = 10;
 
+/// The Secrets of a release.
 pub(super) fn place(release: &str) -> Place {
     Place::Labelled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
 }
 
-/// The Secrets of a release whose payload is needed: the deployed revision, and newer ones.
+/// Returns the Secrets whose payload is read: the newest deployed revision, and newer ones.
 pub(super) fn needed(secrets: &[Value]) -> Vec<&Value> {
     let newer = newer_than_deployed(secrets).into_iter().take(MOST_NEWER);
     newest_deployed(secrets).into_iter().chain(newer).collect()
 }
 
-/// Reads the newest of the deployed revisions; hooks are not among its objects.
+/// Reads the objects of the newest deployed revision, without hooks.
 pub(super) fn read(found: &Found) -> Result<Vec<ObjectKey>, Unusable> {
     let Some(deployed) = newest_deployed(&found.objects) else {
         let newest = found.objects.iter().max_by_key(|secret| version(secret));
@@ -47,14 +48,16 @@ pub(super) fn read(found: &Found) -> Result<Vec<ObjectKey>, Unusable> {
     objects(found, deployed)
 }
 
-/// Objects of revisions that are newer than the deployed one, as after an upgrade that failed,
-/// and not in it.
+/// Reads the objects that only revisions above the deployed one have, as a failed upgrade leaves them.
 pub(super) fn newer(found: &Found) -> Vec<LeftOut> {
+    let mut newer = newer_than_deployed(&found.objects);
+    if newer.is_empty() {
+        return Vec::new();
+    }
     let deployed = newest_deployed(&found.objects);
     let known = deployed
         .and_then(|secret| objects(found, secret).ok())
         .unwrap_or_default();
-    let mut newer = newer_than_deployed(&found.objects);
     let unread = newer.split_off(newer.len().min(MOST_NEWER));
     newer.reverse();
     let left_out = newer.into_iter().filter_map(|secret| {
@@ -85,7 +88,7 @@ fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
     deployed.max_by_key(|secret| version(secret))
 }
 
-/// The newest first.
+/// Returns the revisions above the deployed one, the newest first.
 fn newer_than_deployed(secrets: &[Value]) -> Vec<&Value> {
     let deployed = newest_deployed(secrets).map(version);
     let mut newer: Vec<&Value> = secrets
@@ -108,7 +111,7 @@ fn revision(secret: &Value) -> String {
     format!("revision {} is {}", version(secret), label(secret, "status"))
 }
 
-/// The objects of one revision, each once. The reasons of errors begin with the Secret.
+/// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
 fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let unusable = |reason: String| Unusable::new(format!("secret/{name}: {reason}"));
@@ -129,7 +132,7 @@ fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     Ok(objects)
 }
 
-/// What the Secret called `name` holds, if all that Helm writes into and on it agrees.
+/// Decodes the Secret called `name`. Its type, name, labels and payload have to agree.
 fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String> {
     let of_secret = secret["type"].as_str().unwrap_or_default();
     if of_secret != SECRET_TYPE {
@@ -160,7 +163,7 @@ fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String>
     Ok(payload)
 }
 
-/// Helm itself takes an object for its own only if it has both annotations.
+/// Compares the object's annotations with this release. As in Helm, it needs both.
 pub(super) fn mark(found: &Found, metadata: &Value, unmarked: Unmarked) -> Mark {
     let annotation = |key: &str| metadata["annotations"][key].as_str();
     match (annotation(RELEASE_NAME), annotation(RELEASE_NAMESPACE)) {

@@ -1,8 +1,8 @@
 //! The value of a release's Secret: base64 of Helm around JSON, compressed or not (Helm,
 //! `pkg/storage/driver/util.go`).
 //!
-//! Whoever may create Secrets can write one, so only the fields that are needed are kept, and
-//! reading ends at a limit.
+//! Everyone who may create Secrets can write one. So only the needed fields are kept, and reading
+//! ends at a limit.
 
 use std::io::{BufReader, Read};
 
@@ -11,13 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-/// How many bytes of JSON a release may have. A Secret holds at most 1 MiB of it compressed.
+/// Limit of a release's JSON, in bytes. A Secret holds at most 1 MiB of it compressed.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// What a compressed release begins with; very old ones are not compressed.
+/// First bytes of a compressed release; very old ones are not compressed.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// What a release says about itself. Charts, values and hooks are passed over as they are read.
+/// Fields of a release. Charts, values and hooks are skipped while reading.
 #[derive(Debug, Deserialize)]
 pub(super) struct Payload {
     #[serde(default)]
@@ -30,7 +30,7 @@ pub(super) struct Payload {
     pub(super) manifest: String,
 }
 
-/// Why the value of a Secret is not a release.
+/// Error for a value that is not a release.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PayloadError {
     #[error("its release is not base64-encoded twice")]
@@ -53,7 +53,7 @@ impl Payload {
         }
     }
 
-    /// Reads JSON as it comes, and no more than one byte beyond the limit.
+    /// Reads a stream of JSON, at most one byte beyond the limit.
     fn read(json: impl Read, most: u64) -> Result<Self, PayloadError> {
         let mut limited = json.take(most + 1);
         let read = serde_json::from_reader(BufReader::new(limited.by_ref()));

@@ -1,17 +1,16 @@
-//! The inventories of cli-utils, which are kpt's: a `ResourceGroup`, or a `ConfigMap` whose
-//! keys name objects in a form that others use, too (cli-utils, `pkg/object/objmetadata.go`,
-//! and `pkg/inventory/policy.go` for whose an object is).
+//! kpt, and other tools that use cli-utils: a `ResourceGroup` or a `ConfigMap` lists the objects, and
+//! an annotation on each object names its inventory (cli-utils, `pkg/inventory/policy.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable};
-use crate::model::identity::{GroupKind, ObjectKey};
+use super::{Found, Mark, Unusable, object_id, object_key};
+use crate::model::identity::ObjectKey;
 
-/// Label by which cli-utils knows an inventory.
+/// Label that identifies an inventory of cli-utils.
 const INVENTORY_LABEL: &str = "cli-utils.sigs.k8s.io/inventory-id";
 
-/// Annotation by which an object says whose it is.
+/// Annotation on an object with the id of its inventory.
 const OWNER: &str = "config.k8s.io/owning-inventory";
 
 #[derive(Deserialize)]
@@ -25,7 +24,7 @@ struct Resource {
 }
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
-pub(super) fn read_inventory(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     if id(object).is_none() {
         return Err(Unusable::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
@@ -35,16 +34,20 @@ pub(super) fn read_inventory(object: &Value) -> Result<Vec<ObjectKey>, Unusable>
         let resources = spec.get("resources").unwrap_or(&Value::Null);
         let resources = Option::<Vec<Resource>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
-        return Ok(resources.unwrap_or_default().into_iter().map(key).collect());
+        return Ok(resources
+            .unwrap_or_default()
+            .into_iter()
+            .map(ObjectKey::from)
+            .collect());
     }
     let data = object["data"].as_object();
     data.into_iter()
         .flatten()
-        .map(|(entry, _)| parse(entry))
+        .map(|(entry, _)| object_id::parse(entry))
         .collect()
 }
 
-/// kpt deletes only what has the id of the inventory that it works on.
+/// Compares the object's inventory id with this inventory's: kpt deletes only objects that have it.
 pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
         Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
@@ -53,36 +56,17 @@ pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     }
 }
 
-/// An empty id would be that of every object without one.
+/// Returns the id of the inventory. An empty id counts as none: every object without the annotation
+/// would have it.
 fn id(inventory: &Value) -> Option<&str> {
     let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str();
     id.filter(|id| !id.is_empty())
 }
 
-fn key(resource: Resource) -> ObjectKey {
-    ObjectKey {
-        group_kind: GroupKind::new(resource.group, resource.kind),
-        namespace: Some(resource.namespace).filter(|namespace| !namespace.is_empty()),
-        name: resource.name,
+impl From<Resource> for ObjectKey {
+    fn from(resource: Resource) -> Self {
+        object_key(resource.group, resource.kind, &resource.namespace, resource.name)
     }
-}
-
-/// `namespace_name_group_kind`, where a colon of the name is written as `__`.
-pub(super) fn parse(entry: &str) -> Result<ObjectKey, Unusable> {
-    let invalid = || Unusable::new(format!("its entry {entry:?} names no object"));
-    let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
-    let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
-    let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
-    let name = name.replace("__", ":");
-    if name.is_empty() || kind.is_empty() || name.contains('_') {
-        return Err(invalid());
-    }
-    Ok(key(Resource {
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        namespace: namespace.to_owned(),
-        name,
-    }))
 }
 
 #[cfg(test)]
@@ -90,36 +74,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::identity::GroupKind;
 
     fn names(keys: Result<Vec<ObjectKey>, Unusable>) -> Vec<String> {
         keys.expect("an inventory")
             .iter()
             .map(ToString::to_string)
             .collect()
-    }
-
-    #[test]
-    fn entries_name_objects() {
-        let table = [
-            (
-                "shop_web_apps_Deployment",
-                Some("deployment.apps/web in namespace shop"),
-            ),
-            ("shop_one__ConfigMap", Some("configmap/one in namespace shop")),
-            ("_shop__Namespace", Some("namespace/shop")),
-            (
-                "_system__node_rbac.authorization.k8s.io_ClusterRole",
-                Some("clusterrole.rbac.authorization.k8s.io/system:node"),
-            ),
-            ("", None),
-            ("a_b_c", None),
-            ("shop___ConfigMap", None),
-            ("a_b_c_d_e", None),
-        ];
-        for (entry, expected) in table {
-            let read = parse(entry).ok().map(|key| key.to_string());
-            assert_eq!(read.as_deref(), expected, "{entry}");
-        }
     }
 
     #[test]
@@ -133,19 +94,19 @@ mod tests {
             ]},
         });
         assert_eq!(
-            names(read_inventory(&object)),
+            names(read(&object)),
             ["deployment.apps/web in namespace shop", "namespace/shop"]
         );
         let of = |spec: Value| {
             let labels = json!({INVENTORY_LABEL: "x"});
-            read_inventory(&json!({"metadata": {"labels": labels}, "spec": spec}))
+            read(&json!({"metadata": {"labels": labels}, "spec": spec}))
         };
         assert_eq!(names(of(json!({}))), Vec::<String>::new());
         assert!(of(json!({"resources": [{"kind": 1}]})).is_err());
         for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
             let mut object = object.clone();
             object["metadata"]["labels"] = labels;
-            assert!(read_inventory(&object).is_err(), "{object}");
+            assert!(read(&object).is_err(), "{object}");
         }
     }
 
@@ -156,10 +117,10 @@ mod tests {
             "data": {"shop_one__ConfigMap": "", "_shop__Namespace": "{\"strategy\":\"Apply\"}"},
         });
         assert_eq!(
-            names(read_inventory(&object)),
+            names(read(&object)),
             ["namespace/shop", "configmap/one in namespace shop"]
         );
-        assert!(read_inventory(&json!({"metadata": {}, "data": {"shop_one__ConfigMap": ""}})).is_err());
+        assert!(read(&json!({"metadata": {}, "data": {"shop_one__ConfigMap": ""}})).is_err());
     }
 
     #[test]
