@@ -1,4 +1,4 @@
-//! A parent and its set, as the tables of the rules need them.
+//! Test data: a parent and its set.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::model::resource::Scope;
 use crate::plan::fixtures::{resource, set};
 use crate::read::ParentCandidate;
 
-/// What the server serves: `ConfigMap`, `Secret`, `Namespace`, `Deployment.apps`. It is known that
+/// The server serves `ConfigMap`, `Secret`, `Namespace` and `Deployment.apps`. It is known that
 /// `Gone.example.com` is gone, and that the definition of `Dormant.example.com` serves nothing.
 pub(super) fn discovery() -> Discovery {
     let resources = [
@@ -53,8 +53,8 @@ pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
     ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced)).expect("a whole object")
 }
 
-/// The set of that parent as this program writes it, with a record of these kinds and
-/// namespaces, and no members.
+/// The set of that parent as this program writes it: with a record of these kinds and namespaces,
+/// without members.
 pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     let kind = |text: &&str| {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
@@ -77,7 +77,7 @@ fn parent_object() -> serde_json::Value {
     }})
 }
 
-/// The same parent with other labels and annotations: `None` takes a key off.
+/// The same parent with other labels and annotations; `None` removes a key.
 pub(super) fn changed(
     set: &Examined,
     labels: &[(&str, Option<&str>)],
@@ -108,12 +108,12 @@ pub(super) fn with_members(mut set: Examined, members: &[Live]) -> Examined {
     set
 }
 
-/// What is told of the set if records may gain namespaces.
+/// The verdict on the set if records may gain namespaces.
 pub(super) fn verdict(set: &Examined, extent: Extent) -> Verdict {
     verdict_with(set, extent, NewNamespaces::Included)
 }
 
-/// What is told of the set.
+/// The verdict on the set.
 pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
     let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
     let surroundings = Surroundings {
@@ -125,13 +125,13 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
     check(std::slice::from_ref(set), surroundings)
 }
 
-/// The names of the rules that find something, in order, each with a `+` where `--fix` mends it.
-pub(super) fn told(set: &Examined, extent: Extent) -> Vec<String> {
+/// The names of the rules that find something, in order, with a `+` if `--fix` repairs it.
+pub(super) fn found_rules(set: &Examined, extent: Extent) -> Vec<String> {
     let name = |finding: &Finding| match finding.mending {
         Mending::ByHand => finding.rule.name().to_owned(),
         Mending::Offered | Mending::Done => format!("{}+", finding.rule.name()),
     };
-    let mut told: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
-    told.sort();
-    told
+    let mut found_rules: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
+    found_rules.sort();
+    found_rules
 }

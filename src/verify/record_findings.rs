@@ -1,24 +1,23 @@
-//! Whether the record of a parent is exactly what its members need, and whether its kinds
-//! are served: the one judgement of a record, for `verify`, `list` and `view`.
+//! Rules about the record of a parent: it names exactly what the members need, and its kinds are
+//! served. `verify`, `list` and `view` use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::{Finding, Rule};
+use super::finding::Finding;
+use super::recorded_scope::{accounted, needed, served};
+use super::rule::Rule;
 use crate::cluster::discovery::Discovery;
-use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Bookkeeping, ParentFault, Reading};
-use crate::model::live::{Live, Presence};
+use crate::model::applyset::parent::{Bookkeeping, ParentFault};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
-use crate::plan::copied;
 use crate::read::Place;
-use crate::read::inspect::{FoundSet, Status, entries};
+use crate::read::inspect::{FoundSet, entries};
 use crate::read::recorded_kinds::Entry;
 
-/// Judges the record; nothing is said of one that cannot be read.
+/// Applies the rules to the record; there are no findings for one that cannot be read.
 ///
-/// `appliers` are the field managers whose part-of labels make members.
+/// `appliers` are the field managers whose part-of labels make an object a member.
 pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
     let Some(bookkeeping) = set.bookkeeping() else {
         return Vec::new();
@@ -37,75 +36,6 @@ pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSe
         findings.extend(too_wide(set, &recorded));
     }
     findings
-}
-
-impl FoundSet {
-    /// In what state it is.
-    pub fn status(&self, discovery: &Discovery) -> Status {
-        match &self.reading {
-            Reading::Parent(_) => {}
-            Reading::Unfinished(_) => return Status::Unfinished,
-            Reading::NoBookkeeping | Reading::Faulty(_) => return Status::InDoubt,
-        }
-        let findings = findings(self, discovery, &appliers());
-        if findings.is_empty() {
-            Status::Consistent
-        } else if findings.iter().all(|finding| finding.rule == Rule::RecordTooWide) {
-            Status::Unfinished
-        } else {
-            Status::InDoubt
-        }
-    }
-
-    /// What speaks against the record, in words; collections that could not be read, and
-    /// faults of the bookkeeping, are not told again.
-    pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
-        findings(self, discovery, &appliers())
-            .into_iter()
-            .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
-            .map(|finding| finding.message)
-            .collect()
-    }
-}
-
-fn appliers() -> BTreeSet<String> {
-    APPLIERS.into_iter().map(str::to_owned).collect()
-}
-
-/// The recorded places, the kinds as they are served; what is not served holds nothing.
-pub(super) fn served(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
-    let kinds = entries(bookkeeping, discovery).into_iter();
-    Record {
-        group_kinds: kinds
-            .filter_map(|(_, entry)| match entry {
-                Entry::Served(resource) | Entry::Misspelled(resource) => Some(resource.group_kind()),
-                Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
-            })
-            .collect(),
-        additional_namespaces: bookkeeping.additional_namespaces.clone(),
-    }
-}
-
-/// The record that the members need. Copies of the label make no members: a controller
-/// that mirrors a Service would otherwise widen the record of every set that has one.
-pub(super) fn needed(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
-    Record::of(members(set, appliers).map(|live| &live.key), &set.identity)
-}
-
-/// The members that are there to stay.
-pub(super) fn members<'s>(
-    set: &'s FoundSet,
-    appliers: &'s BTreeSet<String>,
-) -> impl Iterator<Item = &'s Live> {
-    set.members.iter().filter(|live| {
-        live.presence == Presence::Present && copied(live, Some(&set.parent_uid), appliers).is_none()
-    })
-}
-
-/// The record that everything with the label accounts for: what is on its way out until
-/// it is gone, and copies, which an apply finds and keeps in their set.
-pub(super) fn accounted(set: &FoundSet) -> Record {
-    Record::of(set.members.iter().map(|live| &live.key), &set.identity)
 }
 
 fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<'_>) -> Option<Finding> {
@@ -186,7 +116,7 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     })
 }
 
-/// What the one record names and the other does not.
+/// Lists the kinds and namespaces of the one record that the other lacks.
 fn names_beyond(one: &Record, other: &Record) -> String {
     let kinds = one.group_kinds.difference(&other.group_kinds);
     let kinds = kinds.map(ToString::to_string);
@@ -221,9 +151,10 @@ fn unread(set: &FoundSet) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{examined, told, verdict, with_members};
+    use super::super::fixtures::{examined, found_rules, verdict, with_members};
     use super::super::{Examined, Extent};
     use super::*;
+    use crate::model::live::{Live, Presence};
     use crate::plan::fixtures::{live, resource};
 
     fn config_map(namespace: &str) -> Live {
@@ -268,7 +199,7 @@ mod tests {
             (set(&["ConfigMap"], &["away"], &[copy("away")]), &["label-copy"]),
         ];
         for (place, (set, rules)) in table.into_iter().enumerate() {
-            assert_eq!(told(&set, Extent::Whole), rules, "case {place}");
+            assert_eq!(found_rules(&set, Extent::Whole), rules, "case {place}");
         }
     }
 
@@ -276,9 +207,9 @@ mod tests {
     fn recorded_kinds_have_to_be_served() {
         let member = [config_map("shop")];
         let set = with_members(examined(&["ConfigMap", "Gone.example.com"], &[]), &member);
-        assert_eq!(told(&set, Extent::Whole), ["unserved-kind+"]);
+        assert_eq!(found_rules(&set, Extent::Whole), ["unserved-kind+"]);
         // The server was heard, and lacks it: what else could not be looked at says nothing.
-        assert_eq!(told(&set, Extent::Part), ["unserved-kind+"]);
+        assert_eq!(found_rules(&set, Extent::Part), ["unserved-kind+"]);
     }
 
     #[test]
@@ -291,10 +222,10 @@ mod tests {
                 members,
             )
         };
-        let told = |members: &[Live], extent| told(&homeless(members), extent);
-        assert!(told(&[], Extent::Part).contains(&"missing-namespaces".to_owned()));
-        assert!(told(&[], Extent::Whole).contains(&"missing-namespaces+".to_owned()));
-        let seen = told(&[config_map("shop")], Extent::Part);
+        let found_rules = |members: &[Live], extent| found_rules(&homeless(members), extent);
+        assert!(found_rules(&[], Extent::Part).contains(&"missing-namespaces".to_owned()));
+        assert!(found_rules(&[], Extent::Whole).contains(&"missing-namespaces+".to_owned()));
+        let seen = found_rules(&[config_map("shop")], Extent::Part);
         assert!(seen.contains(&"missing-namespaces+".to_owned()), "{seen:?}");
         assert!(seen.contains(&"unrecorded-member+".to_owned()), "{seen:?}");
     }
@@ -305,9 +236,9 @@ mod tests {
             examined(&["ConfigMap", "Secret"], &["away"]),
             &[config_map("shop")],
         );
-        assert_eq!(told(&set, Extent::Whole), ["record-too-wide+"]);
+        assert_eq!(found_rules(&set, Extent::Whole), ["record-too-wide+"]);
         // Elsewhere in the cluster something is hidden.
-        assert_eq!(told(&set, Extent::Part), ["record-too-wide"]);
+        assert_eq!(found_rules(&set, Extent::Part), ["record-too-wide"]);
         let [wide] = &verdict(&set, Extent::Part).findings[..] else {
             panic!("no finding");
         };
@@ -317,6 +248,6 @@ mod tests {
             resource: resource("Secret", Scope::Namespaced),
             namespace: Some("away".to_owned()),
         });
-        assert_eq!(told(&set, Extent::Part), ["unread-place"]);
+        assert_eq!(found_rules(&set, Extent::Part), ["unread-place"]);
     }
 }

@@ -1,10 +1,10 @@
-//! What can be told from objects: members that no run would find, members of nobody's
-//! set, and labels that are copies.
+//! Rules about objects: members outside of the record, orphans, copied labels and lost labels.
 
 use std::collections::BTreeSet;
 
-use super::finding::{Finding, Rule};
-use super::record::{members, served};
+use super::finding::Finding;
+use super::recorded_scope::{members, served};
+use super::rule::Rule;
 use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
@@ -12,7 +12,7 @@ use crate::model::text::listed;
 use crate::plan::{SkipReason, copied, label_written_by};
 use crate::read::inspect::FoundSet;
 
-/// Judges the members of one set.
+/// Applies the rules to the members of one set.
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
     let found = &set.found;
     let mut findings = unrecorded(found, discovery, appliers);
@@ -46,8 +46,8 @@ fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>
 const UNRECORDED: &str = "an apply would neither find nor prune it; if those who wrote the label may add to the set, \
     --fix --include-namespaces records its namespace";
 
-/// Members whose set has no parent. `known` are the ids of all sets, `reference` is how
-/// the command line names the set where it is known.
+/// Finds members whose set has no parent. `known` are the ids of all sets, and `reference` is the
+/// command line's name of the set, if known.
 pub(super) fn orphans(
     objects: &[Live],
     known: &BTreeSet<String>,
@@ -101,7 +101,7 @@ fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> O
     Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("it is never pruned; nothing has to be done"))
 }
 
-/// An object that has lost its label.
+/// The finding for an object that has lost its label.
 pub(super) fn lost(live: &Live) -> Finding {
     let message = "it was applied as a member of a set, and has lost its part-of label";
     Finding::new(Rule::LostMember, &live.key, message).hint(format!(
@@ -128,7 +128,7 @@ mod tests {
             .collect()
     }
 
-    /// An object, the ids of all sets, and what is told of it.
+    /// An object, the ids of all sets, and the expected finding.
     type Case<'a> = (&'a Live, &'a [&'a str], Option<(Rule, Severity)>);
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
             (&copied, &[known], None),
         ];
         for (place, (object, known, expected)) in table.into_iter().enumerate() {
-            let told = rules(std::slice::from_ref(object), known);
-            assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "case {place}");
+            let found = rules(std::slice::from_ref(object), known);
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "case {place}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What can be told from a parent alone: its id, who keeps it, and how its values are
-//! written.
+//! Rules about the parent alone: its id, its tooling, its kind, and the form of its values.
 //!
-//! Which values can be read at all is decided in `applyset::parent`: each fault that
-//! stops a run is a finding here, so the two cannot disagree.
+//! `applyset::parent` decides which values can be read. Each of its faults, which stop a run, is a
+//! finding here, so the two cannot disagree.
 
-use super::finding::{Finding, Rule, Severity};
+use super::finding::Finding;
+use super::rule::{Rule, Severity};
 use super::{Examined, ParentKind};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
 use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
@@ -14,10 +14,10 @@ use crate::model::applyset::{
 };
 use crate::model::live::Presence;
 
-/// From this share of the limit on, in percent, annotations are told to be large.
+/// Share of the limit, in percent, from which annotations are reported to be large.
 const LARGE_ANNOTATIONS: usize = 80;
 
-/// Judges the parent.
+/// Applies the rules to the parent.
 pub(super) fn findings(set: &Examined) -> Vec<Finding> {
     let of_kind = of_kind(set);
     if set.kind == ParentKind::Forbidden {
@@ -52,7 +52,7 @@ pub(super) fn findings(set: &Examined) -> Vec<Finding> {
     findings
 }
 
-/// Bytes of all keys and values, as the server counts them.
+/// Returns the bytes of all keys and values, as the server counts them.
 pub(super) fn annotations_size(annotations: &Pairs) -> usize {
     annotations
         .iter()
@@ -108,8 +108,8 @@ fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
     Finding::new(rule, key, fault.to_string()).hint(hint)
 }
 
-/// A custom resource was made to be a parent, and may wait for its first run. Any other
-/// object is none, unless there are members to show that it has been one.
+/// The finding for an object without a record. A custom resource may wait for its first run. Any other
+/// object was a parent only if it has members.
 fn without_bookkeeping(set: &Examined) -> Finding {
     let key = &set.parent.identity;
     let count = set.found.members.len();
@@ -155,7 +155,7 @@ fn of_kind(set: &Examined) -> Option<Finding> {
     }
 }
 
-/// What reading forgives, and writing would put right.
+/// Reports values that can be read, and that the next apply would write differently.
 fn of_values(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     let annotations = &set.parent.object.annotations;
@@ -182,8 +182,8 @@ fn of_values(set: &Examined) -> Vec<Finding> {
     findings
 }
 
-/// The list as it is written; `None` where it cannot be read. `own` is the parent's
-/// namespace, which is no additional one.
+/// Returns the canonical form of the list; `None` if it cannot be read. `own` is the parent's
+/// namespace, which is not an additional one.
 fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<String> {
     let mut record = Record::default();
     if annotation == GROUP_KINDS_ANNOTATION {
@@ -199,7 +199,7 @@ fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{changed, examined, told, with_members};
+    use super::super::fixtures::{changed, examined, found_rules, with_members};
     use super::super::{Extent, Mending, fixtures};
     use super::*;
     use crate::model::applyset::{ID_LABEL, TOOLING_ANNOTATION};
@@ -216,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_parent_is_not_told_of() {
-        assert_eq!(told(&sound(), Extent::Whole), [""; 0]);
+    fn a_sound_parent_has_no_findings() {
+        assert_eq!(found_rules(&sound(), Extent::Whole), [""; 0]);
     }
 
     #[test]
@@ -281,18 +281,22 @@ mod tests {
         ];
         for (labels, annotations, rules) in table {
             let set = changed(&sound(), labels, annotations);
-            assert_eq!(told(&set, Extent::Whole), rules, "{labels:?} {annotations:?}");
+            assert_eq!(
+                found_rules(&set, Extent::Whole),
+                rules,
+                "{labels:?} {annotations:?}"
+            );
         }
     }
 
     #[test]
-    fn what_is_no_parent_yet_is_told_from_what_has_been_one() {
+    fn a_future_parent_is_distinguished_from_a_former_one() {
         let bare: Changes = &[
             (GROUP_KINDS_ANNOTATION, None),
             (ADDITIONAL_NAMESPACES_ANNOTATION, None),
         ];
         let begun = changed(&examined(&[], &[]), &[(ID_LABEL, None)], bare);
-        assert_eq!(told(&begun, Extent::Whole), ["unfinished-parent"]);
+        assert_eq!(found_rules(&begun, Extent::Whole), ["unfinished-parent"]);
         let without = |set: &Examined| {
             let set = changed(set, &[(ID_LABEL, None)], bare);
             changed(&set, &[], &[(TOOLING_ANNOTATION, None)])
@@ -312,11 +316,11 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_goes_or_may_be_none_is_told_and_left_alone() {
+    fn a_parent_that_is_being_deleted_or_may_not_be_one_is_reported() {
         let mut going = changed(&sound(), &[], &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap,"))]);
         going.parent.object.presence = Presence::Terminating;
         assert_eq!(
-            told(&going, Extent::Whole),
+            found_rules(&going, Extent::Whole),
             ["malformed-value", "terminating-parent"]
         );
         for (kind, rules) in [
@@ -326,7 +330,7 @@ mod tests {
         ] {
             going.parent.object.presence = Presence::Present;
             going.kind = kind;
-            assert_eq!(told(&going, Extent::Whole), rules, "{kind:?}");
+            assert_eq!(found_rules(&going, Extent::Whole), rules, "{kind:?}");
         }
     }
 
@@ -335,7 +339,7 @@ mod tests {
         for (length, rules) in [(200_000, &[][..]), (220_000, &["large-annotations"])] {
             let note = "x".repeat(length);
             let set = changed(&sound(), &[], &[("note", Some(&note))]);
-            assert_eq!(told(&set, Extent::Whole), rules, "{length}");
+            assert_eq!(found_rules(&set, Extent::Whole), rules, "{length}");
         }
     }
 }

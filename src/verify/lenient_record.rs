@@ -1,7 +1,6 @@
-//! A record that no run would trust, read as far as it makes sense.
+//! Lenient reading of an invalid record, as far as it makes sense.
 //!
-//! What is read so is never acted upon but to widen a record, or where the whole cluster
-//! was looked at.
+//! The result is used only to widen a record, or together with a look at the whole cluster.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +15,16 @@ use crate::model::applyset::{
 };
 use crate::read::ParentCandidate;
 
-/// What could be made of the annotations.
+/// The part of the annotations that makes sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Understood {
-    /// The record; the tooling is ours where nobody is named.
+    /// The record; its tooling is this program's if none is named.
     pub(super) bookkeeping: Bookkeeping,
-    /// Whether every entry made sense.
+    /// The whole record if every entry made sense.
     pub(super) extent: Extent,
 }
 
-/// Reads the annotations; `None` where nobody recorded any kinds, or in a later format.
+/// Reads the annotations; `None` if no kinds are recorded, or in a later format.
 pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
     let annotations = &parent.object.annotations;
     let is_later = |key: &&str| {
@@ -58,7 +57,7 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
     })
 }
 
-/// The recorded namespaces that make sense, without the parent's own.
+/// Reads the recorded namespaces that make sense, without the parent's own.
 fn recorded_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
     let value = parent.object.annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
     let mut namespaces = entries(value.map_or("", String::as_str), parse_namespaces, extent);
@@ -68,18 +67,18 @@ fn recorded_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSe
     namespaces
 }
 
-/// The recorded namespaces that make sense, also if nothing else of the record does.
+/// Reads the recorded namespaces that make sense, even if the kinds cannot be read.
 pub(super) fn namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
     recorded_namespaces(parent, &mut Extent::Whole)
 }
 
-/// Who the annotations say manages the set.
+/// Reads the tool that manages the set.
 pub(super) fn tooling(annotations: &Pairs) -> Option<Tooling> {
     Tooling::parse(annotations.get(TOOLING_ANNOTATION)?).ok()
 }
 
-/// Blanks and empty entries are passed over; what else is no entry makes the list one
-/// that is understood in part.
+/// Reads the entries of a list, ignoring blanks and empty entries. `extent` becomes a part if any other
+/// entry is invalid.
 fn entries<T: Ord, E>(
     value: &str,
     parse: impl Fn(&str) -> Result<BTreeSet<T>, E>,

@@ -1,0 +1,118 @@
+//! The input of `verify`: a parent with its set, and what is known of the cluster.
+
+use std::collections::BTreeSet;
+
+use super::{appliers, lenient_record, recorded_scope};
+use crate::cluster::discovery::Discovery;
+use crate::model::applyset::parent::Reading;
+use crate::model::applyset::{Record, Tooling};
+use crate::model::live::Live;
+use crate::plan::copied;
+use crate::read::ParentCandidate;
+use crate::read::inspect::FoundSet;
+
+/// A parent or an object that claims to be one, with what was found of its set.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// The parent.
+    pub parent: ParentCandidate,
+    /// Permission of its kind to be a parent.
+    pub kind: ParentKind,
+    /// Its set. An invalid record is read as far as it makes sense.
+    pub found: FoundSet,
+}
+
+/// Permission of a kind to be a parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParentKind {
+    /// A Secret, a `ConfigMap`, or a kind whose CRD is labelled as a parent type.
+    Permitted,
+    /// A custom resource whose CRD lacks that label.
+    Unlabelled,
+    /// Any other kind.
+    Forbidden,
+    /// The CRD could not be read.
+    Unknown,
+}
+
+/// Extent of what was read of the cluster, or understood of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every kind in every namespace.
+    Whole,
+    /// Less. Absence proves nothing.
+    Part,
+}
+
+/// Everything that the rules depend on, apart from the sets.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The kinds that the server serves.
+    pub discovery: &'a Discovery,
+    /// Field managers whose part-of labels make an object a member.
+    pub appliers: &'a BTreeSet<String>,
+    /// Extent of what was read.
+    pub extent: Extent,
+    /// Treatment of namespaces with members that are not recorded.
+    pub new_namespaces: NewNamespaces,
+}
+
+/// Treatment of a namespace that is not recorded and holds objects with the set's label.
+///
+/// A label proves nothing: the id of a set and the field manager of its members are public. A tenant
+/// who may create objects in one namespace could have that namespace recorded. A pipeline without
+/// permission to list there would fail from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewNamespaces {
+    /// It is not recorded.
+    Excluded,
+    /// It is recorded. The user has checked who wrote the label.
+    Included,
+}
+
+impl Examined {
+    /// Creates it without members; they are read later.
+    pub fn new(parent: ParentCandidate, kind: ParentKind) -> Self {
+        let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
+        if let (Reading::Faulty(_), Some(understood)) = (&found.reading, lenient_record::understood(&parent))
+        {
+            found.reading = Reading::Parent(understood.bookkeeping);
+        }
+        Self { parent, kind, found }
+    }
+
+    /// Returns the set as `list` shows it: an invalid record counts as none, and a copy of the label
+    /// counts only where an apply finds it.
+    pub fn as_listed(&self, surroundings: Surroundings<'_>) -> FoundSet {
+        let mut listed = FoundSet {
+            reading: self.parent.object.reading.clone(),
+            ..self.found.clone()
+        };
+        let recorded = listed
+            .bookkeeping()
+            .map(|bookkeeping| recorded_scope::served(bookkeeping, surroundings.discovery));
+        let appliers = appliers(self, surroundings);
+        listed.members.retain(|live| {
+            let is_recorded = || {
+                let recorded = recorded.as_ref();
+                recorded.is_some_and(|recorded| is_within(live, recorded, &self.found))
+            };
+            copied(live, Some(&self.found.parent_uid), &appliers).is_none() || is_recorded()
+        });
+        listed
+    }
+
+    /// Returns whether it is this program's set and its record covers the object.
+    pub(super) fn may_hold(&self, live: &Live, discovery: &Discovery) -> bool {
+        let bookkeeping = self.found.bookkeeping();
+        bookkeeping.is_some_and(|bookkeeping| {
+            let recorded = recorded_scope::served(bookkeeping, discovery);
+            bookkeeping.tooling.is_same_program(&Tooling::ours()) && is_within(live, &recorded, &self.found)
+        })
+    }
+}
+
+/// Returns whether the record covers the object.
+pub(super) fn is_within(live: &Live, recorded: &Record, set: &FoundSet) -> bool {
+    recorded.covers(&Record::of([&live.key].into_iter(), &set.identity))
+}

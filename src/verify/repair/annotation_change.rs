@@ -1,0 +1,43 @@
+//! The change of one label or annotation in words.
+
+use std::collections::BTreeSet;
+
+use crate::model::applyset::parent::Pairs;
+use crate::model::applyset::{ID_LABEL, TOOLING_ANNOTATION};
+
+/// Describes the change of `key` to `value`; `None` if it has that value already.
+pub(super) fn describe(current: &Pairs, key: &str, value: &str) -> Option<String> {
+    let Some(found) = current.get(key) else {
+        return Some(format!("{key} {value:?} is added"));
+    };
+    if found == value {
+        return None;
+    }
+    let becomes = format!("{key} {found:?} becomes {value:?}");
+    if key == ID_LABEL || key == TOOLING_ANNOTATION {
+        return Some(becomes);
+    }
+    let (lost, gained) = (beyond(found, value), beyond(value, found));
+    Some(match (lost.is_empty(), gained.is_empty()) {
+        (true, true) => becomes,
+        (false, true) => format!("{key} loses {lost}"),
+        (true, false) => format!("{key} gains {gained}"),
+        (false, false) => format!("{key} loses {lost} and gains {gained}"),
+    })
+}
+
+/// Lists the entries of the one list that the other lacks.
+fn beyond(one: &str, other: &str) -> String {
+    let known: BTreeSet<&str> = other.split(',').collect();
+    let shown = |entry: &str| {
+        if entry.is_empty() || entry.contains(char::is_whitespace) {
+            format!("{entry:?}")
+        } else {
+            entry.to_owned()
+        }
+    };
+    let missing = one
+        .split(',')
+        .filter(|entry| !known.contains(entry) && !one.is_empty());
+    missing.map(shown).collect::<Vec<_>>().join(", ")
+}

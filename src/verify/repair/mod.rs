@@ -1,0 +1,142 @@
+//! The repair of a parent, which `--fix` writes.
+//!
+//! A repair writes only the ApplySet metadata of a set of this program, and only what is certain. A
+//! record is widened to cover what was seen. It is narrowed, or replaced if it cannot be read, only
+//! after a look at the whole cluster. No object is deleted, and no member is changed.
+
+mod annotation_change;
+mod repairable;
+mod target_record;
+
+use std::sync::Arc;
+
+use annotation_change::describe;
+use repairable::check_repairable;
+use target_record::target_record;
+
+use super::lenient_record::tooling;
+use super::parent_findings::annotations_size;
+use super::{Examined, Surroundings};
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, read};
+use crate::model::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
+    PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
+};
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+
+/// The repair of one parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mend {
+    /// The set whose metadata are written.
+    pub set: Set,
+    /// The resource of the parent.
+    pub resource: Arc<Resource>,
+    /// Precondition: the parent's resourceVersion when it was judged.
+    pub resource_version: String,
+    /// The record to write.
+    pub record: Record,
+    /// Labels and annotations to remove.
+    pub removals: Vec<Removal>,
+    /// The changes in words, a line for each key.
+    pub changes: Vec<String>,
+}
+
+/// A key to remove from a parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// An annotation.
+    Annotation(&'static str),
+    /// A label.
+    Label(&'static str),
+}
+
+/// Plans the repair of a parent; `None` if nothing would change, and the reason if it may not be
+/// repaired.
+pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Mend>, String> {
+    check_repairable(set, surroundings)?;
+    let record = target_record(set, surroundings)?;
+    let parent = &set.parent;
+    // An older version of this program in the tooling annotation is not a fault, and is kept.
+    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::ours);
+    let labels = [(ID_LABEL, set.found.id.to_string())];
+    let annotations = [
+        (TOOLING_ANNOTATION, keeper.to_string()),
+        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
+        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
+    ];
+    let mut changes = Vec::new();
+    changes.extend(
+        labels
+            .iter()
+            .filter_map(|(key, value)| describe(&parent.labels, key, value)),
+    );
+    let current = &parent.object.annotations;
+    changes.extend(
+        annotations
+            .iter()
+            .filter_map(|(key, value)| describe(current, key, value)),
+    );
+    let mut removals = Vec::new();
+    if current.contains_key(GROUP_RESOURCES_ANNOTATION) {
+        removals.push(Removal::Annotation(GROUP_RESOURCES_ANNOTATION));
+        changes.push(format!("{GROUP_RESOURCES_ANNOTATION} is taken off"));
+    }
+    if parent.labels.get(PART_OF_LABEL).map(String::as_str) == Some(set.found.id.as_str()) {
+        removals.push(Removal::Label(PART_OF_LABEL));
+        changes.push(format!("{PART_OF_LABEL} is taken off"));
+    }
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let repair = Mend {
+        set: Set {
+            id: set.found.id.clone(),
+            parent: parent.identity.clone(),
+            parent_uid: Some(parent.object.uid.clone()),
+            tooling: keeper,
+        },
+        resource: Arc::clone(&parent.resource),
+        resource_version: parent.object.resource_version.clone(),
+        record,
+        removals,
+        changes,
+    };
+    let size = annotations_size(&repair.applied_to(set).parent.object.annotations);
+    if size > ANNOTATIONS_LIMIT {
+        return Err(format!(
+            "its annotations would take {size} bytes, and the server allows {ANNOTATIONS_LIMIT}"
+        ));
+    }
+    Ok(Some(repair))
+}
+
+impl Mend {
+    /// Returns the set after the repair.
+    pub(super) fn applied_to(&self, set: &Examined) -> Examined {
+        let mut parent = set.parent.clone();
+        let object = &mut parent.object;
+        parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
+        for (key, value) in [
+            (TOOLING_ANNOTATION, self.set.tooling.to_string()),
+            (GROUP_KINDS_ANNOTATION, self.record.group_kinds_value()),
+            (ADDITIONAL_NAMESPACES_ANNOTATION, self.record.namespaces_value()),
+        ] {
+            object.annotations.insert(key.to_owned(), value);
+        }
+        for removal in &self.removals {
+            match removal {
+                Removal::Annotation(key) => object.annotations.remove(*key),
+                Removal::Label(key) => parent.labels.remove(*key),
+            };
+        }
+        object.reading = read(&parent.identity, &parent.labels, &object.annotations);
+        let mut repaired = Examined::new(parent, set.kind);
+        repaired.found.members.clone_from(&set.found.members);
+        repaired.found.unread.clone_from(&set.found.unread);
+        repaired
+    }
+}
+
+#[cfg(test)]
+mod tests;

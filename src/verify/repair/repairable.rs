@@ -1,0 +1,76 @@
+//! The parents that may be repaired: those of this program's sets that certainly are parents.
+
+use super::super::lenient_record::tooling;
+use super::super::recorded_scope::members;
+use super::super::{Examined, ParentKind, Surroundings};
+use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::{ParentFault, Reading};
+use crate::model::applyset::record::InvalidValue;
+use crate::model::live::Presence;
+use crate::read::ParentCandidate;
+
+/// Returns the reason if the parent may not be repaired.
+pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -> Result<(), String> {
+    let parent = &set.parent;
+    let annotations = &parent.object.annotations;
+    if parent.object.presence == Presence::Terminating {
+        return Err("the parent is being deleted".to_owned());
+    }
+    match set.kind {
+        ParentKind::Permitted | ParentKind::Unknown => {}
+        ParentKind::Unlabelled | ParentKind::Forbidden => {
+            return Err("objects of its kind may not be parents".to_owned());
+        }
+    }
+    let faults = match &parent.object.reading {
+        Reading::Parent(_) => &[][..],
+        Reading::Faulty(faults) => faults,
+        Reading::Unfinished(_) | Reading::NoBookkeeping => {
+            return Err("nothing is recorded that could be mended".to_owned());
+        }
+    };
+    if faults.iter().any(is_later_format) {
+        return Err("a part of it is written in a later format".to_owned());
+    }
+    match tooling(annotations) {
+        Some(found) if found.is_same_program(&Tooling::ours()) => {}
+        Some(found) => {
+            return Err(format!(
+                "the set is managed by {found}, and only its own tool writes it"
+            ));
+        }
+        None if is_recorded_by_us_alone(parent) => {}
+        None => return Err("nobody knows which tool manages the set".to_owned()),
+    }
+    let has_lost_its_id = faults
+        .iter()
+        .any(|fault| matches!(fault, ParentFault::WrongId { .. } | ParentFault::IdMissing));
+    if has_lost_its_id && members(&set.found, surroundings.appliers).next().is_none() {
+        return Err("no member carries the id of this parent, so it may be a copy of another one".to_owned());
+    }
+    Ok(())
+}
+
+/// Returns whether field ownership shows that the set is this program's. Users edit records, and other
+/// tools apply them. A set that was taken over keeps the field managers of its former tool, which do
+/// not show which of the two came last.
+fn is_recorded_by_us_alone(parent: &ParentCandidate) -> bool {
+    parent.writers.contains(PARENT_FIELD_MANAGER)
+        && !parent.writers.contains(FOREIGN_PARENT_FIELD_MANAGER)
+        && parent
+            .appliers
+            .iter()
+            .all(|applier| applier == PARENT_FIELD_MANAGER)
+}
+
+fn is_later_format(fault: &ParentFault) -> bool {
+    matches!(
+        fault,
+        ParentFault::LaterIdFormat(_)
+            | ParentFault::InvalidValue {
+                fault: InvalidValue::LaterFormat(_),
+                ..
+            }
+    )
+}

@@ -1,0 +1,118 @@
+//! The record that a repair writes.
+
+use std::collections::BTreeSet;
+
+use super::super::lenient_record::{namespaces, understood};
+use super::super::recorded_scope::{accounted, needed, served};
+use super::super::{Examined, Extent, NewNamespaces, Surroundings};
+use crate::cluster::discovery::Discovery;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Bookkeeping, RecordedKinds};
+use crate::read::inspect::FoundSet;
+use crate::read::recorded_kinds::{self, Entry};
+
+/// Returns the record to write. After a look at the whole cluster, it names exactly what is there.
+/// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.
+pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
+    let incomplete = |what: &str| format!("{what}, and not everything in the cluster could be looked at");
+    let understood = understood(&set.parent);
+    let understood_extent = understood
+        .as_ref()
+        .map_or(Extent::Part, |understood| understood.extent);
+    let found = recordable(set, surroundings.new_namespaces, understood_extent)?;
+    let needed = needed(&found, surroundings.appliers);
+    let Some(understood) = understood else {
+        return match surroundings.extent {
+            Extent::Whole => Ok(needed),
+            Extent::Part => Err(incomplete("which kinds there are is not recorded")),
+        };
+    };
+    if surroundings.extent == Extent::Whole {
+        let recorded = served(&understood.bookkeeping, surroundings.discovery);
+        let unlisted = unlisted(&understood.bookkeeping, surroundings.discovery)?;
+        let accounted = intersection(&recorded, &accounted(&found));
+        return Ok(needed.union(&accounted).union(&unlisted));
+    }
+    if understood.extent == Extent::Part {
+        return Err(incomplete("a part of the record makes no sense"));
+    }
+    let recorded = served_or_unlisted(&understood.bookkeeping, surroundings.discovery)?;
+    Ok(recorded.union(&needed))
+}
+
+/// Returns the set with the members whose namespaces may be recorded. `understood` is the extent of the
+/// record that makes sense.
+fn recordable(set: &Examined, new_namespaces: NewNamespaces, understood: Extent) -> Result<FoundSet, String> {
+    if new_namespaces == NewNamespaces::Included {
+        return Ok(set.found.clone());
+    }
+    let found = within_namespaces(&set.found, &namespaces(&set.parent));
+    // The namespace of a member may be missing because that part of the record makes no sense.
+    if understood == Extent::Part && found.members.len() < set.found.members.len() {
+        return Err(
+            "a part of the record makes no sense, and only labels say which namespaces have members; \
+             add --include-namespaces if those who wrote them may add to the set"
+                .to_owned(),
+        );
+    }
+    Ok(found)
+}
+
+/// Returns the set with only those members that are cluster-scoped, in the parent's namespace, or in
+/// one of the recorded namespaces.
+fn within_namespaces(found: &FoundSet, recorded: &BTreeSet<String>) -> FoundSet {
+    let mut found = found.clone();
+    let parent_namespace = found.identity.namespace.clone();
+    found.members.retain(|live| {
+        let namespace = live.key.namespace.as_ref();
+        namespace.is_none_or(|namespace| {
+            parent_namespace.as_ref() == Some(namespace) || recorded.contains(namespace)
+        })
+    });
+    found
+}
+
+/// Returns the record with its kinds as they are served, and those that cannot be listed. A kind that
+/// is certainly gone has no members.
+fn served_or_unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
+    Ok(served(bookkeeping, discovery).union(&unlisted(bookkeeping, discovery)?))
+}
+
+/// Returns the record of the kinds that cannot be listed, with every namespace that may hold their
+/// objects.
+fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
+    let mut record = Record::default();
+    for (name, entry) in recorded_kinds::entries(&bookkeeping.kinds, discovery) {
+        let kind = match entry {
+            Entry::Served(_) | Entry::Misspelled(_) | Entry::Gone => continue,
+            Entry::Kept(kept) => kept.kind.clone(),
+            Entry::Unlisted(_) | Entry::Unknowable(_) => match bookkeeping.kinds {
+                RecordedKinds::GroupKinds(_) => Some(name.clone()),
+                RecordedKinds::GroupResources(_) => None,
+            },
+        };
+        let kind = kind.ok_or_else(|| format!("cannot tell which kind {name} is"))?;
+        record.group_kinds.insert(kind);
+    }
+    if !record.group_kinds.is_empty() {
+        record
+            .additional_namespaces
+            .clone_from(&bookkeeping.additional_namespaces);
+    }
+    Ok(record)
+}
+
+fn intersection(one: &Record, other: &Record) -> Record {
+    Record {
+        group_kinds: one
+            .group_kinds
+            .intersection(&other.group_kinds)
+            .cloned()
+            .collect(),
+        additional_namespaces: one
+            .additional_namespaces
+            .intersection(&other.additional_namespaces)
+            .cloned()
+            .collect(),
+    }
+}

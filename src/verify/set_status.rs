@@ -1,0 +1,43 @@
+//! The status of a set in `list` and `view`, by the same rules as the findings about its record.
+
+use std::collections::BTreeSet;
+
+use super::record_findings::findings;
+use super::rule::Rule;
+use crate::cluster::discovery::Discovery;
+use crate::compare::ownership::APPLIERS;
+use crate::model::applyset::parent::Reading;
+use crate::read::inspect::{FoundSet, Status};
+
+impl FoundSet {
+    /// Returns the status of the set.
+    pub fn status(&self, discovery: &Discovery) -> Status {
+        match &self.reading {
+            Reading::Parent(_) => {}
+            Reading::Unfinished(_) => return Status::Unfinished,
+            Reading::NoBookkeeping | Reading::Faulty(_) => return Status::InDoubt,
+        }
+        let findings = findings(self, discovery, &appliers());
+        if findings.is_empty() {
+            Status::Consistent
+        } else if findings.iter().all(|finding| finding.rule == Rule::RecordTooWide) {
+            Status::Unfinished
+        } else {
+            Status::InDoubt
+        }
+    }
+
+    /// Returns the messages that speak against the record, without collections that could not be read
+    /// and faults of the record: these are reported elsewhere.
+    pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
+        findings(self, discovery, &appliers())
+            .into_iter()
+            .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
+            .map(|finding| finding.message)
+            .collect()
+    }
+}
+
+fn appliers() -> BTreeSet<String> {
+    APPLIERS.into_iter().map(str::to_owned).collect()
+}
