@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_app_is_told() {
+    fn what_is_not_an_app_is_refused() {
         for object in [
             json!({}),
             app("{}"),

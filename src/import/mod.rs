@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_about_is_not_chosen_by_who_writes_the_inventory() {
+    fn the_trusted_namespace_is_not_chosen_by_who_writes_the_inventory() {
         for (tool, home) in [
             (Tool::Helm, "theirs"),
             (Tool::Kapp, "theirs"),

@@ -1,4 +1,4 @@
-//! A set, its policy and its members, as the tables of the plan's tests need them.
+//! Test data: a set, its policy and its members.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) fn set() -> Set {
     }
 }
 
-/// What `apply` allows without flags.
+/// The policy of `apply` without flags.
 pub(crate) fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,

@@ -1,7 +1,7 @@
-//! Objects of the manifests that are live members of another set.
+//! Overlaps: objects of the manifests that are members of another set.
 //!
-//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): two sets
-//! that both apply it would each prune what the other one wants.
+//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): of two sets that apply it,
+//! each would prune what the other one needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::read::Places;
 
-/// The places of objects that are not members yet: another set may hold them.
+/// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
 pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {
     let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
@@ -37,25 +37,25 @@ pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {
 /// The parents of other sets, as far as they could be found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OtherParents {
-    /// By the id of their set.
+    /// Parents by the id of their set.
     pub found: BTreeMap<String, ParentIdentity>,
-    /// Whether there are places where parents may be that could not be looked into.
+    /// `true` if namespaces or kinds that may hold parents could not be listed.
     pub some_unseen: bool,
 }
 
-/// What is known of the parent of another set.
+/// The parent of another set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtherParent {
-    /// It is there.
+    /// It exists.
     Found(ParentIdentity),
-    /// It is nowhere in the cluster.
+    /// It does not exist anywhere in the cluster.
     Gone,
-    /// It is not where this user may look.
+    /// It is not in the namespaces and kinds that this user may list.
     Unseen,
 }
 
 impl OtherParents {
-    /// The parent of the set with this id.
+    /// Returns the parent of the set with this id.
     pub fn of(&self, id: &str) -> OtherParent {
         match self.found.get(id) {
             Some(parent) => OtherParent::Found(parent.clone()),
@@ -65,7 +65,7 @@ impl OtherParents {
     }
 }
 
-/// One refusal for each object that another set holds.
+/// Returns a refusal for each object of the manifests that is in another set.
 pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let held: BTreeMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
     desired
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn overlapping() -> (Desired, Observed) {
-        let wanted = Desired {
+        let manifests = Desired {
             members: vec![
                 desired("ConfigMap", Some("shop"), "a"),
                 desired("ConfigMap", Some("shop"), "b"),
@@ -99,27 +99,27 @@ mod tests {
         };
         let mut other = live("ConfigMap", Some("shop"), "a");
         other.part_of = Some("applyset-other-v1".to_owned());
-        let mut unwanted = live("ConfigMap", Some("shop"), "c");
-        unwanted.part_of = Some("applyset-other-v1".to_owned());
+        let mut undesired = live("ConfigMap", Some("shop"), "c");
+        undesired.part_of = Some("applyset-other-v1".to_owned());
         let observed = Observed {
-            others: vec![other, unwanted],
+            others: vec![other, undesired],
             ..Observed::default()
         };
-        (wanted, observed)
+        (manifests, observed)
     }
 
     #[test]
     fn an_object_of_another_set_is_refused_and_others_are_not() {
-        let (wanted, observed) = overlapping();
-        let refusals = plan(&set(), &wanted, &observed, &policy()).refusals;
+        let (manifests, observed) = overlapping();
+        let refusals = plan(&set(), &manifests, &observed, &policy()).refusals;
         assert_eq!(refusals.len(), 1);
         assert!(matches!(&refusals[0], Refusal::Overlap { object, .. } if object.name == "a"));
     }
 
     #[test]
     fn stealing_is_advised_only_where_the_other_set_is_seen_to_be_gone() {
-        let (wanted, mut observed) = overlapping();
-        let hint = |observed: &Observed| plan(&set(), &wanted, observed, &policy()).refusals[0].hint();
+        let (manifests, mut observed) = overlapping();
+        let hint = |observed: &Observed| plan(&set(), &manifests, observed, &policy()).refusals[0].hint();
         assert!(hint(&observed).contains("take them into this one with --steal"));
         observed.other_parents.some_unseen = true;
         assert!(hint(&observed).starts_with("ask somebody who may list"));
@@ -130,12 +130,12 @@ mod tests {
 
     #[test]
     fn stealing_takes_it() {
-        let (wanted, observed) = overlapping();
+        let (manifests, observed) = overlapping();
         let policy = Policy {
             stealing: Stealing::Allowed,
             ..policy()
         };
-        let plan = plan(&set(), &wanted, &observed, &policy);
+        let plan = plan(&set(), &manifests, &observed, &policy);
         assert_eq!(plan.refusals, []);
         assert_eq!(plan.waves[0][0].standing, MemberStanding::OfAnotherSet);
         assert_eq!(plan.waves[0][1].standing, MemberStanding::NotAMember);
@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn only_places_of_newcomers_are_looked_at() {
-        let (wanted, _) = overlapping();
+        let (manifests, _) = overlapping();
         let members = [
             live("ConfigMap", Some("shop"), "a"),
             live("ConfigMap", Some("shop"), "b"),
         ];
-        assert_eq!(places_of_newcomers(&wanted, &members), Places::default());
-        let places = places_of_newcomers(&wanted, &members[..1]);
+        assert_eq!(places_of_newcomers(&manifests, &members), Places::default());
+        let places = places_of_newcomers(&manifests, &members[..1]);
         assert_eq!(places.resources.len(), 1);
         assert_eq!(places.namespaces, BTreeSet::from(["shop".to_owned()]));
     }

@@ -1,28 +1,28 @@
-//! The order in which kinds are applied, and in reverse pruned.
+//! Waves: the order in which kinds are applied, and in reverse pruned.
 //!
-//! Within a wave objects are independent of each other, as far as an API server cares.
+//! For the API server, the objects of one wave are independent of each other.
 
 use crate::model::identity::GroupKind;
 
-/// A step of the order; `as usize` is its place.
+/// A step of the order; `as usize` is its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wave {
-    /// What others live in: namespaces and the definitions of kinds.
+pub(super) enum Wave {
+    /// Containers of other objects: namespaces and CRDs.
     Containers,
-    /// What others refer to: identities, rights, configuration, storage, limits.
+    /// Objects that others refer to: identities, permissions, configuration, storage, limits.
     Referenced,
     /// Everything else.
     Rest,
-    /// What can stop others from being written: admission, aggregated APIs.
+    /// Objects that can prevent others from being written: admission, aggregated APIs.
     Gates,
 }
 
 impl Wave {
     /// All waves in the order of applying.
-    pub const ALL: [Self; 4] = [Self::Containers, Self::Referenced, Self::Rest, Self::Gates];
+    pub(super) const ALL: [Self; 4] = [Self::Containers, Self::Referenced, Self::Rest, Self::Gates];
 
-    /// The wave of a kind.
-    pub fn of(group_kind: &GroupKind) -> Self {
+    /// Returns the wave of a kind.
+    pub(super) fn of(group_kind: &GroupKind) -> Self {
         match (group_kind.group.as_str(), group_kind.kind.as_str()) {
             ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Self::Containers,
             (

@@ -61,9 +61,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
             }
             Ok(None) => {}
             Err(reason) => {
-                let repairable = findings
-                    .iter_mut()
-                    .filter(|finding| finding.rule.is_of_bookkeeping());
+                let repairable = findings.iter_mut().filter(|finding| finding.rule.is_repairable());
                 repairable.for_each(|finding| {
                     finding.hint = format!("--fix does not mend it: {reason}; {}", finding.hint);
                 });

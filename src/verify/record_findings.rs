@@ -185,7 +185,7 @@ mod tests {
             ),
             (set(&["ConfigMap"], &[], &[config_map("away")]), narrow),
             (set(&[], &[], &[live("Namespace", None, "one")]), narrow),
-            // What is going needs no record, and accounts for one.
+            // An object that is being deleted needs no record, and accounts for one.
             (
                 set(&["ConfigMap"], &[], &[config_map("shop"), going("away")]),
                 &[],

@@ -163,7 +163,7 @@ impl Rule {
     }
 
     /// Returns whether writing the parent can repair what it finds.
-    pub fn is_of_bookkeeping(self) -> bool {
+    pub fn is_repairable(self) -> bool {
         match self {
             Self::WrongId
             | Self::MissingId

@@ -39,9 +39,6 @@ const PENDING_FILES: &[&str] = &[
     "src/execute/membership.rs",
     "src/execute/release.rs",
     "src/manifest/desired/mod.rs",
-    "src/plan/contents.rs",
-    "src/plan/mod.rs",
-    "src/plan/refusal.rs",
     "src/read/list.rs",
 ];
 

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_newer_revisions_have_is_left_out() {
+    fn objects_of_newer_revisions_are_reported() {
         let more = format!("{MANIFEST}---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: new\n");
         let secrets = [
             in_state("superseded", 8, "kind: [}"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_was_never_deployed_is_told_by_its_state() {
+    fn a_release_that_was_never_deployed_is_named_with_its_state() {
         let error = read(&found(&[in_state("failed", 1, MANIFEST)])).expect_err("no inventory");
         assert_eq!(
             error.to_string(),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_release_is_told() {
+    fn the_error_names_the_secret_that_is_not_a_release() {
         let mut without_value = holding(1, b"");
         without_value["data"] = json!({});
         for secret in [

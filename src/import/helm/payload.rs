@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_told_from_what_is_not_a_release() {
+    fn a_bomb_is_distinguished_from_what_is_not_a_release() {
         let packed = |text: &[u8]| {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
             encoder.write_all(text).expect("written");

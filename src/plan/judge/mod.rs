@@ -1,12 +1,12 @@
-//! The one judgement of a live object that the manifests do not ask for: with all rules, when a
-//! plan is made, and again before the write if the object has changed by then.
+//! The one judgement of a live object that the manifests do not hold: with all rules, when a plan is
+//! made, and again before the write if the object has changed by then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::inside::{Inside, Kept};
-use super::owners::{Dependant, Dependants, Detachment};
+use super::container_index::{ContainerIndex, Kept};
+use super::dependents::{Dependant, Dependants, Detachment};
 use super::{
-    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, contents, is_home_of, prune,
+    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, is_home_of, prune_rules,
 };
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
@@ -21,28 +21,29 @@ pub struct Judge<'a> {
     set: &'a Set,
     policy: &'a Policy,
     desired: HashSet<&'a ObjectKey>,
-    /// Two groups can serve one object: what is desired under one name is not pruned under the
-    /// other.
+    /// UIDs of desired objects. Two API groups can serve one object: one that is desired under one name
+    /// is not pruned under the other.
     desired_uids: BTreeSet<String>,
-    desired_inside: Inside<'a>,
-    /// What namespaces and definitions of kinds held when the plan was made.
+    desired_index: ContainerIndex<'a>,
+    /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// Those of them that a mark keeps, by what holds them.
+    /// The objects in them that a mark keeps, by container.
     marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
     kept: Kept,
-    /// The UIDs of what goes, and so is no loss.
+    /// The UIDs of objects that are deleted, and so are not a loss.
     going: BTreeSet<String>,
-    /// By pruned objects: the desired or kept objects that are still owned by what goes with them.
-    /// With the annotation or label of each that keeps it.
+    /// By pruned objects: the desired or kept objects that are still owned by an object that is deleted
+    /// with it, each with the annotation or label that keeps it.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
+    /// By pruned objects: the objects that this run cannot keep; see [`Dependants::bound`].
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    /// Losses that a person has confirmed, by the object.
+    /// Losses that the user has confirmed, by the object.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
 }
 
 impl<'a> Judge<'a> {
-    /// Judges for a plan that is still to be made. `desired_uids` are the UIDs of live objects
-    /// that the manifests ask for.
+    /// Creates the judge of a plan that is still to be made. `desired_uids` are the UIDs of live objects
+    /// that the manifests hold.
     pub(super) fn new(
         set: &'a Set,
         policy: &'a Policy,
@@ -57,11 +58,11 @@ impl<'a> Judge<'a> {
             policy,
             desired: members().collect(),
             desired_uids,
-            desired_inside: Inside::of(members().chain(parent)),
+            desired_index: ContainerIndex::of(members().chain(parent)),
             contents,
             marked: contents
                 .iter()
-                .map(|(container, held)| (container, contents::marked(held).collect()))
+                .map(|(container, held)| (container, data_loss::marked(held).collect()))
                 .collect(),
             kept: Kept::default(),
             going: BTreeSet::new(),
@@ -71,7 +72,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges while a plan is carried out, by the same rules as when it was made.
+    /// Creates the judge for carrying out a plan, with the same rules as when it was made.
     /// `desired_uids` are the UIDs of the objects that were applied or are unchanged.
     pub fn of_plan(
         set: &'a Set,
@@ -92,8 +93,7 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Divides members into those that are pruned and those that are kept, each by itself and by
-    /// what it holds.
+    /// Divides members into prunes and kept ones, each by itself and by what it holds.
     pub(super) fn divide(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
         let mut seen = BTreeSet::new();
         let mut prunes = Vec::new();
@@ -112,19 +112,19 @@ impl<'a> Judge<'a> {
             }
         }
         skips.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-        // What is kept may keep what it lives in.
+        // A kept object keeps its container.
         loop {
             self.keep_all(&skips);
             self.going = prunes.iter().map(|live| live.uid.clone()).collect();
             let before = prunes.len();
-            let mut left = Vec::with_capacity(before);
+            let mut rest = Vec::with_capacity(before);
             for live in prunes {
                 match self.keep(&live) {
                     Some(reason) => skips.push(Skip { live, reason }),
-                    None => left.push(live),
+                    None => rest.push(live),
                 }
             }
-            prunes = left;
+            prunes = rest;
             if prunes.len() == before {
                 return (prunes, skips);
             }
@@ -136,9 +136,9 @@ impl<'a> Judge<'a> {
         self.kept = kept.map(|skip| &skip.live.key).collect();
     }
 
-    /// Takes note of what goes.
+    /// Notes the objects that are deleted.
     pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependants: &Dependants) {
-        // The parent of a set that goes as a whole goes before what it lives in.
+        // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
         let parent = self.set.parent_uid.iter();
         let parent = parent.filter(|_| self.policy.pruning == Pruning::WholeSet);
         self.going = prunes
@@ -148,7 +148,7 @@ impl<'a> Judge<'a> {
         self.renew(dependants);
     }
 
-    /// Takes note of the desired and kept objects that are owned by what goes, and of no others.
+    /// Replaces the desired and kept objects that are owned by deleted ones.
     pub fn renew(&mut self, dependants: &Dependants) {
         self.bound.clone_from(&dependants.bound);
         self.attached.clear();
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Takes note of a desired or kept object that is owned by what goes.
+    /// Notes a desired or kept object that is owned by a deleted one.
     fn attach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
@@ -166,7 +166,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Takes note that an object is no longer owned by what goes.
+    /// Notes that an object is no longer owned by a deleted one.
     pub fn detach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             if let Some(attached) = self.attached.get_mut(pruned) {
@@ -175,12 +175,16 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether the manifests ask for this object, under whichever name.
+    /// Returns whether the manifests hold this object, also if another API group serves it there.
     pub fn is_desired(&self, live: &Live) -> bool {
-        self.desired.contains(&live.key) || self.desired_uids.contains(&live.uid)
+        self.has_desired(&live.key, &live.uid)
     }
 
-    /// Judges one object as it is now. A refusal is the first that nobody has lifted.
+    fn has_desired(&self, key: &ObjectKey, uid: &str) -> bool {
+        self.desired.contains(key) || self.desired_uids.contains(uid)
+    }
+
+    /// Judges one object as it is now. A refusal is the first that is not overridden.
     pub fn judge(&self, live: &Live) -> Judgement {
         match self.by_itself(live) {
             Judgement::Prune => {}
@@ -199,10 +203,10 @@ impl<'a> Judge<'a> {
         if self.is_desired(live) {
             return Judgement::Ignore;
         }
-        prune::judge(live, self.set, self.policy)
+        prune_rules::judge(live, self.set, self.policy)
     }
 
-    /// Why an object is kept because of others that are kept.
+    /// Returns the reason to keep an object because of other objects that are kept.
     fn keep(&self, live: &Live) -> Option<SkipReason> {
         if let Some(kept) = self.kept.held_by(live) {
             return Some(SkipReason::HoldsKept { kept: kept.clone() });
@@ -211,22 +215,23 @@ impl<'a> Judge<'a> {
         if let Some(reason) = self.holds_marked(live, marked) {
             return Some(reason);
         }
-        // What the parent lives in stays with the parent, and that with what is kept.
+        // The parent is kept with its members, and its namespace and CRD with the parent.
         (!self.kept.is_empty() && is_home_of(self.set, live)).then_some(SkipReason::HoldsParent)
     }
 
-    /// The reason for which a container is kept that holds `marked` objects. What is owned by an
-    /// object that goes is deleted after it, whether the container is kept or not.
+    /// Returns the reason to keep a container that holds `marked` objects. An object that is owned by a
+    /// deleted one is deleted after it, whether the container is kept or not.
     fn holds_marked<'h>(
         &self,
         container: &Live,
         marked: impl Iterator<Item = &'h Held>,
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.contains(uid);
-        let is_desired =
-            |held: &Held| self.desired.contains(&held.key) || self.desired_uids.contains(&held.uid);
-        let mut kept = marked
-            .filter(|held| !is_desired(held) && !is_going(&held.uid) && !held.owners.iter().any(is_going));
+        let is_kept = |held: &&Held| {
+            let is_deleted = is_going(&held.uid) || held.owners.iter().any(is_going);
+            !is_deleted && !self.has_desired(&held.key, &held.uid)
+        };
+        let mut kept = marked.filter(is_kept);
         kept.find_map(|held| {
             Some(SkipReason::HoldsMarked {
                 marked: held.key.clone(),
@@ -235,14 +240,14 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Why the object may not be deleted, although nothing keeps it.
+    /// Returns the reasons for which the object may not be deleted although nothing keeps it.
     pub(super) fn refusals(&self, live: &Live) -> Vec<Refusal> {
         let mut refusals = Vec::new();
-        let desired = self.desired_inside.held_by(live);
+        let desired = self.desired_index.held_by(live);
         if !desired.is_empty() {
-            refusals.push(Refusal::HoldsWanted {
+            refusals.push(Refusal::HoldsDesired {
                 container: live.key.clone(),
-                wanted: desired.iter().map(|key| (*key).clone()).collect(),
+                desired: desired.iter().map(|key| (*key).clone()).collect(),
             });
         }
         if let Some(dependants) = self.bound.get(&live.key) {
@@ -255,15 +260,15 @@ impl<'a> Judge<'a> {
             return refusals;
         }
         if self.policy.data_loss == DataLoss::Refused {
-            refusals.extend(contents::loss(live, self.contents.get(&live.key), &self.going));
+            refusals.extend(data_loss::loss(live, self.contents.get(&live.key), &self.going));
             refusals.retain(|refusal| !self.is_accepted(refusal));
         }
-        // Allowed or not: what is still attached would be lost.
+        // Also if the loss is allowed: an object that is still attached would be lost.
         refusals.extend(self.owns(live));
         refusals
     }
 
-    /// The desired or kept objects that the garbage collector would delete after this one.
+    /// Refuses to delete the object if the garbage collector would delete desired or kept ones after it.
     fn owns(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
         (!attached.is_empty()).then(|| Refusal::OwnsDependants {
@@ -277,7 +282,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Without any desired object there are no manifests to put anything back into.
+    /// Returns `Delete` without desired objects: there are no manifests to put an object back into.
     fn operation(&self) -> Operation {
         if self.desired.is_empty() {
             Operation::Delete
@@ -286,14 +291,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether the object is the parent of a set that goes as a whole. It is detached from
-    /// members to go after them, and so needs no permission.
+    /// Returns whether the object is the parent of a set that is deleted as a whole. It is detached from
+    /// members to be deleted after them, which needs no consent.
     pub fn goes_last(&self, dependant: &Dependant) -> bool {
         self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependant.uid)
     }
 
-    /// Returns whether detaching this object was allowed: by the policy, by a person, or because
-    /// it goes last.
+    /// Returns whether detaching this object was allowed: by the policy, by the user, or because it is
+    /// deleted last.
     pub fn may_detach(&self, detachment: &Detachment) -> bool {
         if self.goes_last(&detachment.dependant) {
             return true;
@@ -315,15 +320,14 @@ impl<'a> Judge<'a> {
         shown.any(|shown| refusal.is_within(shown))
     }
 
-    /// Why a namespace or the definition of a kind, which holds `now` right before it is deleted,
-    /// is not deleted although that was decided: what came into it since would go along. `None`
-    /// if it may go.
+    /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before
+    /// that: objects that it has gained since would be deleted with it.
     pub fn filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
-        let marked = contents::marked(now);
+        let marked = data_loss::marked(now);
         self.holds_marked(container, marked)
             .or_else(|| match self.policy.data_loss {
                 DataLoss::Allowed => None,
-                DataLoss::Refused => contents::filled(self.contents.get(&container.key), now, &self.going),
+                DataLoss::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
             })
     }
 }

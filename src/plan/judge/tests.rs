@@ -1,4 +1,4 @@
-//! Every rule of the judgement, when a plan is made and right before the write.
+//! Table: every rule of the judgement, when a plan is made and right before the write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ fn kept(mut live: Live) -> Live {
     live
 }
 
-/// What surrounds the object that is judged.
+/// Surroundings of the object that is judged.
 #[derive(Default)]
 struct Around {
     members: Vec<Live>,
@@ -38,12 +38,21 @@ struct Around {
     parent_owner: Option<OwnerReference>,
 }
 
-/// A rule: the object as it is harmless, what it becomes, and what surrounds it.
+/// A case for a rule: the object before the rule applies, the change to it, and its surroundings.
 struct Case {
     rule: &'static str,
     live: Live,
     change: fn(&mut Live),
     around: fn(&Live) -> Around,
+}
+
+impl Case {
+    /// The object after the change, and its surroundings.
+    fn changed(&self) -> (Live, Around) {
+        let mut changed = self.live.clone();
+        (self.change)(&mut changed);
+        (changed, (self.around)(&self.live))
+    }
 }
 
 fn unchanged(_: &mut Live) {}
@@ -53,19 +62,19 @@ fn nothing(_: &Live) -> Around {
 }
 
 fn cases() -> Vec<Case> {
+    let mut cases = cases_by_itself();
+    cases.extend(cases_of_surroundings());
+    cases
+}
+
+/// The rules that depend on the object alone.
+fn cases_by_itself() -> Vec<Case> {
     let config_map = || live("ConfigMap", Some("shop"), "a");
-    let namespace = || live("Namespace", None, "old");
     let alone = |rule, change| Case {
         rule,
         live: config_map(),
         change,
         around: nothing,
-    };
-    let within = |rule, live, around| Case {
-        rule,
-        live,
-        change: unchanged,
-        around,
     };
     vec![
         alone("pruned", unchanged),
@@ -81,6 +90,20 @@ fn cases() -> Vec<Case> {
         }),
         alone("copied", |live| live.part_of_writers.clear()),
         alone("parent", |live| live.parent_of = Some("other".to_owned())),
+    ]
+}
+
+/// The rules that depend on the kind of the object or on its surroundings.
+fn cases_of_surroundings() -> Vec<Case> {
+    let config_map = || live("ConfigMap", Some("shop"), "a");
+    let namespace = || live("Namespace", None, "old");
+    let within = |rule, live, around| Case {
+        rule,
+        live,
+        change: unchanged,
+        around,
+    };
+    vec![
         within(
             "storage",
             live("PersistentVolumeClaim", Some("shop"), "data"),
@@ -159,7 +182,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Skip(SkipReason::HoldsKept { .. }) => "holds kept",
         Judgement::Refuse(Refusal::PrunesParent { .. }) => "parent",
         Judgement::Refuse(Refusal::PrunesStorage { .. }) => "storage",
-        Judgement::Refuse(Refusal::HoldsWanted { .. }) => "holds desired",
+        Judgement::Refuse(Refusal::HoldsDesired { .. }) => "holds desired",
         Judgement::Refuse(Refusal::HoldsOthers { .. }) => "holds others",
         Judgement::Refuse(Refusal::OwnsDependants { .. }) => "owns",
         Judgement::Refuse(Refusal::OwnsBound { .. }) => "bound",
@@ -185,7 +208,7 @@ fn observed(live: &Live, around: &Around) -> Observed {
     }
 }
 
-fn wanted(around: &Around) -> Desired {
+fn manifests(around: &Around) -> Desired {
     let always = desired("ConfigMap", Some("shop"), "always");
     Desired {
         members: around.desired.iter().cloned().chain([always]).collect(),
@@ -193,9 +216,9 @@ fn wanted(around: &Around) -> Desired {
     }
 }
 
-/// What a plan says of the object.
+/// The judgement of the object in a plan.
 fn planned(live: &Live, around: &Around, policy: &Policy) -> Judgement {
-    let plan = plan(&set(), &wanted(around), &observed(live, around), policy);
+    let plan = plan(&set(), &manifests(around), &observed(live, around), policy);
     if let Some(refusal) = plan
         .refusals
         .iter()
@@ -213,7 +236,7 @@ fn planned(live: &Live, around: &Around, policy: &Policy) -> Judgement {
     }
 }
 
-/// What is said of the object right before it is deleted, as it has become by then.
+/// The judgement of the object right before it is deleted, as `now`.
 fn at_last(
     planned: &Live,
     now: &Live,
@@ -221,54 +244,40 @@ fn at_last(
     policy: &Policy,
     accepted: Vec<Refusal>,
 ) -> Judgement {
-    let (set, wanted, observed) = (set(), wanted(around), observed(planned, around));
-    let mut plan = plan(&set, &wanted, &observed, policy);
+    let (set, manifests, observed) = (set(), manifests(around), observed(planned, around));
+    let mut plan = plan(&set, &manifests, &observed, policy);
     plan.accepted = accepted;
     let keys: BTreeSet<&ObjectKey> = around.desired.iter().map(|object| &object.key).collect();
     let uids = around.members.iter().filter(|live| keys.contains(&live.key));
     let uids = uids.map(|live| live.uid.clone()).collect();
-    Judge::of_plan(&set, policy, &wanted, &observed.contents, &plan, uids).judge(now)
+    Judge::of_plan(&set, policy, &manifests, &observed.contents, &plan, uids).judge(now)
 }
 
 #[test]
 fn every_rule_holds_when_a_plan_is_made_and_right_before_the_write() {
-    for Case {
-        rule,
-        live,
-        change,
-        around,
-    } in cases()
-    {
-        let around = around(&live);
-        let mut changed = live.clone();
-        change(&mut changed);
+    for case in cases() {
+        let (rule, live) = (case.rule, &case.live);
+        let (changed, around) = case.changed();
         assert_eq!(name(&planned(&changed, &around, &policy())), rule, "plan: {rule}");
-        let now = at_last(&live, &changed, &around, &policy(), Vec::new());
+        let now = at_last(live, &changed, &around, &policy(), Vec::new());
         assert_eq!(name(&now), rule, "write: {rule}");
     }
 }
 
 #[test]
-fn losses_are_allowed_by_a_flag_or_by_a_person_and_the_rest_by_nobody() {
+fn losses_are_allowed_by_a_flag_or_by_consent_and_the_rest_is_not() {
     let careless = Policy {
         data_loss: DataLoss::Allowed,
         ..policy()
     };
     let lifted = ["parent", "storage", "holds others"];
-    for Case {
-        rule,
-        live,
-        change,
-        around,
-    } in cases()
-    {
-        let around = around(&live);
-        let mut changed = live.clone();
-        change(&mut changed);
+    for case in cases() {
+        let (rule, live) = (case.rule, &case.live);
+        let (changed, around) = case.changed();
         let expected = if lifted.contains(&rule) { "pruned" } else { rule };
-        let now = at_last(&live, &changed, &around, &careless, Vec::new());
+        let now = at_last(live, &changed, &around, &careless, Vec::new());
         assert_eq!(name(&now), expected, "write: {rule}");
-        // A run removes the owner references first, and tells the judge.
+        // A run removes the owner references first, and notes that in the judge.
         let expected = if rule == "owns" { "pruned" } else { expected };
         assert_eq!(
             name(&planned(&changed, &around, &careless)),
@@ -278,14 +287,14 @@ fn losses_are_allowed_by_a_flag_or_by_a_person_and_the_rest_by_nobody() {
         let Judgement::Refuse(refusal) = planned(&changed, &around, &policy()) else {
             continue;
         };
-        let now = at_last(&live, &changed, &around, &policy(), vec![refusal]);
+        let now = at_last(live, &changed, &around, &policy(), vec![refusal]);
         let expected = if lifted.contains(&rule) { "pruned" } else { rule };
         assert_eq!(name(&now), expected, "accepted: {rule}");
     }
 }
 
 #[test]
-fn an_owner_goes_once_everything_is_detached_from_it() {
+fn an_owner_is_pruned_once_everything_is_detached_from_it() {
     let owner = live("ConfigMap", Some("shop"), "a");
     let around = Around {
         members: vec![Live {
@@ -295,10 +304,17 @@ fn an_owner_goes_once_everything_is_detached_from_it() {
         desired: vec![desired("ConfigMap", Some("shop"), "b")],
         ..Around::default()
     };
-    let (set, wanted, observed) = (set(), wanted(&around), observed(&owner, &around));
+    let (set, manifests, observed) = (set(), manifests(&around), observed(&owner, &around));
     let policy = policy();
-    let plan = plan(&set, &wanted, &observed, &policy);
-    let mut judge = Judge::of_plan(&set, &policy, &wanted, &observed.contents, &plan, BTreeSet::new());
+    let plan = plan(&set, &manifests, &observed, &policy);
+    let mut judge = Judge::of_plan(
+        &set,
+        &policy,
+        &manifests,
+        &observed.contents,
+        &plan,
+        BTreeSet::new(),
+    );
     let [detachment] = &plan.dependants.detachments[..] else {
         panic!("{:?}", plan.dependants);
     };
@@ -311,7 +327,7 @@ fn an_owner_goes_once_everything_is_detached_from_it() {
 }
 
 #[test]
-fn a_parent_that_goes_with_its_set_is_detached_from_members() {
+fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     let owner = live("ConfigMap", Some("shop"), "a");
     let mut parent = live("Secret", Some("shop"), "web");
     parent.uid = set().parent_uid.expect("a parent");
@@ -338,11 +354,11 @@ fn a_parent_that_goes_with_its_set_is_detached_from_members() {
 #[test]
 fn what_came_into_a_container_keeps_it() {
     let namespace = live("Namespace", None, "old");
-    let (set, wanted, contents) = (set(), Desired::default(), BTreeMap::new());
+    let (set, manifests, contents) = (set(), Desired::default(), BTreeMap::new());
     let observed = observed(&namespace, &Around::default());
     let policy = policy();
-    let plan = plan(&set, &wanted, &observed, &policy);
-    let judge = Judge::of_plan(&set, &policy, &wanted, &contents, &plan, BTreeSet::new());
+    let plan = plan(&set, &manifests, &observed, &policy);
+    let judge = Judge::of_plan(&set, &policy, &manifests, &contents, &plan, BTreeSet::new());
     assert_eq!(judge.filled(&namespace, &Contents::default()), None);
     let now = Contents {
         objects: vec![Held {
@@ -358,7 +374,7 @@ fn what_came_into_a_container_keeps_it() {
         data_loss: DataLoss::Allowed,
         ..self::policy()
     };
-    let judge = Judge::of_plan(&set, &allowed, &wanted, &contents, &plan, BTreeSet::new());
+    let judge = Judge::of_plan(&set, &allowed, &manifests, &contents, &plan, BTreeSet::new());
     assert_eq!(judge.filled(&namespace, &now), None);
     let mut marked = now;
     marked.objects[0].mark = Some("helm.sh/resource-policy: keep".to_owned());
@@ -374,7 +390,7 @@ fn what_came_into_a_container_keeps_it() {
 fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
     const COUNT: usize = 10_000;
     let mut members = Vec::new();
-    let mut wanted = Desired::default();
+    let mut manifests = Desired::default();
     let mut contents = BTreeMap::new();
     for number in 0..COUNT {
         let namespace = live("Namespace", None, &format!("old-{number}"));
@@ -396,7 +412,9 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         members.extend([namespace, definition, inside]);
         let place = format!("other-{number}");
         members.push(kept(live("ConfigMap", Some(&place), "kept")));
-        wanted.members.push(desired("ConfigMap", Some(&place), "desired"));
+        manifests
+            .members
+            .push(desired("ConfigMap", Some(&place), "desired"));
     }
     let observed = Observed {
         members,
@@ -404,9 +422,16 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         ..Observed::default()
     };
     let (set, policy) = (set(), policy());
-    let plan = plan(&set, &wanted, &observed, &policy);
+    let plan = plan(&set, &manifests, &observed, &policy);
     assert_eq!((plan.deletions(), plan.refusals.len()), (3 * COUNT, 0));
-    let judge = Judge::of_plan(&set, &policy, &wanted, &observed.contents, &plan, BTreeSet::new());
+    let judge = Judge::of_plan(
+        &set,
+        &policy,
+        &manifests,
+        &observed.contents,
+        &plan,
+        BTreeSet::new(),
+    );
     let pruned = plan.prunes.iter().flatten();
     assert!(
         pruned

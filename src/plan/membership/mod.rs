@@ -1,15 +1,15 @@
-//! Which live objects may be taken into a set, moved to another or let go, without another
-//! change to them, and why the others are left as they are.
+//! The plan of `adopt`, `move` and `disband`: the objects whose part-of label is written, and the reasons
+//! to keep the others as they are.
 //!
-//! What is left is told; what belongs to another set stops the run.
+//! Kept objects are reported. An object of another set stops the run.
 
-mod inventory;
+mod inventory_bounds;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::inventory::{Bounds, judge_inventory};
+pub use self::inventory_bounds::{Bounds, judge_inventory};
 use super::{OtherParents, Refusal, Stealing, label_written_by};
 use crate::compare::ownership::Maker;
 use crate::import::Mark;
@@ -19,48 +19,48 @@ use crate::model::live::{Live, OwnerReference, Presence, Tracking};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// What becomes of the membership of one object.
+/// The change to the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
     /// Its part-of label is written.
     Write,
-    /// Its part-of label is as it is to be.
+    /// Its part-of label is right already.
     Settled,
-    /// It stays as it is.
+    /// It is kept as it is.
     Leave(LeaveReason),
     /// It is a member of the set with this id, which stops the run.
     OfAnotherSet(String),
 }
 
-/// Why an object is left as it is.
+/// The reason to keep an object as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// Somebody has asked for its deletion.
+    /// It is being deleted.
     Terminating,
-    /// Its owner's controller or garbage collection sees to it.
+    /// Another object owns it, whose controller or garbage collection deletes it.
     Owned(OwnerReference),
     /// It is the parent of the set that it would be in.
     IsParent,
-    /// A label selector found it, and neither a person nor an apply made it: a controller may
-    /// have copied the labels.
+    /// A label selector found it, and neither a user nor an apply created it: a controller may have copied
+    /// the labels.
     MadeByOthers {
-        /// The field managers that may have made it; empty if none is known.
+        /// The field managers that may have created it; empty if none is known.
         managers: Vec<String>,
     },
-    /// Its part-of label was written by no applier.
+    /// No applier wrote its part-of label.
     CopiedLabel {
-        /// The field managers that own the label; empty where nobody does.
+        /// The field managers that own the label; empty if none does.
         writers: Vec<String>,
     },
-    /// It does not have the labels any more by which it was selected.
+    /// It no longer has the labels by which it was selected.
     NotSelected,
-    /// It is not in the set that it is to leave.
+    /// It is not in the set that it would leave.
     NotAMember,
-    /// The tool that it is taken from does not take it for its own, for this reason.
+    /// The tool that it would be taken from does not manage it, for this reason.
     TrackedElsewhere(String),
-    /// It is in an inventory and does not point back at it, for this reason.
+    /// It is listed in an inventory and does not point back at it, for this reason.
     Unmarked(String),
 }
 
@@ -94,14 +94,14 @@ impl fmt::Display for LeaveReason {
     }
 }
 
-/// How an object came to be among those that are to be adopted.
+/// The way in which an object was found that is to be adopted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// Somebody named it.
+    /// The user named it.
     Named,
     /// A label selector matches it.
     Selected(Maker),
-    /// It is in the inventory of a former tool, and says this about that.
+    /// The inventory of another tool lists it, and it has this mark.
     Tracked(Mark),
 }
 
@@ -110,33 +110,33 @@ pub enum Way {
 pub struct Candidate {
     /// As it was read.
     pub live: Live,
-    /// How it was found.
+    /// The way in which it was found.
     pub way: Way,
 }
 
-/// What a run does to the membership of objects.
+/// The changes of a run to the membership of objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MembershipPlan {
     /// Objects whose part-of label is written.
     pub changes: Vec<Live>,
-    /// Objects whose part-of label is as it is to be.
+    /// Objects whose part-of label is right already.
     pub settled: Vec<Live>,
-    /// Objects that stay as they are.
+    /// Objects that are kept as they are.
     pub left: Vec<Left>,
-    /// Why nothing of all this may be done.
+    /// Reasons for which the plan may not be carried out.
     pub refusals: Vec<Refusal>,
 }
 
-/// One object that stays as it is.
+/// One object that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     /// Kind, namespace and name.
     pub key: ObjectKey,
     /// The resource that it is or would be read through.
     pub resource: Arc<Resource>,
-    /// `metadata.uid`, where it exists.
+    /// `metadata.uid`, if it exists.
     pub uid: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: LeaveReason,
 }
 
@@ -162,18 +162,18 @@ impl Left {
 }
 
 impl MembershipPlan {
-    /// The places that the parent must record before the first label is written.
+    /// Returns the record that the parent needs before the first label is written.
     pub fn record(&self, set: &Set) -> Record {
         let live = self.changes.iter().chain(&self.settled);
         Record::of(live.map(|live| &live.key), &set.parent)
     }
 
-    /// How many objects a run tells about.
+    /// Returns the number of objects that a run reports.
     pub fn objects(&self) -> usize {
         self.changes.len() + self.settled.len() + self.left.len()
     }
 
-    /// Whether any object is in the set when the run has ended: without one, no parent is made.
+    /// Returns whether the set has a member after the run: without one, no parent is created.
     pub fn takes_any(&self) -> bool {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
@@ -201,9 +201,9 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
     if live.presence == Presence::Terminating {
         return MembershipChange::Leave(LeaveReason::Terminating);
     }
-    let is_noted = live.tracking == Tracking::On;
-    // A label of which nobody is noted as the writer would never let the object be pruned.
-    if live.part_of.as_deref() == Some(set.id.as_str()) && is_noted {
+    let is_tracked = live.tracking == Tracking::On;
+    // A label without a field manager would never let the object be pruned.
+    if live.part_of.as_deref() == Some(set.id.as_str()) && is_tracked {
         return MembershipChange::Settled;
     }
     if let Some(owner) = foreign_owner(live, set) {
@@ -230,9 +230,8 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
     }
 }
 
-/// Judges one object that is to leave `from` for `to`. What no applier labelled, or what has
-/// an owner, was never a member by anybody's will, and stays where it is: a label that a
-/// controller copied follows its original.
+/// Judges one object that is to leave `from` for `to`. An object that no applier labelled, or that has an
+/// owner, was not made a member on purpose, and is kept: a copied label follows its original.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
     let is_in = |set: &Set| live.part_of.as_deref() == Some(set.id.as_str());
     if is_in(to) {
@@ -257,7 +256,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     MembershipChange::Leave(reason)
 }
 
-/// Judges one object that is to leave its set for none.
+/// Judges one object that is to leave its set.
 pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
     if live.part_of.as_deref() == Some(set.id.as_str()) {
         MembershipChange::Write
@@ -266,8 +265,8 @@ pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
     }
 }
 
-/// Decides what is adopted. `missing` was asked for and does not exist; `parents` are those
-/// of other sets, by id, as far as they could be found.
+/// Decides which objects are adopted. `missing` were asked for and do not exist; `parents` are those of
+/// other sets.
 pub fn plan_adoption(
     set: &Set,
     candidates: &[Candidate],
@@ -290,8 +289,8 @@ pub fn plan_adoption(
     plan
 }
 
-/// Decides which of `members` move. `asked` limits that to these objects, and what of them
-/// is in neither set is told.
+/// Decides which of `members` move. `asked` limits the move to these objects; those of them that are in
+/// neither set are reported.
 pub fn plan_move(
     from: &Set,
     to: &Set,
@@ -321,8 +320,8 @@ pub fn plan_move(
     plan
 }
 
-/// Decides what is released: everything that carries the set's label. What an applier did
-/// not label comes last, since it is a copy that may go with its original.
+/// Decides which objects are released: all with the set's label. An object that no applier labelled comes
+/// last: it is a copy that may be deleted with its original.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut seen = BTreeSet::new();
     let members = members.into_iter().filter(|live| seen.insert(live.uid.clone()));
@@ -337,7 +336,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
     }
 }
 
-/// An owner reference to the set's own parent says nothing new.
+/// Returns an owner of the object other than the set's parent.
 fn foreign_owner<'l>(live: &'l Live, set: &Set) -> Option<&'l OwnerReference> {
     let is_parent = |owner: &&OwnerReference| set.parent_uid.as_ref() != Some(&owner.uid);
     live.owners.iter().find(is_parent)

@@ -1,4 +1,4 @@
-//! Tables: who joins, who moves, who is let go, and who is left where it is.
+//! Tables: which objects are adopted, moved, released or kept.
 
 use super::super::fixtures::{live, policy, set};
 use super::*;
@@ -117,7 +117,7 @@ fn new_set() -> Set {
 }
 
 #[test]
-fn members_move_and_what_was_never_a_member_by_will_stays() {
+fn members_move_and_objects_with_a_copied_label_are_kept() {
     use MembershipChange::{Leave, Settled, Write};
     let moved = |change: fn(&mut Live)| {
         let mut live = live("ConfigMap", Some("shop"), "a");
@@ -151,7 +151,7 @@ fn members_move_and_what_was_never_a_member_by_will_stays() {
 }
 
 #[test]
-fn only_what_was_asked_for_moves_and_strangers_are_told() {
+fn only_what_was_asked_for_moves_and_strangers_are_reported() {
     let members = [
         live("ConfigMap", Some("shop"), "a"),
         live("ConfigMap", Some("shop"), "b"),

@@ -1,17 +1,33 @@
-//! Which permissions a run needs for what it is about to write, which a set needs for all its
-//! life, and the RBAC objects that grant them. Pure: `read::rights` asks whether the user has
-//! them.
+//! Permissions that a planned run needs, permissions that a set needs for its whole life, and the RBAC
+//! objects that grant them.
+//!
+//! Pure: `read` asks the server whether the user has them.
 
-mod beyond;
-mod ever;
-mod membership;
-mod now;
-mod roles;
+mod object_content;
+mod planned_writes;
+mod rbac_objects;
+mod relabeling;
+mod set_lifetime;
 
-pub use ever::{Past, needed_ever};
-pub use membership::{on_parent, to_record, to_relabel, to_release};
-pub use now::{needed_now, needed_to_delete, needed_to_foresee};
-pub use roles::{Subject, name, objects};
+pub use planned_writes::{needed_now, needed_to_delete, needed_to_foresee};
+pub use rbac_objects::{Subject, name, objects};
+pub use relabeling::{on_parent, to_record, to_relabel, to_release};
+pub use set_lifetime::{Past, needed_ever};
+
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::parent_object::ParentObject;
+use crate::model::set::Set;
+
+/// Returns whether the parent has exactly this record already.
+fn has_record(set: &Set, parent: &ParentObject, record: &Record) -> bool {
+    let target = annotations(&set.tooling, record);
+    let has = |(key, value): (&String, &serde_json::Value)| {
+        parent.annotations.get(key).map(String::as_str) == value.as_str()
+    };
+    matches!(parent.reading, Reading::Parent(_))
+        && target.as_object().is_some_and(|pairs| pairs.iter().all(has))
+}
 
 #[cfg(test)]
 mod tests;

@@ -81,8 +81,8 @@ fn rules_give_what_rbac_would_give() {
     }
 }
 
-/// The rights for what one run writes to a set that has these members.
-fn now(wanted: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> Needed {
+/// The permissions for the writes of one run to a set that has these members.
+fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> Needed {
     let mut recorded = Record::default();
     for member in &members {
         let key = &member.key;
@@ -93,12 +93,12 @@ fn now(wanted: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> N
         members,
         ..Observed::default()
     };
-    let plan = plan(&set(), wanted, &observed, &policy());
+    let plan = plan(&set(), manifests, &observed, &policy());
     needed_now(
         &set(),
         &resource("Secret", Scope::Namespaced),
         parent,
-        wanted,
+        manifests,
         &plan,
         "applyset",
     )
@@ -135,7 +135,7 @@ fn what_is_detached_from_its_owner_is_patched() {
         name: "a".to_owned(),
         uid: owner.uid.clone(),
     });
-    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "b")]);
+    let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "b")]);
     let parent = parent_of(&["ConfigMap"]);
     let patch = right(Verb::Patch, "ConfigMap", Some("shop"), Some("b"));
     for (members, expected) in [(vec![owner.clone(), owned.clone()], 1), (vec![owner], 0)] {
@@ -145,7 +145,7 @@ fn what_is_detached_from_its_owner_is_patched() {
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy());
         assert_eq!(plan.dependants.detachments.len(), 0);
-        let plan = crate::plan::plan(&set(), &wanted, &observed, &policy());
+        let plan = crate::plan::plan(&set(), &manifests, &observed, &policy());
         assert_eq!(plan.dependants.detachments.len(), expected);
         let secrets = resource("Secret", Scope::Namespaced);
         let needed = needed_to_delete(&set(), &secrets, Some(&parent), &plan);
@@ -155,8 +155,8 @@ fn what_is_detached_from_its_owner_is_patched() {
 
 #[test]
 fn a_first_run_creates_the_parent_and_perhaps_its_members() {
-    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
-    let needed = now(&wanted, Vec::new(), None);
+    let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let needed = now(&manifests, Vec::new(), None);
     assert_eq!(
         texts(&needed.rights),
         [
@@ -173,13 +173,13 @@ fn a_first_run_creates_the_parent_and_perhaps_its_members() {
 #[test]
 fn a_later_run_needs_what_its_changes_need() {
     let member = |name| live("ConfigMap", Some("shop"), name);
-    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
     let parent = parent_of(&["ConfigMap"]);
 
-    let patched = now(&wanted, vec![member("a")], Some(&parent));
+    let patched = now(&manifests, vec![member("a")], Some(&parent));
     assert_eq!(texts(&patched.rights), ["patch configmaps/a in namespace shop"]);
 
-    let pruned = now(&wanted, vec![member("a"), member("b")], Some(&parent));
+    let pruned = now(&manifests, vec![member("a"), member("b")], Some(&parent));
     assert_eq!(
         texts(&pruned.rights),
         [
@@ -191,14 +191,14 @@ fn a_later_run_needs_what_its_changes_need() {
 
     let mut migrated = member("a");
     migrated.client_side_apply = true;
-    let migrated = now(&wanted, vec![migrated], Some(&parent));
+    let migrated = now(&manifests, vec![migrated], Some(&parent));
     assert!(texts(&migrated.rights).contains(&"get configmaps/a in namespace shop".to_owned()));
 }
 
 #[test]
 fn the_parent_is_patched_where_its_record_changes() {
     let patch = right(Verb::Patch, "Secret", Some("shop"), Some("web"));
-    let wanted = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
+    let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
     let members = || vec![live("ConfigMap", Some("shop"), "a")];
     let narrower = parent_of(&[]);
     let exact = parent_of(&["ConfigMap"]);
@@ -208,33 +208,33 @@ fn the_parent_is_patched_where_its_record_changes() {
     ];
     let with_manifest = Desired {
         parent: Some(desired("Secret", Some("shop"), "web")),
-        ..wanted.clone()
+        ..manifests.clone()
     };
-    for (case, wanted, members, parent, is_patched) in [
-        ("exact", &wanted, members(), &exact, false),
-        ("widened", &wanted, members(), &narrower, true),
+    for (case, manifests, members, parent, is_patched) in [
+        ("exact", &manifests, members(), &exact, false),
+        ("widened", &manifests, members(), &narrower, true),
         (
             "narrowed",
-            &wanted,
+            &manifests,
             wider,
             &parent_of(&["ConfigMap", "Service"]),
             true,
         ),
         ("its own manifest", &with_manifest, members(), &exact, true),
     ] {
-        let needed = now(wanted, members, Some(parent));
+        let needed = now(manifests, members, Some(parent));
         assert_eq!(needed.rights.contains(&patch), is_patched, "{case}");
     }
 }
 
 #[test]
 fn a_parent_with_a_manifest_is_created_by_its_name() {
-    let wanted = Desired {
+    let manifests = Desired {
         parent: Some(desired("Secret", Some("shop"), "web")),
         ..Desired::default()
     };
     assert_eq!(
-        texts(&now(&wanted, Vec::new(), None).rights),
+        texts(&now(&manifests, Vec::new(), None).rights),
         [
             "create secrets/web in namespace shop",
             "patch secrets/web in namespace shop"
@@ -249,13 +249,13 @@ fn a_run_that_writes_nothing_needs_nothing() {
 }
 
 #[test]
-fn what_the_run_itself_may_give_is_left_out() {
+fn permissions_that_the_run_itself_may_grant_are_omitted() {
     let mut widget = desired("Widget.example.com", Some("shop"), "w");
     let mut promised = (*widget.resource).clone();
     promised.origin = Origin::Promised;
     widget.resource = Arc::new(promised);
-    let is_asked = |wanted: &Desired| {
-        let needed = now(wanted, Vec::new(), None);
+    let is_asked = |manifests: &Desired| {
+        let needed = now(manifests, Vec::new(), None);
         needed.rights.iter().any(|right| right.resource == "widgets")
     };
     assert!(is_asked(&manifests(vec![widget.clone()])));
@@ -264,9 +264,9 @@ fn what_the_run_itself_may_give_is_left_out() {
         desired(CLUSTER_ROLE, None, "r")
     ])));
 
-    let wanted = manifests(vec![desired("Namespace", None, "new")]);
-    let needed = now(&wanted, Vec::new(), None);
+    let manifests = manifests(vec![desired("Namespace", None, "new")]);
+    let needed = now(&manifests, Vec::new(), None);
     assert_eq!(needed.brought_namespaces, BTreeSet::from(["new".to_owned()]));
     let members = vec![live("Namespace", None, "new")];
-    assert!(now(&wanted, members, None).brought_namespaces.is_empty());
+    assert!(now(&manifests, members, None).brought_namespaces.is_empty());
 }

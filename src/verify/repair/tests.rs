@@ -143,7 +143,7 @@ fn a_kind_that_is_not_served_is_dropped_and_one_that_is_misspelled_is_kept() {
 }
 
 #[test]
-fn a_kind_whose_objects_cannot_be_listed_stays_with_every_namespace() {
+fn a_kind_whose_objects_cannot_be_listed_is_kept_with_every_namespace() {
     let set = with_members(
         examined(&["Dormant.example.com"], &["away"]),
         &[config_map("shop")],

@@ -1,8 +1,8 @@
-//! Where members may be: the recorded kinds and namespaces and those of the
-//! manifests, turned into resources that can be listed.
+//! The scope of a set: the recorded kinds and namespaces and those of the manifests, as resources to
+//! list.
 //!
-//! A recorded kind that is gone holds no members. One whose objects cannot be listed now
-//! stays recorded. One of which the server could not tell may hold some, and stops the run.
+//! A recorded kind that is gone has no members. One whose objects cannot be listed stays recorded. One
+//! whose group cannot be discovered may have members, and stops the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -19,29 +19,26 @@ use crate::model::set::Set;
 use crate::read::Places;
 use crate::read::recorded_kinds::{Entry, entries};
 
-/// Where a set's members may be.
+/// The scope of a set: everything that may hold its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// The collections to read.
     pub places: Places,
-    /// What the parent records, without the kinds that vanished.
+    /// The record of the parent without the kinds that are gone.
     pub recorded: Record,
-    /// Recorded kinds that the server does not have any more, and that the manifests do not
-    /// bring again.
+    /// Recorded kinds that are gone, and that the manifests do not define again.
     pub vanished: Vec<GroupKind>,
     /// Recorded kinds whose objects cannot be listed, and the reasons.
     pub kept: Vec<(GroupKind, KeptReason)>,
-    /// What stays recorded for them, whatever the members need: these kinds, and every
-    /// namespace that may hold their objects.
+    /// The record that is kept for them: these kinds, and every namespace that may hold their objects.
     pub unlisted: Record,
 }
 
 impl Survey {
-    /// What the user should know of recorded kinds that the server does not list.
+    /// Returns the warnings about recorded kinds that the server does not list.
     ///
-    /// A set that records definitions of kinds has pruned its own: the server deletes them
-    /// slowly, so the kinds that they defined leave the record with the next run. That is as it
-    /// should be, and no warning.
+    /// There are none about kinds that are gone if the set records CRDs: it has pruned CRDs of its own.
+    /// The server deletes these slowly, so their kinds leave the record only with the next run.
     pub fn warnings(&self) -> Vec<String> {
         let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
         let has_definitions = self.recorded.group_kinds.contains(&definitions);
@@ -58,10 +55,10 @@ impl Survey {
     }
 }
 
-/// Why it cannot be told where members may be.
+/// Error if the scope cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// The record is wrong in a way that only the server's kinds bring to light.
+    /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
     #[error("the set's record cannot be trusted")]
     Refused(Vec<Refusal>),
     /// A recorded kind whose group could not be discovered.
@@ -71,20 +68,20 @@ pub enum SurveyError {
     KindUnknowable {
         /// The recorded kind.
         kind: String,
-        /// What the server said.
+        /// The answer of the server.
         failure: FailedVersion,
     },
-    /// A recorded kind that discovery does not list, and that may have objects all the same.
+    /// A recorded kind that discovery does not list, and that may have objects.
     #[error("kind {kind}: recorded, but cannot tell whether it has objects: {reason}")]
     NotListed {
         /// The recorded kind.
         kind: String,
-        /// Why that is not known.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Finds the places to look in.
+/// Determines the scope of a set.
 pub fn survey(
     set: &Set,
     standing: &Standing,
@@ -92,7 +89,7 @@ pub fn survey(
     discovery: &Discovery,
 ) -> Result<Survey, SurveyError> {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = listable_kinds(desired, discovery);
-    let mut survey = Survey {
+    let mut scope = Survey {
         places: Places::default(),
         recorded: Record::default(),
         vanished: Vec::new(),
@@ -106,20 +103,20 @@ pub fn survey(
             kept,
         } = recorded_kinds(set, bookkeeping, discovery)?;
         let kept_kinds = kept.iter().map(|(kind, _)| kind.clone());
-        survey.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
+        scope.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
         if !kept.is_empty() {
-            survey.unlisted = Record {
+            scope.unlisted = Record {
                 group_kinds: kept_kinds.collect(),
                 additional_namespaces: bookkeeping.additional_namespaces.clone(),
             };
         }
-        survey.kept = kept;
-        survey
+        scope.kept = kept;
+        scope
             .recorded
             .additional_namespaces
             .clone_from(&bookkeeping.additional_namespaces);
-        survey.vanished = vanished;
-        survey.vanished.retain(|kind| {
+        scope.vanished = vanished;
+        scope.vanished.retain(|kind| {
             !desired
                 .members
                 .iter()
@@ -130,13 +127,13 @@ pub fn survey(
             resources.entry(kind).or_insert(resource);
         }
     }
-    survey.places.namespaces = namespaces(set, desired, &survey.recorded);
-    survey.places.resources = resources.into_values().collect();
-    Ok(survey)
+    scope.places.namespaces = namespaces(set, desired, &scope.recorded.additional_namespaces);
+    scope.places.resources = resources.into_values().collect();
+    Ok(scope)
 }
 
-/// The kinds of the manifests that the server has already, each in the version of its
-/// manifests, because only that version can be compared with them.
+/// Returns the kinds of the manifests that the server serves already, each in the version of its
+/// manifests: only that version can be compared with them.
 fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKind, Arc<Resource>> {
     let mut kinds: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut promised: BTreeSet<&GroupKind> = BTreeSet::new();
@@ -163,7 +160,7 @@ fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKin
 
 type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
 
-/// The recorded kinds by what the server says of them.
+/// The recorded kinds by what the server serves of them.
 #[derive(Default)]
 struct RecordedKinds {
     served: Kinds,
@@ -189,7 +186,7 @@ fn recorded_kinds(
                 kind: Some(kind),
                 reason,
             }) => recorded.kept.push((kind.clone(), reason.clone())),
-            // The record is written in kinds, and this one is known by its resource alone.
+            // The record names kinds, and of this one only the resource is known.
             Entry::Kept(Kept { kind: None, reason }) => return Err(not_listed(&name, reason)),
             Entry::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
             Entry::Unlisted(None) => return Err(not_listed(&name, &"discovery does not list it")),
@@ -219,19 +216,20 @@ fn not_listed(kind: &GroupKind, reason: &dyn Display) -> SurveyError {
     }
 }
 
+/// Refuses a record with namespaced kinds and without namespaces.
 fn check_namespaces(set: &Set, kinds: &Kinds, bookkeeping: &Bookkeeping) -> Result<(), SurveyError> {
     if set.parent.namespace.is_some() || !bookkeeping.additional_namespaces.is_empty() {
         return Ok(());
     }
-    let homeless: Vec<ParentFault> = kinds
+    let faults: Vec<ParentFault> = kinds
         .iter()
         .filter(|(_, resource)| resource.scope == Scope::Namespaced)
         .map(|(kind, _)| ParentFault::NoNamespaceFor(kind.clone()))
         .collect();
-    if homeless.is_empty() {
+    if faults.is_empty() {
         Ok(())
     } else {
-        Err(refused(set, homeless))
+        Err(refused(set, faults))
     }
 }
 
@@ -247,16 +245,16 @@ fn refused(set: &Set, faults: Vec<ParentFault>) -> SurveyError {
     )
 }
 
-fn namespaces(set: &Set, desired: &Desired, recorded: &Record) -> BTreeSet<String> {
-    let wanted = desired
+/// Returns the namespaces of the record, the parent and the manifests.
+pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<String>) -> BTreeSet<String> {
+    let of_manifests = desired
         .members
         .iter()
         .filter_map(|member| member.key.namespace.clone());
     recorded
-        .additional_namespaces
         .iter()
         .cloned()
         .chain(set.parent.namespace.clone())
-        .chain(wanted)
+        .chain(of_manifests)
         .collect()
 }

@@ -1,5 +1,5 @@
-//! Whether this run may write the set of a parent: is it one, can its bookkeeping be
-//! trusted, and who manages it.
+//! The judgement of a parent before a run writes its set: it is a parent, its ApplySet metadata are valid,
+//! and this program manages it or takes it over.
 
 use std::collections::BTreeSet;
 
@@ -15,35 +15,35 @@ use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 
-/// What the user has confirmed about the parent.
+/// The consent of the user with regard to the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParentPolicy {
-    /// Whether the parent may be another tool's, or no parent so far.
+    /// Consent to take a set of another tool, or to make an object a parent.
     pub take_over: Confirmation,
 }
 
-/// Whether the user asked for something dangerous by name.
+/// The consent of the user to something dangerous, given by a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Confirmation {
-    /// No.
+    /// Not given.
     Missing,
-    /// Yes.
+    /// Given.
     Given,
 }
 
 /// A parent that this run may write, as far as it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// There is nothing to keep: no parent, or one without bookkeeping.
+    /// It does not exist, or has no record.
     New,
     /// It records a set.
     Recorded(Bookkeeping),
 }
 
 impl Standing {
-    /// What is known of a set whose first run may have ended between making what the
-    /// parent lives in, as members, and recording that on the parent.
+    /// Returns the status of a set whose first run may have ended after it created the parent's own
+    /// namespace or CRD, as members, and before it recorded them.
     pub fn resumed(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(Bookkeeping {
             tooling: set.tooling.clone(),
@@ -70,8 +70,8 @@ pub fn judge(
     judge_for_deletion(set, found, policy)
 }
 
-/// The same for a run that deletes the set: that somebody is deleting the parent already
-/// does not stand against that, on the contrary.
+/// Judges the parent as it was read, for a run that deletes the set. The parent may already be in
+/// deletion.
 pub fn judge_for_deletion(
     set: &Set,
     found: &ParentObject,
@@ -104,8 +104,8 @@ pub fn judge_for_deletion(
     }
 }
 
-/// The widest record that a run writes must fit beside the parent's other annotations.
-/// `annotations` are all those of the parent as it stands.
+/// Refuses a record that does not fit beside the parent's other annotations. `record` is the widest that
+/// the run writes, and `annotations` are all those that the parent has now.
 pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
     let own = [
         (TOOLING_ANNOTATION, set.tooling.to_string()),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_sets_want_to_be_taken_over() {
+    fn sets_of_other_programs_have_to_be_taken_over() {
         let theirs = Tooling::parse("kubectl/v1.36.3").expect("a valid value");
         for reading in [recorded("kubectl/v1.36.3"), Reading::Unfinished(theirs)] {
             let parent = found(reading);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_object_wants_to_be_made_a_parent_and_a_custom_resource_is_one() {
+    fn a_plain_object_has_to_be_made_a_parent_and_a_custom_resource_is_one() {
         let parent = found(Reading::NoBookkeeping);
         assert!(judged(&parent, Confirmation::Missing).is_err());
         assert_eq!(judged(&parent, Confirmation::Given), Ok(Standing::New));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_unfinished_parent_goes_on() {
+    fn our_own_unfinished_parent_is_resumed() {
         let parent = found(Reading::Unfinished(Tooling::ours()));
         assert_eq!(judged(&parent, Confirmation::Missing), Ok(Standing::New));
     }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_record_that_does_not_fit_is_refused() {
-        let wanted = Desired {
+        let manifests = Desired {
             members: vec![fixtures::desired("ConfigMap", Some("shop"), "a")],
             ..Desired::default()
         };
@@ -223,7 +223,7 @@ mod tests {
             parent_annotations: BTreeMap::from([("note".to_owned(), "x".repeat(length))]),
             ..Observed::default()
         };
-        let refusals = |length| plan(&set(), &wanted, &with_note(length), &policy()).refusals;
+        let refusals = |length| plan(&set(), &manifests, &with_note(length), &policy()).refusals;
         assert_eq!(refusals(1000), []);
         assert!(matches!(
             refusals(ANNOTATIONS_LIMIT - 10)[..],

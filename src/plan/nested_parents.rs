@@ -1,5 +1,5 @@
-//! Which objects are read before they are applied, because they may be parents of other sets
-//! whose record the apply would take off.
+//! Members that may be parents of other sets. They are read before they are applied: the apply could
+//! remove their record.
 
 use super::MemberStanding;
 use crate::compare::changes;
@@ -7,9 +7,9 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 
-/// Returns whether an apply of the object by `field_manager` may take the record of another set
-/// off it. The default manager owns no record, unless others write one under its name; what is
-/// a member already was seen with its labels.
+/// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
+/// The default manager owns no record, unless others write one under its name. The labels of an object
+/// that already is a member have been read.
 pub fn may_hold_record(object: &DesiredObject, standing: &MemberStanding, field_manager: &str) -> bool {
     let is_default = field_manager == MEMBER_FIELD_MANAGER;
     match standing {
@@ -21,8 +21,8 @@ pub fn may_hold_record(object: &DesiredObject, standing: &MemberStanding, field_
     }
 }
 
-/// Which custom resources may be parents is known from labels of their definitions; here each of
-/// them may.
+/// Returns whether objects of this kind may be parents. Labels of CRDs, which permit custom resources, are
+/// not read here: every custom resource may be one.
 fn may_be_parent(object: &DesiredObject) -> bool {
     let kind = &object.key.group_kind;
     let is_plain = ["Secret", "ConfigMap"]

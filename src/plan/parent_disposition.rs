@@ -1,7 +1,7 @@
-//! What becomes of a set's parent when the set is deleted, and of what it lives in.
+//! The disposition of a set's parent once its members are deleted or released: deleted, or kept without
+//! the record.
 //!
-//! A parent that is anything besides is kept, and only loses the record. When in doubt,
-//! it is kept.
+//! A parent that has another use is kept, and so is one of which that is not known.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,37 +9,37 @@ use std::fmt;
 use crate::model::live::{Live, OwnerReference, Tracking};
 use crate::model::set::Set;
 
-/// What becomes of the parent once no member is left.
+/// The disposition of the parent once it has no members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentFate {
-    /// It was the set's own object, and is deleted.
+    /// It has no other use, and is deleted.
     Goes,
-    /// It is of use besides: it stays, without the record.
-    Stays(ParentStays),
+    /// It is used for something else: it is kept, and its ApplySet metadata are removed.
+    Stays(ParentKeptReason),
 }
 
-/// Why a parent is more than the parent of its set.
+/// The reason to keep a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParentStays {
+pub enum ParentKeptReason {
     /// It is a member of this other set.
     MemberOf(String),
-    /// It belongs to another object.
+    /// Another object owns it.
     Owned(OwnerReference),
-    /// A mark of its own says that it is to be kept.
+    /// An annotation or label of its own keeps it.
     Protected {
         /// The annotation or label, as `key: value`.
         mark: String,
     },
-    /// Somebody else has put contents into it.
+    /// Other field managers wrote data into it.
     HasContents {
-        /// The field managers that own them.
+        /// These field managers.
         writers: Vec<String>,
     },
-    /// The server does not know who has put contents into it, if anybody has.
+    /// The server has no field managers for it, so others may have written data into it.
     Untracked,
 }
 
-impl fmt::Display for ParentStays {
+impl fmt::Display for ParentKeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MemberOf(id) => write!(f, "it is a member of the set {id}"),
@@ -57,9 +57,9 @@ impl fmt::Display for ParentStays {
 
 /// Judges the parent as it was read.
 ///
-/// `content_writers` are the field managers that own anything of it outside of its
-/// metadata, `managers` those under which this set was applied. A custom resource is made
-/// by people in any case, to be a parent: that it has contents says nothing.
+/// `content_writers` are the field managers that own fields outside of its metadata, and `managers` are
+/// those of this set's applies. A custom resource is always created by users, to be a parent: its fields
+/// prove no other use.
 pub fn parent_fate(
     set: &Set,
     parent: &Live,
@@ -68,24 +68,24 @@ pub fn parent_fate(
 ) -> ParentFate {
     let other_set = parent.part_of.as_ref().filter(|id| **id != set.id.as_str());
     if let Some(id) = other_set {
-        return ParentFate::Stays(ParentStays::MemberOf(id.clone()));
+        return ParentFate::Stays(ParentKeptReason::MemberOf(id.clone()));
     }
     if let Some(owner) = parent.owners.first() {
-        return ParentFate::Stays(ParentStays::Owned(owner.clone()));
+        return ParentFate::Stays(ParentKeptReason::Owned(owner.clone()));
     }
     if let Some(mark) = &parent.protection {
-        return ParentFate::Stays(ParentStays::Protected { mark: mark.clone() });
+        return ParentFate::Stays(ParentKeptReason::Protected { mark: mark.clone() });
     }
     let is_plain = parent.key.group_kind.group.is_empty();
     if is_plain && parent.tracking == Tracking::Off {
-        return ParentFate::Stays(ParentStays::Untracked);
+        return ParentFate::Stays(ParentKeptReason::Untracked);
     }
     let others = content_writers
         .iter()
         .filter(|writer| !managers.contains(*writer));
     let writers: Vec<String> = others.cloned().collect();
     if is_plain && !writers.is_empty() {
-        return ParentFate::Stays(ParentStays::HasContents { writers });
+        return ParentFate::Stays(ParentKeptReason::HasContents { writers });
     }
     ParentFate::Goes
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::manifest::desired::Desired;
 
-    fn fate(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentFate {
+    fn disposition(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentFate {
         let mut parent = live("Secret", Some("shop"), "web");
         parent.part_of = None;
         change(&mut parent);
@@ -106,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_is_nothing_else_goes() {
-        assert_eq!(fate(|_| {}, &[]), ParentFate::Goes);
-        assert_eq!(fate(|_| {}, &["ours"]), ParentFate::Goes);
+    fn a_parent_without_another_use_is_deleted() {
+        assert_eq!(disposition(|_| {}, &[]), ParentFate::Goes);
+        assert_eq!(disposition(|_| {}, &["ours"]), ParentFate::Goes);
     }
 
     #[test]
-    fn a_parent_that_is_anything_else_stays() {
+    fn a_parent_with_another_use_is_kept() {
         let owner = OwnerReference {
             api_version: "v1".to_owned(),
             kind: "Service".to_owned(),
@@ -123,26 +123,26 @@ mod tests {
         let other = "applyset-other-v1".to_owned();
         let table = [
             (
-                fate(|live| live.part_of = Some(other.clone()), &[]),
-                ParentStays::MemberOf(other.clone()),
+                disposition(|live| live.part_of = Some(other.clone()), &[]),
+                ParentKeptReason::MemberOf(other.clone()),
             ),
             (
-                fate(|live| live.owners.push(owner.clone()), &[]),
-                ParentStays::Owned(owner.clone()),
+                disposition(|live| live.owners.push(owner.clone()), &[]),
+                ParentKeptReason::Owned(owner.clone()),
             ),
             (
-                fate(|live| live.protection = Some(mark()), &[]),
-                ParentStays::Protected { mark: mark() },
+                disposition(|live| live.protection = Some(mark()), &[]),
+                ParentKeptReason::Protected { mark: mark() },
             ),
             (
-                fate(|_| {}, &["ours", "kubectl-create"]),
-                ParentStays::HasContents {
+                disposition(|_| {}, &["ours", "kubectl-create"]),
+                ParentKeptReason::HasContents {
                     writers: vec!["kubectl-create".to_owned()],
                 },
             ),
             (
-                fate(|live| live.tracking = Tracking::Off, &[]),
-                ParentStays::Untracked,
+                disposition(|live| live.tracking = Tracking::Off, &[]),
+                ParentKeptReason::Untracked,
             ),
         ];
         for (found, expected) in table {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_resource_has_contents_of_its_own() {
+    fn a_custom_resource_has_fields_of_its_own() {
         let mut parent = live("ApplySet.company.com", Some("shop"), "web");
         parent.part_of = None;
         parent.tracking = Tracking::Off;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_of_the_parent_goes_only_with_everything_else() {
+    fn the_namespace_of_the_parent_is_deleted_only_with_everything_else() {
         let policy = Policy {
             pruning: Pruning::WholeSet,
             empty_manifests: EmptyManifests::Allowed,

@@ -18,27 +18,27 @@ const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
 fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
     let mut value = object.object.value();
-    for (field, wanted) in fields.as_object().expect("a mapping") {
-        value[field] = wanted.clone();
+    for (field, manifests) in fields.as_object().expect("a mapping") {
+        value[field] = manifests.clone();
     }
     object.object = Object::from(&value);
     object
 }
 
-/// The rights for the life of the set of fixtures.
-fn ever(wanted: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Right> {
+/// The permissions for the life of the set of fixtures.
+fn ever(manifests: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Right> {
     let parent = resource("Secret", Scope::Namespaced);
-    needed_ever(&set(), &parent, wanted, past, &Discovery::of(served))
+    needed_ever(&set(), &parent, manifests, past, &Discovery::of(served))
 }
 
 #[test]
 fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
-    let wanted = manifests(vec![
+    let manifests = manifests(vec![
         desired("ConfigMap", Some("other"), "a"),
         desired("PriorityClass.scheduling.k8s.io", None, "high"),
     ]);
     assert_eq!(
-        texts(&ever(&wanted, &Past::default(), Vec::new())),
+        texts(&ever(&manifests, &Past::default(), Vec::new())),
         [
             "get priorityclasss.scheduling.k8s.io/high",
             "list priorityclasss.scheduling.k8s.io",
@@ -126,11 +126,11 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
     let mut custom = set();
     custom.parent.group_kind = GroupKind::new("example.com", "WidgetSet");
     let parent = resource("WidgetSet.example.com", Scope::Namespaced);
-    let wanted = manifests(Vec::new());
+    let manifests = manifests(Vec::new());
     let rights = needed_ever(
         &custom,
         &parent,
-        &wanted,
+        &manifests,
         &Past::default(),
         &Discovery::of(Vec::new()),
     );
@@ -146,16 +146,20 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
     );
 }
 
-/// What an object takes beyond the rights on its own kind.
-fn beyond_its_kind(object: &DesiredObject, others: Vec<DesiredObject>) -> Vec<String> {
+/// The permissions for the content of an object.
+fn of_its_content(object: &DesiredObject, others: Vec<DesiredObject>) -> Vec<String> {
     let served = vec![(*resource("ConfigMap", Scope::Namespaced)).clone()];
     let members: Vec<DesiredObject> = others.into_iter().chain([object.clone()]).collect();
-    let wanted = manifests(members);
-    texts(&beyond::rights(object, &wanted, &Discovery::of(served)))
+    let manifests = manifests(members);
+    texts(&object_content::permissions(
+        object,
+        &manifests,
+        &Discovery::of(served),
+    ))
 }
 
 #[test]
-fn contents_that_give_power_take_rights() {
+fn objects_that_grant_power_need_permissions() {
     let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
     let to = |kind: &str| json!({"roleRef": {"kind": kind, "name": "view"}});
     let policy_kind = "ValidatingAdmissionPolicy.admissionregistration.k8s.io";
@@ -220,12 +224,12 @@ fn contents_that_give_power_take_rights() {
     ];
     for (object, others, expected) in table {
         let case = object.object.value().to_string();
-        assert_eq!(beyond_its_kind(&object, others).join(", "), expected, "{case}");
+        assert_eq!(of_its_content(&object, others).join(", "), expected, "{case}");
     }
 }
 
 #[test]
-fn rights_become_the_fewest_rules() {
+fn permissions_become_the_fewest_rules() {
     let place = Some("shop");
     let rights = BTreeSet::from([
         right(Verb::List, "ConfigMap", place, None),
@@ -275,14 +279,14 @@ fn rights_become_the_fewest_rules() {
 }
 
 #[test]
-fn the_rules_that_are_granted_give_exactly_the_rights() {
-    let wanted = manifests(vec![
+fn the_rules_grant_exactly_the_permissions() {
+    let manifests = manifests(vec![
         desired("ConfigMap", Some("shop"), "a"),
         desired("Secret", Some("other"), "b"),
         desired("Namespace", None, "other"),
         with(desired(ROLE, Some("shop"), "r"), &json!({"rules": [{}]})),
     ]);
-    let rights = ever(&wanted, &Past::default(), Vec::new());
+    let rights = ever(&manifests, &Past::default(), Vec::new());
     let subject = Subject::Group("ops".to_owned());
     for object in objects("n", &rights, &subject, "shop") {
         let Some(rules) = object.get("rules") else {

@@ -1,32 +1,33 @@
-//! Which objects a namespace or the definition of a kind takes along, found without a look at
-//! every object.
+//! Indexes of objects by namespace and kind: they find what a container holds without a look at every
+//! object.
 
 use std::collections::{HashMap, HashSet};
 
-use super::contents::{Container, container};
+use super::container::{Container, container};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
-/// Objects by their namespaces and kinds.
+/// Index of all objects that a container holds.
 #[derive(Debug, Default)]
-pub(super) struct Inside<'a> {
+pub(super) struct ContainerIndex<'a> {
     in_namespace: HashMap<&'a str, Vec<&'a ObjectKey>>,
     of_kind: HashMap<&'a GroupKind, Vec<&'a ObjectKey>>,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> ContainerIndex<'a> {
+    /// Indexes these objects.
     pub(super) fn of(keys: impl Iterator<Item = &'a ObjectKey>) -> Self {
-        let mut inside = Self::default();
+        let mut index = Self::default();
         for key in keys {
             if let Some(namespace) = &key.namespace {
-                inside.in_namespace.entry(namespace).or_default().push(key);
+                index.in_namespace.entry(namespace).or_default().push(key);
             }
-            inside.of_kind.entry(&key.group_kind).or_default().push(key);
+            index.of_kind.entry(&key.group_kind).or_default().push(key);
         }
-        inside
+        index
     }
 
-    /// The objects that deleting `live` would delete.
+    /// Returns the objects that deleting `live` would delete.
     pub(super) fn held_by(&self, live: &Live) -> &[&'a ObjectKey] {
         let held = match container(&live.key) {
             Some(Container::Namespace) => self.in_namespace.get(live.key.name.as_str()),
@@ -39,7 +40,7 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// Objects that stay. Finds one of them for each namespace and each kind.
+/// Kept objects, with one of them for each namespace and each kind.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
     keys: HashSet<ObjectKey>,
@@ -68,12 +69,12 @@ impl Kept {
         self.keys.contains(key)
     }
 
-    /// Returns whether there are none.
+    /// Returns whether no object is kept.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// One of them that would be lost with this namespace or definition of a kind.
+    /// Returns a kept object that deleting this container would delete.
     pub fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
         match container(&live.key)? {
             Container::Namespace => self.in_namespace.get(&live.key.name),

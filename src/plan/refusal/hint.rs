@@ -1,27 +1,25 @@
-//! What people can do about a refusal: the safe way first, then the flag that lifts it.
+//! Hints for refusals: the safe way first, then the flag that overrides the refusal.
 
-use super::{OtherParent, Refusal};
+use super::super::OtherParent;
+use super::Refusal;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
 use crate::model::text::shell_word;
 
 impl Refusal {
-    /// What to type next.
+    /// Hint for an object that exists and is not in a set.
+    pub const UNOWNED_HINT: &str =
+        "take it in with `kubectl applyset adopt SET -f …`, or leave out --only-new-or-owned";
+
+    /// Returns the hint.
     pub fn hint(&self) -> String {
         match self {
             Self::FaultyParent { parent, .. } => format!(
                 "`kubectl applyset verify {}` tells whether its --fix can mend that; else compare the parent with a backup",
                 parent.argument()
             ),
-            Self::OtherTooling { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
-                "leave --tooling out, or hand the set over to {} with --take-over --yes",
-                ours.name
-            ),
-            Self::OtherTooling { found, .. } => format!(
-                "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
-                found.name,
-                shell_word(&found.to_string())
-            ),
+            Self::OtherTooling { found, ours, .. } => other_tooling(found, ours),
+            Self::ManagedElsewhere { found, ours, operation, .. } => managed_elsewhere(found, ours, *operation),
             Self::NotAParent { .. } => {
                 "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
             }
@@ -38,7 +36,7 @@ impl Refusal {
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
                 "keep them with the annotation helm.sh/resource-policy: keep, or among the manifests of an apply, or lose them with --allow-data-loss".to_owned()
             }
-            Self::HoldsWanted { .. } => {
+            Self::HoldsDesired { .. } => {
                 "put it back into the manifests, or take these objects out of them, too".to_owned()
             }
             Self::OwnsDependants { operation: Operation::Delete, .. } => {
@@ -63,18 +61,6 @@ impl Refusal {
             Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
                 "take them with --steal".to_owned()
             }
-            Self::ManagedElsewhere { found, operation: Operation::Disband | Operation::Delete, .. } => {
-                format!("check that {} no longer applies the set, then add --take-over --yes", found.name)
-            }
-            Self::ManagedElsewhere { found, ours, .. } if found.is_same_program(&Tooling::ours()) => format!(
-                "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over --yes`",
-                ours.name
-            ),
-            Self::ManagedElsewhere { found, .. } => format!(
-                "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
-                found.name,
-                shell_word(&found.to_string())
-            ),
             Self::ReachesOutside { .. } => {
                 "check each of these objects, then confirm them with --yes; --dry-run=server lists all".to_owned()
             }
@@ -85,4 +71,38 @@ impl Refusal {
             Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
         }
     }
+}
+
+fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
+    if found.is_same_program(&Tooling::ours()) {
+        return format!(
+            "leave --tooling out, or hand the set over to {} with --take-over --yes",
+            ours.name
+        );
+    }
+    format!(
+        "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
+        found.name,
+        shell_word(&found.to_string())
+    )
+}
+
+fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
+    if matches!(operation, Operation::Disband | Operation::Delete) {
+        return format!(
+            "check that {} no longer applies the set, then add --take-over --yes",
+            found.name
+        );
+    }
+    if found.is_same_program(&Tooling::ours()) {
+        return format!(
+            "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over --yes`",
+            ours.name
+        );
+    }
+    format!(
+        "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
+        found.name,
+        shell_word(&found.to_string())
+    )
 }

@@ -1,23 +1,23 @@
-//! How far the inventory of another tool is believed: whoever may write one can name any object, so
-//! what it holds beyond one namespace takes a confirmation.
+//! Bounds of another tool's inventory: everyone who can write one can list any object, so objects outside
+//! of one namespace need the user's confirmation.
 
 use super::{LeaveReason, MembershipPlan};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Confirmation, Refusal};
 
-/// An inventory, and the place whose objects it may hold without a question.
+/// An inventory, and the namespace whose objects need no confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
     /// The inventory as the command line names it.
     pub inventory: String,
-    /// The namespace; `None` if there is none.
+    /// The namespace, if there is one.
     pub home: Option<String>,
-    /// Whether what is outside of it is confirmed.
+    /// Confirmation of objects outside of it.
     pub confirmation: Confirmation,
 }
 
-/// Judges what would be adopted from an inventory: something has to be, and what is outside of its
-/// bounds has to be confirmed. What is in the set already is not asked about again.
+/// Judges an adoption from an inventory: at least one object has to be adopted, and objects outside of the
+/// bounds have to be confirmed. Members of the set need no confirmation again.
 pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal> {
     let inventory = bounds.inventory.clone();
     if !plan.takes_any() {
@@ -39,7 +39,7 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
         .map(|live| live.key.clone())
         .filter(|key| key.namespace.is_none() || key.namespace != bounds.home)
         .collect();
-    // What is nobody's namespace comes first: a message shows the first ones only.
+    // Cluster-scoped objects come first: a message shows only the first ones.
     objects.sort_by(|one, other| (&one.namespace, one).cmp(&(&other.namespace, other)));
     (!objects.is_empty()).then(|| Refusal::ReachesOutside {
         inventory,

@@ -1,7 +1,7 @@
-//! Rights that the server wants for the contents of certain objects, beyond those to
-//! write them: roles, bindings, admission policies, bundles of trust.
+//! Permissions for the content of certain objects, in addition to those to write them: roles, bindings,
+//! admission policies, trust bundles.
 //!
-//! Each rule names the file of kubernetes that it follows.
+//! Each rule names the file of Kubernetes that it follows.
 
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ use crate::model::permission::{Right, Verb};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What applying this object takes besides the right to apply it.
-pub(super) fn rights(object: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Vec<Right> {
+/// Returns the permissions that the content of an object needs.
+pub(super) fn permissions(object: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Vec<Right> {
     let GroupKind { group, kind } = &object.key.group_kind;
     match (group.as_str(), kind.as_str()) {
         (RBAC, "Role" | "ClusterRole") => escalate(object).into_iter().collect(),
@@ -32,12 +32,12 @@ pub(super) fn rights(object: &DesiredObject, desired: &Desired, discovery: &Disc
     }
 }
 
-/// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`. A role that
-/// gives nothing escalates nothing.
+/// A role needs `escalate`, unless it grants nothing: `pkg/registry/rbac/escalation_check.go`,
+/// `RoleEscalationAuthorized`.
 fn escalate(object: &DesiredObject) -> Option<Right> {
     let value = object.object.value();
-    let gives = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
-    if !gives("rules") && !gives("aggregationRule") {
+    let grants = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
+    if !grants("rules") && !grants("aggregationRule") {
         return None;
     }
     let right = Right::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
@@ -48,8 +48,8 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`: asked for in the
-/// namespace of the binding, of a `ClusterRole`, too.
+/// A binding needs `bind` in its own namespace, also for a `ClusterRole`:
+/// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
 fn bind(object: &DesiredObject) -> Option<Right> {
     let value = object.object.value();
     let resource = match text(&value, "/roleRef/kind")? {
@@ -66,8 +66,8 @@ fn bind(object: &DesiredObject) -> Option<Right> {
     })
 }
 
-/// `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`: all objects
-/// of the kind of the parameters must be readable. A kind that is not known is any.
+/// An admission policy needs `get` for all objects of its parameters' kind, or for any if the kind is
+/// unknown: `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`.
 fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Right> {
     let value = policy.object.value();
     let kind = text(&value, "/spec/paramKind/kind")?;
@@ -86,8 +86,9 @@ fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Righ
     })
 }
 
-/// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Of a
-/// policy that is not among the manifests nothing is known here.
+/// A binding of an admission policy needs to read its parameters:
+/// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Their kind is known only
+/// if the manifests hold the policy.
 fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Option<Right> {
     let value = binding.object.value();
     let reference = value.pointer("/spec/paramRef").filter(|value| !value.is_null())?;
@@ -106,8 +107,8 @@ fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: 
     })
 }
 
-/// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`: the
-/// signer itself, not all of its domain.
+/// A trust bundle needs `attest` for its signer, not for the whole domain of the signer:
+/// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`.
 fn attest(bundle: &DesiredObject) -> Vec<Right> {
     let value = bundle.object.value();
     let signer = text(&value, "/spec/signerName").filter(|signer| !signer.is_empty());

@@ -1,5 +1,5 @@
-//! What holds objects that stay: their namespaces, and the definitions of their kinds. The garbage
-//! collector would delete these objects with it.
+//! Holders: the namespaces and CRDs of objects that are desired or kept. If the garbage collector deletes
+//! one, it deletes these objects too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,35 +13,23 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::read::Holders;
 
-/// What a run deletes and keeps, and for whom.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Division<'a> {
-    pub(in super::super) prunes: &'a [Live],
-    pub(in super::super) skips: &'a [Skip],
-}
-
-/// The holders of the parent, of desired and of kept objects whose owners may be deleted by what a
-/// plan prunes. `parent` is the resource of the parent, if there is a parent.
+/// Returns the holders of the parent, of desired and of kept objects, if the plan may delete owners of
+/// them. `parent` is the resource of the parent, if there is a parent.
 pub fn holders_of_plan(set: &Set, parent: Option<&Arc<Resource>>, desired: &Desired, plan: &Plan) -> Holders {
-    let prunes: Vec<Live> = plan.prunes.iter().flatten().cloned().collect();
-    let division = Division {
-        prunes: &prunes,
-        skips: &plan.skips,
-    };
-    holders(set, parent, desired, division)
+    holders(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
-/// Finds them. There are none unless something in no namespace is deleted: nothing else can own
-/// a namespace or a definition.
-pub(in super::super) fn holders(
+/// Returns the holders for a run that deletes `prunes` and keeps `skips`. There are none unless a
+/// cluster-scoped object is deleted: only that can own a namespace or a CRD.
+pub(in super::super) fn holders<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
-    division: Division<'_>,
+    prunes: impl Iterator<Item = &'p Live> + Clone,
+    skips: &[Skip],
 ) -> Holders {
     let mut found = Holders::default();
-    let Division { prunes, skips } = division;
-    if prunes.iter().all(|live| live.key.namespace.is_some()) {
+    if prunes.clone().all(|live| live.key.namespace.is_some()) {
         return found;
     }
     let desired = desired.members.iter();
@@ -49,8 +37,8 @@ pub(in super::super) fn holders(
     let kept = skips.iter().filter(|skip| skip.is_kept());
     let kept = kept.map(|skip| (skip.live.key.namespace.as_ref(), &skip.live.resource));
     let parent = parent.map(|resource| (set.parent.namespace.as_ref(), resource));
-    // What holds something that stays and is deleted itself is refused for that already.
-    let pruned: BTreeSet<&ObjectKey> = prunes.iter().map(|live| &live.key).collect();
+    // A holder that is pruned itself is refused or kept for that already.
+    let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
     for (namespace, resource) in desired.chain(kept).chain(parent) {
         if let Some(name) = namespace.filter(|name| !pruned.contains(&Holders::namespace_key(name))) {
             found.namespaces.insert(name.clone());

@@ -1,4 +1,4 @@
-//! Which desired or kept objects are at risk, and by which owners.
+//! Tables: which desired or kept objects are at risk, and because of which owners.
 
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
@@ -41,7 +41,7 @@ fn kept(live: &Live, reason: SkipReason) -> Skip {
     }
 }
 
-/// What is detached from which owners, and because of which pruned objects.
+/// The detached objects, from which owners, and because of which pruned objects.
 fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, Vec<String>, Vec<String>)> {
     let desired = Desired {
         members: vec![desired("ConfigMap", Some("shop"), "desired")],
@@ -71,7 +71,7 @@ fn expected(name: &str, owners: &[&str], pruned: &[&str]) -> Vec<(String, Vec<St
 }
 
 #[test]
-fn desired_and_kept_objects_are_at_risk_and_what_is_left_to_its_owner_is_not() {
+fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
     let pruned = config_map("pruned", &[]);
     let nothing = || Vec::new();
     let desired = config_map("desired", &["pruned"]);
@@ -114,7 +114,7 @@ fn desired_and_kept_objects_are_at_risk_and_what_is_left_to_its_owner_is_not() {
 }
 
 #[test]
-fn owners_are_followed_through_what_goes_with_them() {
+fn owners_are_followed_through_what_is_deleted_with_them() {
     // In a circle, and by two ways.
     let between = config_map("between", &["pruned-1", "last"]);
     let last = config_map("last", &["between"]);
@@ -129,7 +129,7 @@ fn owners_are_followed_through_what_goes_with_them() {
 }
 
 #[test]
-fn what_a_container_holds_goes_with_it() {
+fn what_a_container_holds_is_deleted_with_it() {
     let mut definition = owned(
         "CustomResourceDefinition.apiextensions.k8s.io",
         None,
@@ -169,7 +169,7 @@ fn shop_owned_by(owners: Owners) -> BTreeMap<ObjectKey, Owners> {
 }
 
 #[test]
-fn what_holds_what_stays_is_bound_to_its_owner() {
+fn holders_of_kept_objects_are_bound_to_their_owner() {
     let pruned = owned("ClusterRole.rbac.authorization.k8s.io", None, "pruned", &[]);
     let observed = |members: &[Live], owners| Observed {
         members: members.to_vec(),
@@ -185,7 +185,7 @@ fn what_holds_what_stays_is_bound_to_its_owner() {
     ] {
         assert_eq!(bound(&observed(prunes, owners), prunes, &[]), expected);
     }
-    // What is in a namespace owns no namespace.
+    // A namespaced object cannot own a namespace.
     let inside = config_map("pruned", &[]);
     let inside = std::slice::from_ref(&inside);
     assert!(bound(&observed(inside, Owners::Forbidden), inside, &[]).is_empty());
@@ -200,9 +200,9 @@ fn what_holds_what_stays_is_bound_to_its_owner() {
 }
 
 #[test]
-fn holders_are_those_of_what_stays_if_anything_in_no_namespace_goes() {
+fn holders_are_found_if_a_cluster_scoped_object_is_deleted() {
     let resource = live("Secret", Some("home"), "web").resource;
-    let wanted = Desired {
+    let manifests = Desired {
         members: vec![desired("ConfigMap", Some("desired"), "a")],
         ..Desired::default()
     };
@@ -217,7 +217,7 @@ fn holders_are_those_of_what_stays_if_anything_in_no_namespace_goes() {
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
-        holders(&set(), Some(&resource), &wanted, Division { prunes, skips })
+        holders(&set(), Some(&resource), &manifests, prunes.iter(), skips)
     };
     let [namespace, inside] = [
         owned("Namespace", None, "pruned", &[]),
@@ -235,7 +235,7 @@ fn holders_are_those_of_what_stays_if_anything_in_no_namespace_goes() {
 #[test]
 fn owner_references_that_appear_after_the_plan_count() {
     let [pruned, desired, kept_one] = ["pruned", "desired", "kept"].map(|name| config_map(name, &[]));
-    let wanted = Desired {
+    let manifests = Desired {
         members: vec![self::desired("ConfigMap", Some("shop"), "desired")],
         ..Desired::default()
     };
@@ -248,10 +248,10 @@ fn owner_references_that_appear_after_the_plan_count() {
         ..Observed::default()
     };
     let planned = observed(&[pruned.clone(), desired.clone(), marked.clone()]);
-    let plan = plan(&set(), &wanted, &planned, &policy());
+    let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.deletions(), plan.dependants.detachments.len()), (1, 0));
     let renewed = |members: &[Live]| -> Vec<String> {
-        let renewed = Dependants::renewed(&plan, &wanted, &observed(members));
+        let renewed = Dependants::renewed(&plan, &manifests, &observed(members));
         let names = renewed.detachments.into_iter();
         names.map(|detachment| detachment.dependant.key.name).collect()
     };

@@ -1,5 +1,5 @@
-//! RBAC objects that grant rights, and nothing besides: a `ClusterRole` for what is the
-//! cluster's, a `Role` for each namespace, each with its binding.
+//! RBAC objects that grant exactly the given permissions: a `ClusterRole` for cluster-wide ones and a
+//! `Role` for each namespace, each with its binding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::model::permission::{Right, Verb};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Whom rights are granted to.
+/// Subject that permissions are granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A user, by the name that authentication gives.
@@ -19,7 +19,7 @@ pub enum Subject {
     Group(String),
     /// A service account.
     ServiceAccount {
-        /// Its namespace; that of the set where there is none.
+        /// Its namespace; by default that of the set.
         namespace: Option<String>,
         /// Its name.
         name: String,
@@ -29,9 +29,9 @@ pub enum Subject {
 /// The name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`, with the parent's
 /// kind before its name unless that is a Secret.
 ///
-/// Cluster roles of all sets share one space, and so do roles in a namespace that
-/// several sets use; a name without the namespace would let two sets named alike
-/// overwrite each other's rights. No part can hold a colon.
+/// Sets share the names of cluster roles, and those of roles in a common namespace. Without the namespace
+/// in the name, two sets of the same name would overwrite each other's permissions. No part can contain a
+/// colon.
 pub fn name(parent: &ParentIdentity) -> String {
     let kind = &parent.group_kind;
     let mut parts = vec!["applyset".to_owned()];
@@ -45,9 +45,9 @@ pub fn name(parent: &ParentIdentity) -> String {
     parts.join(":")
 }
 
-/// The objects that grant exactly these rights to the subject, in a fixed order:
-/// cluster-wide ones first, then by namespace, each role before its binding.
-/// `namespace` is that of a service account that names none.
+/// Returns the objects that grant these permissions to the subject, in a fixed order: cluster-wide ones
+/// first, then by namespace, each role before its binding. `namespace` is the default for a service
+/// account.
 pub fn objects(name: &str, rights: &BTreeSet<Right>, subject: &Subject, namespace: &str) -> Vec<Value> {
     let mut places: BTreeMap<Option<&str>, Vec<&Right>> = BTreeMap::new();
     for right in rights {
@@ -99,8 +99,8 @@ fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subjec
 
 type Verbs = BTreeSet<Verb>;
 
-/// The fewest rules: names with the same verbs share one, and so do resources of a
-/// group. What all objects of a resource have is not said of a single one again.
+/// Returns the fewest rules: names with the same verbs share one, and so do resources of a group. Verbs
+/// that hold for all objects of a resource are not repeated for single ones.
 fn rules(rights: &[&Right]) -> Vec<Value> {
     let mut on_all: BTreeMap<(&str, &str), Verbs> = BTreeMap::new();
     for right in rights.iter().filter(|right| right.name.is_none()) {

@@ -1,16 +1,20 @@
-//! Which desired or kept objects the garbage collector would delete after a prune, because
-//! their owner references lead to what is pruned.
+//! Dependents of pruned objects that are desired or kept: the garbage collector would delete them after
+//! the prune, because of their owner references.
 //!
-//! An object is at risk as soon as one of its owners goes. The garbage collector would keep it as
-//! long as another owner is there, but how long that one stays is not known.
+//! An object is at risk as soon as one of its owners is deleted. The garbage collector keeps it as long as
+//! another owner exists, but how long that one stays is not known.
 
+mod cascade;
 mod holders;
+mod namespaces;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use cascade::cascade;
+pub(super) use holders::holders;
 pub use holders::holders_of_plan;
-pub(super) use holders::{Division, holders};
+pub use namespaces::Near;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -29,7 +33,7 @@ pub struct Dependant {
     pub resource: Arc<Resource>,
     /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`, as which its owner references were read.
+    /// `metadata.resourceVersion` at which its owner references were read.
     pub resource_version: String,
     /// The UIDs of all its owner references, in their order.
     pub owners: Vec<String>,
@@ -42,27 +46,26 @@ pub struct Dependant {
 pub struct Detachment {
     /// The object.
     pub dependant: Dependant,
-    /// The UIDs of the owners that go.
+    /// The UIDs of the owners that are deleted.
     pub owners: BTreeSet<String>,
-    /// The pruned objects that take these owners along, or are these owners.
+    /// The pruned objects that are these owners, or that these are deleted with.
     pub pruned: BTreeSet<ObjectKey>,
 }
 
-/// What pruning does to dependants that are desired or kept.
+/// Dependents of pruned objects that are desired or kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependants {
-    /// The UIDs of what goes, with the pruned object that takes it along.
+    /// The UIDs of everything that is deleted, each with the pruned object that it is deleted with.
     pub going: BTreeMap<String, ObjectKey>,
-    /// What has to be detached from what goes, in the order of keys.
+    /// Owner references to remove before the deletes, in the order of keys.
     pub detachments: Vec<Detachment>,
-    /// By pruned objects: objects whose manifests name what goes as their owner, and what it owns,
-    /// or may own, of the namespaces and definitions of kinds that hold what stays. This run could
-    /// do nothing to keep them.
+    /// Objects that this run cannot keep, by pruned objects: their manifests name a deleted object as
+    /// their owner, or they are namespaces and CRDs of kept objects that it owns or may own.
     pub bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 impl Dependant {
-    /// The dependant that a live object is.
+    /// Creates it from a live object.
     pub fn of(live: &Live) -> Self {
         Self {
             key: live.key.clone(),
@@ -74,7 +77,7 @@ impl Dependant {
         }
     }
 
-    /// The dependant that a set's parent is.
+    /// Creates it from a set's parent.
     pub fn of_parent(key: &ObjectKey, resource: &Arc<Resource>, parent: &ParentObject) -> Self {
         Self {
             key: key.clone(),
@@ -82,7 +85,7 @@ impl Dependant {
             uid: parent.uid.clone(),
             resource_version: parent.resource_version.clone(),
             owners: uids(&parent.owners),
-            // Nothing deletes the parent of a set that stays, whatever its annotations say.
+            // The parent of a set that is kept is not deleted, whatever its annotations say.
             protection: None,
         }
     }
@@ -93,7 +96,7 @@ fn uids(owners: &[OwnerReference]) -> Vec<String> {
 }
 
 impl Dependants {
-    /// Finds them, for a run that deletes `prunes` and keeps `skips`.
+    /// Finds the dependents for a run that deletes `prunes` and keeps `skips`.
     pub(super) fn find(desired: &Desired, observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Self {
         let mut dependants = Self::default();
         if prunes.is_empty() {
@@ -112,7 +115,7 @@ impl Dependants {
         if let Some(parent) = &observed.parent {
             guarded.insert(&parent.uid, parent.clone());
         }
-        dependants.going = going(observed, prunes, &guarded);
+        dependants.going = cascade(observed, prunes, &guarded);
         for dependant in guarded.into_values() {
             dependants.detachments.extend(dependants.detachment(dependant));
         }
@@ -123,10 +126,10 @@ impl Dependants {
         dependants
     }
 
-    /// Finds them again right before the first delete, for `observed` as it is by then. An object
-    /// that is not among its members any more is detached as it was planned.
+    /// Finds the dependents again right before the first delete, in the cluster state `observed` by then.
+    /// An object that is no longer among its members is detached as planned.
     pub fn renewed(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
-        let prunes: Vec<Live> = plan.prunes.iter().flatten().cloned().collect();
+        let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
         let skips = plan.skips.iter().filter_map(|skip| {
             let live = *members.get(&*skip.live.uid)?;
@@ -146,7 +149,7 @@ impl Dependants {
         renewed
     }
 
-    /// Returns whether removing these owner references is among what was planned.
+    /// Returns whether removing these owner references was planned.
     pub fn includes(&self, detachment: &Detachment) -> bool {
         let mut planned = self.detachments.iter();
         planned.any(|planned| {
@@ -154,7 +157,7 @@ impl Dependants {
         })
     }
 
-    /// The same without these objects, which were detached.
+    /// Removes objects that were detached.
     #[must_use]
     pub fn without(mut self, detached: &BTreeSet<ObjectKey>) -> Self {
         self.detachments
@@ -162,7 +165,7 @@ impl Dependants {
         self
     }
 
-    /// What has to be removed from an object, as far as it is owned by what goes.
+    /// Returns the owner references to remove from an object, if deleted objects own it.
     fn detachment(&self, dependant: Dependant) -> Option<Detachment> {
         let is_going = |uid: &&String| self.going.contains_key(*uid);
         let owners: BTreeSet<String> = dependant.owners.iter().filter(is_going).cloned().collect();
@@ -181,6 +184,7 @@ impl Dependants {
         detachments.any(|detachment| detachment.dependant.key == *key && detachment.owners.contains(owner))
     }
 
+    /// Finds the dependents that this run cannot keep.
     fn bind(&mut self, desired: &Desired, observed: &Observed, prunes: &[Live]) {
         let mut bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
         let mut add = |pruned: &ObjectKey, dependant: &ObjectKey| {
@@ -202,7 +206,7 @@ impl Dependants {
                         add(pruned, holder);
                     }
                 }
-                // Any object in no namespace may be among them.
+                // Any cluster-scoped object may be among them.
                 Owners::Forbidden => {
                     for live in prunes.iter().filter(|live| live.key.namespace.is_none()) {
                         add(&live.key, holder);
@@ -214,87 +218,14 @@ impl Dependants {
     }
 }
 
-/// Where dependants of what goes may be. The garbage collector takes an owner in another namespace
-/// for absent, and deletes nothing in no namespace because of an owner in one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Near<'p> {
-    /// In all namespaces and in none: an owner is in no namespace itself.
-    Everywhere,
-    /// In these namespaces.
-    In(BTreeSet<&'p str>),
-}
-
-impl<'p> Near<'p> {
-    /// Where dependants of what a plan prunes may be.
-    pub fn prunes_of(plan: &'p Plan) -> Self {
-        let namespaces = plan
-            .prunes
-            .iter()
-            .flatten()
-            .map(|live| live.key.namespace.as_deref());
-        namespaces
-            .collect::<Option<_>>()
-            .map_or(Self::Everywhere, Self::In)
-    }
-
-    /// Returns whether an object in this namespace, or in none, may be a dependant.
-    pub fn holds(&self, namespace: Option<&str>) -> bool {
-        match self {
-            Self::Everywhere => true,
-            Self::In(namespaces) => namespace.is_some_and(|namespace| namespaces.contains(namespace)),
-        }
-    }
-}
-
-/// Whether an object is kept for its own sake: what is only left to its owner goes with it.
+/// Returns whether an object is kept for its own sake. One that is kept only because of its owner is
+/// deleted with it.
 fn is_kept_from_owners(skip: &Skip) -> bool {
     let is_left_to_owner = matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.protection.is_none();
     skip.is_kept() && !is_left_to_owner
 }
 
-/// Everything that goes with the pruned objects: themselves, what they hold, and what is owned by
-/// either and not guarded. Each UID with the pruned object that it goes with.
-fn going(
-    observed: &Observed,
-    prunes: &[Live],
-    guarded: &BTreeMap<&str, Dependant>,
-) -> BTreeMap<String, ObjectKey> {
-    let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut add = |owner, uid| by_owner.entry(owner).or_default().push(uid);
-    for live in &observed.members {
-        for owner in &live.owners {
-            add(owner.uid.as_str(), live.uid.as_str());
-        }
-    }
-    for held in observed.contents.values().flat_map(|contents| &contents.objects) {
-        for owner in &held.owners {
-            add(owner.as_str(), held.uid.as_str());
-        }
-    }
-    let mut going: BTreeMap<String, ObjectKey> = BTreeMap::new();
-    let mut found: Vec<(&str, &ObjectKey)> = prunes.iter().map(|live| (&*live.uid, &live.key)).collect();
-    for live in prunes {
-        going.insert(live.uid.clone(), live.key.clone());
-    }
-    for live in prunes {
-        let held = observed.contents.get(&live.key);
-        for object in held.into_iter().flat_map(|held| &held.objects) {
-            found.push((&object.uid, &live.key));
-        }
-    }
-    while let Some((uid, pruned)) = found.pop() {
-        if guarded.contains_key(uid) {
-            continue;
-        }
-        going.entry(uid.to_owned()).or_insert_with(|| pruned.clone());
-        // Each list is followed once, so circles of owners end.
-        let owned = by_owner.remove(uid).unwrap_or_default();
-        found.extend(owned.into_iter().map(|owned| (owned, pruned)));
-    }
-    going
-}
-
-/// The UIDs that a manifest names as owners.
+/// Returns the UIDs that a manifest names as owners.
 fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
     let text = object.object.metadata_text();

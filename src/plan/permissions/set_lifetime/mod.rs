@@ -1,10 +1,11 @@
-//! The rights that a set with these manifests needs for all its life: to be made, to
-//! change, to be waited for, to lose objects, to go on after an interruption, and to be deleted.
+//! Permissions that a set with these manifests needs for its whole life: to create, change, wait, prune,
+//! resume after an interruption, and delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::beyond;
+use super::super::scope::namespaces;
+use super::object_content;
 use crate::cluster::discovery::Discovery;
 use crate::compare::changes::is_built_in;
 use crate::manifest::desired::Desired;
@@ -15,13 +16,13 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 use crate::read::Places;
 
-/// What writing one member may take: reading it again, applying and pruning it.
+/// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
 
-/// What a set has from earlier runs; nothing for one that is not there yet.
+/// State of a set from earlier runs; empty for a new set.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Where members may be, after its parent's record.
+    /// Recorded kinds and namespaces.
     pub places: Places,
     /// Its live members.
     pub members: Vec<Live>,
@@ -29,13 +30,12 @@ pub struct Past {
     pub unlisted: BTreeSet<GroupKind>,
 }
 
-/// Finds the rights that runs with these manifests need, whatever the state of the set
-/// is when they begin.
+/// Returns the permissions that runs with these manifests need, whatever the state of the set is when
+/// they begin.
 ///
-/// Namespaced objects: every object of the kind in each namespace where one lives or is
-/// to live, so that manifests may gain objects of the same kinds. Cluster-scoped ones:
-/// by name, because a right on all namespaces or on all cluster roles of a cluster is
-/// far more than a set needs.
+/// For namespaced objects, these are for all objects of the kind in each namespace of the set, so that
+/// manifests may gain objects of the same kinds. For cluster-scoped objects, they are by name: permissions
+/// for all namespaces or cluster roles of a cluster are far more than a set needs.
 pub fn needed_ever(
     set: &Set,
     parent_resource: &Resource,
@@ -45,37 +45,37 @@ pub fn needed_ever(
 ) -> BTreeSet<Right> {
     let mut rights = BTreeSet::new();
     rights.extend(on_parent(set, parent_resource, desired));
-    let namespaces = namespaces(set, desired, past);
+    let namespaces = namespaces(set, desired, &past.places.namespaces);
     rights.extend(namespaces.iter().map(|namespace| read_namespace(namespace)));
     rights.extend(to_list(&namespaces, desired, past));
     rights.extend(to_see_what_is_gone(desired, past));
-    let wanted = desired
+    let of_manifests = desired
         .members
         .iter()
         .map(|member| (&member.key, &member.resource));
     let live = past.members.iter().map(|live| (&live.key, &live.resource));
-    for (key, resource) in wanted.chain(live) {
+    for (key, resource) in of_manifests.chain(live) {
         let right = |verb| Right::on(verb, resource, key.namespace.as_deref());
         rights.extend(VERBS_ON_MEMBERS.map(|verb| match resource.scope {
             Scope::Namespaced => right(verb),
             Scope::Cluster => right(verb).named(&key.name),
         }));
-        // A watch cannot be bound to names, and shows no more than the LIST does.
+        // A watch cannot be limited to names, and shows only what the LIST shows.
         rights.insert(right(Verb::Watch));
         rights.extend(to_see_what_goes_along(key));
     }
     for member in desired.members.iter().chain(&desired.parent) {
-        rights.extend(beyond::rights(member, desired, discovery));
+        rights.extend(object_content::permissions(member, desired, discovery));
     }
     rights
 }
 
-/// A kind that discovery does not list is gone only if no definition and no delegated API has it
-/// (`observe::unserved`), and what a namespace holds is known only if discovery lists every kind.
-/// Kinds of the API server itself do not come and go between two runs.
+/// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an
+/// APIService has it (`read::unserved`). The contents of a namespace are known only if discovery lists
+/// every kind. Kinds that are built into the API server do not change between two runs.
 fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
-    let wanted = desired.members.iter().map(|member| &member.resource);
-    let resources = wanted.chain(&past.places.resources);
+    let of_manifests = desired.members.iter().map(|member| &member.resource);
+    let resources = of_manifests.chain(&past.places.resources);
     let namespace = GroupKind::new("", "Namespace");
     let may_be_missing = |resource: &Arc<Resource>| {
         !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
@@ -97,8 +97,8 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
     ]
 }
 
-/// The definition of a kind is pruned only when all objects of that kind are known to
-/// go with the set (`plan::contents`). Its name is made of theirs.
+/// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with
+/// the set (`plan::data_loss`). The name of the CRD names their resource.
 fn to_see_what_goes_along(key: &ObjectKey) -> Option<Right> {
     let definition = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
     let (plural, group) = key
@@ -114,15 +114,15 @@ fn to_see_what_goes_along(key: &ObjectKey) -> Option<Right> {
     })
 }
 
-/// `execute::parent`: a bare parent is created by POST, which names no object; one with
-/// a manifest by an apply, which does. A custom resource is never made up.
+/// Permissions for the parent. Without a manifest, it is created by POST, which names no object; with one,
+/// by an apply, which does. A custom resource is never created without a manifest.
 fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
     let parent = &set.parent;
     let right = |verb| Right::on(verb, resource, parent.namespace.as_deref());
     let mut rights = vec![
         right(Verb::Get).named(&parent.name),
         right(Verb::Patch).named(&parent.name),
-        // With the set. Whoever may patch the parent can already take the set's record off.
+        // To delete the set. A user who may patch the parent can remove the set's record anyway.
         right(Verb::Delete).named(&parent.name),
     ];
     let is_custom = !resource.group.is_empty();
@@ -143,22 +143,8 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
     rights
 }
 
-fn namespaces(set: &Set, desired: &Desired, past: &Past) -> BTreeSet<String> {
-    let wanted = desired
-        .members
-        .iter()
-        .filter_map(|member| member.key.namespace.clone());
-    past.places
-        .namespaces
-        .iter()
-        .cloned()
-        .chain(set.parent.namespace.clone())
-        .chain(wanted)
-        .collect()
-}
-
-/// A namespace itself can be read with a right inside of it: the server takes the name
-/// in its path for the namespace of the request.
+/// The permission to read a namespace, inside of itself: for the server, the name in the path is the
+/// namespace of the request.
 fn read_namespace(namespace: &str) -> Right {
     Right {
         namespace: Some(namespace.to_owned()),
@@ -169,14 +155,14 @@ fn read_namespace(namespace: &str) -> Right {
     }
 }
 
-/// Members are looked for in every namespace of the set, whatever their kind.
+/// Permissions to list members: of every kind in every namespace of the set.
 fn to_list(namespaces: &BTreeSet<String>, desired: &Desired, past: &Past) -> BTreeSet<Right> {
-    let wanted = desired.members.iter().map(|member| &member.resource);
+    let of_manifests = desired.members.iter().map(|member| &member.resource);
     let kinds: BTreeMap<GroupKind, &Arc<Resource>> = past
         .places
         .resources
         .iter()
-        .chain(wanted)
+        .chain(of_manifests)
         .map(|resource| (resource.group_kind(), resource))
         .collect();
     kinds

@@ -1,24 +1,22 @@
-//! The rights that a run needs for what its plan is about to write.
+//! Permissions for the writes, reads and dry runs of a plan.
 
 use std::collections::BTreeSet;
 
-use super::to_release;
+use super::{has_record, to_release};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
-use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{Needed, Right, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::plan::{Apply, Dependant, Detachment, MemberStanding, Plan, is_promised, may_hold_record};
+use crate::plan::{Apply, Detachment, MemberStanding, Plan, is_promised, may_hold_record};
 
-/// Finds the rights for everything that carrying out `plan` writes; none where it
-/// writes nothing. `parent` is the parent as it was read; `field_manager` applies members.
+/// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it
+/// was read, and `field_manager` applies members.
 ///
-/// Rights to `escalate` and `bind` are not among them: the server does without them
-/// where the user has what a role gives, which cannot be told cheaply.
+/// The verbs `escalate` and `bind` are not among them. The server does not need them if the user has the
+/// permissions of the role, which is expensive to find out.
 pub fn needed_now(
     set: &Set,
     parent_resource: &Resource,
@@ -28,30 +26,19 @@ pub fn needed_now(
     field_manager: &str,
 ) -> Needed {
     let mut needed = Needed::default();
-    let applies: Vec<(&Apply, &DesiredObject)> = plan
-        .prerequisites
-        .iter()
-        .chain(plan.waves.iter().flatten())
-        .map(|apply| (apply, &desired.members[apply.index]))
-        .collect();
-    let grants_rights = applies.iter().any(|(_, object)| grants_rights(object));
-    for (apply, object) in applies {
-        if brings_namespace(apply, object) {
-            needed.brought_namespaces.insert(object.key.name.clone());
-        }
-        // Roles among the manifests may well give the rights on a kind that comes with
-        // them, as aggregated ones do.
-        if !(grants_rights && is_promised(object)) {
+    let grants_permissions = applied(desired, plan).any(|(_, object)| is_rbac(object));
+    for (apply, object) in applied(desired, plan) {
+        needed.expect_namespace(apply, object);
+        // Roles of the manifests, such as aggregated ones, may grant the permissions for a kind that
+        // the manifests define.
+        if !(grants_permissions && is_promised(object)) {
             needed.apply(apply, object);
             if may_hold_record(object, &apply.standing, field_manager) {
                 needed.read(&object.key, &object.resource);
             }
         }
     }
-    for live in plan.prunes.iter().flatten() {
-        needed.prune(live);
-    }
-    needed.detach(plan);
+    needed.delete(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
         let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
         // A bare parent is created by POST, which names no object.
@@ -65,8 +52,8 @@ pub fn needed_now(
     needed
 }
 
-/// Finds the rights for everything that deleting a set writes: `parent` is the parent with
-/// bookkeeping, where there is one.
+/// Returns the permissions for everything that deleting a set writes. `parent` is the parent, if it exists
+/// and has a record.
 pub fn needed_to_delete(
     set: &Set,
     parent_resource: &Resource,
@@ -74,33 +61,26 @@ pub fn needed_to_delete(
     plan: &Plan,
 ) -> Needed {
     let mut needed = Needed::default();
-    for live in plan.prunes.iter().flatten() {
-        needed.prune(live);
-    }
-    needed.detach(plan);
+    needed.delete(plan);
     if parent.is_some() {
         needed.rights.extend(to_release(set, parent_resource));
     }
     needed
 }
 
-/// Finds the rights for the dry runs and reads by which a plan is shown: a dry run takes the
-/// rights of the write that it stands for. Nothing is pruned in one, so that takes none.
+/// Returns the permissions for the dry runs and reads that predict a plan. A dry run needs the permissions
+/// of its write. Prunes have no dry run and need none.
 pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> Needed {
     let mut needed = Needed::default();
-    let applies = plan.prerequisites.iter().chain(plan.waves.iter().flatten());
-    for apply in applies {
-        let object = &desired.members[apply.index];
-        if brings_namespace(apply, object) {
-            needed.brought_namespaces.insert(object.key.name.clone());
-        }
+    for (apply, object) in applied(desired, plan) {
+        needed.expect_namespace(apply, object);
         if is_promised(object) {
             continue;
         }
         needed.apply(apply, object);
         needed.read(&object.key, &object.resource);
     }
-    for live in plan.prunes.iter().flatten() {
+    for live in plan.all_prunes() {
         needed.read(&live.key, &live.resource);
     }
     for detachment in &plan.dependants.detachments {
@@ -113,7 +93,21 @@ pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan
     needed
 }
 
+/// Returns the applies of a plan with their objects.
+fn applied<'p>(desired: &'p Desired, plan: &'p Plan) -> impl Iterator<Item = (&'p Apply, &'p DesiredObject)> {
+    plan.all_applies()
+        .map(|apply| (apply, &desired.members[apply.index]))
+}
+
 impl Needed {
+    /// Notes a namespace that the run creates: permissions in it cannot be checked before.
+    fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
+        let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
+        if is_namespace && apply.standing == MemberStanding::NotAMember {
+            self.brought_namespaces.insert(object.key.name.clone());
+        }
+    }
+
     fn read(&mut self, key: &ObjectKey, resource: &Resource) {
         let right = Right::on(Verb::Get, resource, key.namespace.as_deref());
         self.rights.insert(right.named(&key.name));
@@ -146,28 +140,25 @@ impl Needed {
         }
     }
 
-    /// Removing owner references from an object reads it again if it has changed.
-    fn detach(&mut self, plan: &Plan) {
+    /// Adds the permissions to delete the prunes, and to remove owner references before. An object that
+    /// has changed is read again before either.
+    fn delete(&mut self, plan: &Plan) {
+        for live in plan.all_prunes() {
+            self.read_and(Verb::Delete, &live.key, &live.resource);
+        }
         for Detachment { dependant, .. } in &plan.dependants.detachments {
-            let Dependant { key, resource, .. } = dependant;
-            for verb in [Verb::Get, Verb::Patch] {
-                let right = Right::on(verb, resource, key.namespace.as_deref());
-                self.rights.insert(right.named(&key.name));
-            }
+            self.read_and(Verb::Patch, &dependant.key, &dependant.resource);
         }
     }
 
-    /// An object that changed since it was listed is read again before it is deleted.
-    fn prune(&mut self, live: &Live) {
-        let key = &live.key;
-        for verb in [Verb::Get, Verb::Delete] {
-            let right = Right::on(verb, &live.resource, key.namespace.as_deref());
-            self.rights.insert(right.named(&key.name));
-        }
+    fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
+        self.read(key, resource);
+        let right = Right::on(verb, resource, key.namespace.as_deref());
+        self.rights.insert(right.named(&key.name));
     }
 }
 
-/// What `execute` sends to the parent. That it may be read was seen before.
+/// Returns the verbs of the writes to the parent. It was read already.
 fn verbs_on_parent(
     set: &Set,
     parent: Option<&ParentObject>,
@@ -179,25 +170,15 @@ fn verbs_on_parent(
     if parent.is_none() {
         verbs.insert(Verb::Create);
     }
-    if desired.parent.is_some() || narrows || parent.is_some_and(|parent| widens(set, parent, plan)) {
+    if desired.parent.is_some()
+        || narrows
+        || parent.is_some_and(|parent| !has_record(set, parent, &plan.record_during))
+    {
         verbs.insert(Verb::Patch);
     }
     verbs
 }
 
-fn widens(set: &Set, parent: &ParentObject, plan: &Plan) -> bool {
-    let target = annotations(&set.tooling, &plan.record_during);
-    let has = |(key, value): (&String, &serde_json::Value)| {
-        parent.annotations.get(key).map(String::as_str) == value.as_str()
-    };
-    !matches!(parent.reading, Reading::Parent(_))
-        || !target.as_object().is_some_and(|pairs| pairs.iter().all(has))
-}
-
-fn brings_namespace(apply: &Apply, object: &DesiredObject) -> bool {
-    apply.standing == MemberStanding::NotAMember && object.key.group_kind == GroupKind::new("", "Namespace")
-}
-
-fn grants_rights(object: &DesiredObject) -> bool {
+fn is_rbac(object: &DesiredObject) -> bool {
     object.key.group_kind.group == "rbac.authorization.k8s.io"
 }

@@ -1,37 +1,34 @@
-//! What is left of a set that was to go, and whether it is left for a reason that people gave.
+//! Objects that remain of a set after its deletion, and whether the user wants them to remain.
 
 use std::collections::BTreeSet;
 
-use super::SkipReason;
-use super::fate::ParentFate;
-use super::inside::Kept;
-use super::prune::{is_home_of, reason_to_stay};
+use super::prune_rules::reason_to_stay;
+use super::{Kept, ParentFate, SkipReason, is_home_of};
 use crate::model::live::Live;
 use crate::model::set::Set;
 
-/// What a look after the last delete found of a set. A set is gone as it should be if
-/// nothing of it is `going` or `undeleted`.
+/// Objects of a set that exist after the last delete. The deletion has succeeded if none of them is
+/// `going` or `undeleted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// Objects that people marked to be kept or gave another owner, and what holds them.
+    /// Objects that a mark or another owner keeps, and their containers.
     pub kept: Vec<Live>,
-    /// Objects on their way out, and those that go with an owner that was deleted.
+    /// Objects that are being deleted, and those that are deleted with their owner.
     pub going: Vec<Live>,
-    /// Objects that should be gone: another run's, changed or filled in the meantime, or
-    /// labelled under a field manager that the run does not know.
+    /// Objects that should be gone: applied by another run, changed or filled since the plan, or
+    /// labelled by a field manager that the run does not know.
     pub undeleted: Vec<Live>,
 }
 
 impl Remains {
-    /// Sorts what was found. `deleted` are the UIDs of what the run deletes, `parent` is what
-    /// becomes of the parent once nothing holds it, and `holders` are the UIDs of what is kept
-    /// with an object in it that a mark keeps.
+    /// Sorts the objects. `deleted` are the UIDs of the objects that the run deletes, `parent` is the
+    /// disposition of the parent without members, and `holders` are the UIDs of containers that are kept
+    /// because of a marked object in them.
     ///
-    /// A member with another owner counts as kept: an applier labelled it, so a parent must
-    /// keep recording it, and deleting it is up to its owner. No rerun could delete it either,
-    /// so a failure would have no remedy.
+    /// A member with another owner counts as kept. An applier labelled it, so a parent has to record it,
+    /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.
     pub fn sort(
-        left: Vec<Live>,
+        objects: Vec<Live>,
         set: &Set,
         appliers: &BTreeSet<String>,
         deleted: &BTreeSet<String>,
@@ -40,7 +37,7 @@ impl Remains {
     ) -> Self {
         let mut remains = Self::default();
         let mut rest = Vec::new();
-        for live in left {
+        for live in objects {
             match reason_to_stay(&live, set, appliers) {
                 Some(SkipReason::Terminating { .. }) => remains.going.push(live),
                 Some(SkipReason::Owned { owner, .. }) if deleted.contains(&owner.uid) => {
@@ -51,27 +48,23 @@ impl Remains {
                 _ => rest.push(live),
             }
         }
-        let (homes, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(|live| is_home_of(set, live));
+        let (parent_holders, rest): (Vec<Live>, Vec<Live>) =
+            rest.into_iter().partition(|live| is_home_of(set, live));
         let kept: Kept = remains.kept.iter().map(|live| &live.key).collect();
         let holds_kept = |live: &Live| kept.held_by(live).is_some();
         let (holders, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
         remains.kept.extend(holders);
         remains.undeleted.extend(rest);
-        // What the parent lives in stays as long as the parent does.
+        // The parent's namespace and CRD are kept as long as the parent is.
         if remains.kept.is_empty() && *parent == ParentFate::Goes {
-            remains.undeleted.extend(homes);
+            remains.undeleted.extend(parent_holders);
         } else {
-            remains.kept.extend(homes);
+            remains.kept.extend(parent_holders);
         }
         remains
     }
 
-    /// Whether nothing is left but what people want to stay.
-    pub fn is_as_wanted(&self) -> bool {
-        self.going.is_empty() && self.undeleted.is_empty()
-    }
-
-    /// Everything that is left.
+    /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = &Live> {
         self.kept.iter().chain(&self.going).chain(&self.undeleted)
     }
@@ -79,7 +72,7 @@ impl Remains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ParentStays;
+    use super::super::ParentKeptReason;
     use super::super::fixtures::{live, policy, set};
     use super::*;
     use crate::model::live::{OwnerReference, Presence};
@@ -118,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn only_what_people_keep_is_kept() {
+    fn only_what_users_keep_is_kept() {
         let mut unowned_copy = map("away");
         unowned_copy.part_of_writers = vec!["endpoint-controller".to_owned()];
         let holder = live("Namespace", None, "away");
-        let home = live("Namespace", None, "shop");
+        let namespace = live("Namespace", None, "shop");
         let table = [
             (vec![marked(map("away"))], [1, 0, 0]),
             (vec![marked(map("away")), holder.clone()], [2, 0, 0]),
-            (vec![marked(map("away")), home.clone()], [2, 0, 0]),
+            (vec![marked(map("away")), namespace.clone()], [2, 0, 0]),
             (vec![owned_by("operator", map("away"))], [1, 0, 0]),
             (vec![owned_by("deleted", map("away"))], [0, 1, 0]),
             (vec![terminating(marked(map("away")))], [0, 1, 0]),
@@ -135,10 +128,10 @@ mod tests {
             (vec![unowned_copy], [0, 0, 1]),
             (vec![holder], [0, 0, 1]),
             (
-                vec![live("Namespace", None, "holds-marked"), home.clone()],
+                vec![live("Namespace", None, "holds-marked"), namespace.clone()],
                 [2, 0, 0],
             ),
-            (vec![home], [0, 0, 1]),
+            (vec![namespace], [0, 0, 1]),
         ];
         for (left, expected) in table {
             assert_eq!(counts(&left, &ParentFate::Goes), expected, "{left:?}");
@@ -146,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn the_home_of_a_parent_that_is_something_else_too_is_kept() {
-        let stays = ParentFate::Stays(ParentStays::Untracked);
+    fn the_namespace_of_a_kept_parent_is_kept() {
+        let stays = ParentFate::Stays(ParentKeptReason::Untracked);
         assert_eq!(counts(&[live("Namespace", None, "shop")], &stays), [1, 0, 0]);
         assert_eq!(counts(&[map("shop")], &stays), [0, 0, 1]);
     }

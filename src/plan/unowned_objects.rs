@@ -1,21 +1,21 @@
-//! Objects of the manifests that existed in no set: an apply makes members of them, so a later run
-//! prunes them once they leave the manifests.
+//! Objects of the manifests that exist and are not in a set. An apply makes them members, so a later run
+//! prunes them once the manifests no longer hold them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::prune::{Judgement, judge};
-use super::{Observed, Policy, Pruning, Refusal, defined_kind};
+use super::prune_rules::judge;
+use super::{Judgement, Observed, Policy, Pruning, Refusal, defined_kind};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// The reason that is reported of an object that existed in no set and becomes a member: what a
-/// later run does with it once it leaves the manifests.
+/// Returns the reported reason for an object that was not in a set and becomes a member: what a later run
+/// does with it once the manifests no longer hold it.
 ///
-/// `live` is the object as it was read; what marks a member is not expected of it.
+/// `live` is the object as it was read, without the labels of a member.
 pub fn reason_of_taking_in(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
     let member = Live {
         part_of: Some(set.id.to_string()),
@@ -37,9 +37,9 @@ pub fn reason_of_taking_in(object: &DesiredObject, live: &Live, set: &Set, polic
 
 const PRUNED_LATER: &str = "existed before; will be pruned when it leaves the manifests";
 
-/// The objects of the manifests that are no members yet and may exist, each with the resource
-/// through which it can be read: `served` are those that the server serves, and `namespaces` has
-/// the namespaces that exist.
+/// Returns the objects of the manifests that are not members yet and may exist, each with the resource to
+/// read it through. `served` are the resources that the server serves, and `namespaces` has the
+/// namespaces that exist.
 pub fn newcomers<T>(
     desired: &Desired,
     members: &[Live],
@@ -59,7 +59,7 @@ pub fn newcomers<T>(
     readable.collect()
 }
 
-/// One refusal for each object of the manifests that exists and is in no set.
+/// Returns a refusal for each object of the manifests that exists and is not in a set.
 pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let unowned = observed.existing.iter().filter(|live| live.part_of.is_none());
     let unowned: BTreeSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn only_what_exists_in_no_set_is_refused_and_only_on_demand() {
         let names = ["new", "unowned", "other", "member"];
-        let wanted = Desired {
+        let manifests = Desired {
             members: names.map(|name| desired("ConfigMap", Some("shop"), name)).into(),
             ..Desired::default()
         };
@@ -114,7 +114,7 @@ mod tests {
         };
         let refused = |unowned| {
             let policy = Policy { unowned, ..policy() };
-            let refusals = plan(&set(), &wanted, &observed, &policy).refusals;
+            let refusals = plan(&set(), &manifests, &observed, &policy).refusals;
             refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(refused(Unowned::TakenIn), [""; 0]);
@@ -125,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_exist_is_looked_for() {
+    fn only_what_may_exist_is_read() {
         let mut promised = desired("Widget.example.com", Some("shop"), "promised");
         promised.resource = Arc::new(Resource {
             origin: Origin::Promised,
             ..(*promised.resource).clone()
         });
-        let wanted = Desired {
+        let manifests = Desired {
             members: vec![
                 desired("ConfigMap", Some("shop"), "member"),
                 desired("ConfigMap", Some("shop"), "new"),
@@ -144,7 +144,7 @@ mod tests {
         let members = [live("ConfigMap", Some("shop"), "member")];
         let namespaces = BTreeMap::from([("shop".to_owned(), "exists")]);
         let looked_for = |served: &[Arc<Resource>]| {
-            let newcomers = newcomers(&wanted, &members, served, &namespaces);
+            let newcomers = newcomers(&manifests, &members, served, &namespaces);
             newcomers
                 .iter()
                 .map(|(key, _)| key.to_string())

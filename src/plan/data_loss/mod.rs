@@ -1,0 +1,142 @@
+//! Losses that a prune causes beyond the object itself: the contents of a namespace, the objects of a
+//! kind, the data of a volume, the record of another set. `--allow-data-loss` allows them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{Refusal, SkipReason};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::read::{Contents, Held};
+
+/// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it
+/// holds, and `going` are the UIDs of objects that are deleted in any case.
+pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<String>) -> Vec<Refusal> {
+    let object = || live.key.clone();
+    let mut losses = Vec::new();
+    if let Some(contents) = contents {
+        let lost = lost_objects(contents, &[], going);
+        if !lost.is_empty() || !contents.unknown.is_empty() {
+            losses.push(Refusal::HoldsOthers {
+                container: object(),
+                lost,
+                unknown: contents.unknown.clone(),
+            });
+        }
+    }
+    if live.parent_of.is_some() {
+        losses.push(Refusal::PrunesParent { object: object() });
+    }
+    let kind = &live.key.group_kind;
+    let is_storage = matches!(kind.kind.as_str(), "PersistentVolumeClaim" | "PersistentVolume");
+    if is_storage && kind.group.is_empty() {
+        losses.push(Refusal::PrunesStorage { object: object() });
+    }
+    losses
+}
+
+/// Returns the reason to keep a container that holds `now`, if it has gained objects since its deletion
+/// was planned, when it held what was `seen`. `going` are the UIDs of objects that are deleted in any case.
+pub(super) fn filled(
+    seen: Option<&Contents>,
+    now: &Contents,
+    going: &BTreeSet<String>,
+) -> Option<SkipReason> {
+    // What it held then was not a loss, or the user has agreed to lose it.
+    let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
+    let was_unknown = |name: &&String| seen.is_some_and(|seen| seen.unknown.contains(name));
+    let unknown: Vec<String> = now
+        .unknown
+        .iter()
+        .filter(|name| !was_unknown(name))
+        .cloned()
+        .collect();
+    let lost = lost_objects(now, seen_objects, going);
+    (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledMeanwhile { lost, unknown })
+}
+
+/// Returns the objects with a mark that keeps them.
+pub(super) fn marked(contents: &Contents) -> impl Iterator<Item = &Held> {
+    contents.objects.iter().filter(|held| held.mark.is_some())
+}
+
+/// Returns the objects that would be lost, without those that are `going` in any case, or were `seen`
+/// when the user agreed to lose them.
+///
+/// An object that a controller makes for another one is not a loss of its own: it is omitted if a chain
+/// of its owners ends in an object that is counted, going or agreed to. Owners that own each other end
+/// nowhere, and an owner that exists in every namespace ends no chain.
+fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<ObjectKey> {
+    let objects = || contents.objects.iter();
+    let everywhere: HashSet<&str> = objects()
+        .chain(seen)
+        .filter(|held| is_in_every_namespace(held))
+        .map(|held| held.uid.as_str())
+        .collect();
+    let agreed: HashSet<&str> = seen.iter().map(|held| held.uid.as_str()).collect();
+    let is_settled = |uid: &str| going.contains(uid) || (agreed.contains(uid) && !everywhere.contains(uid));
+    let inside: HashSet<&str> = objects().map(|held| held.uid.as_str()).collect();
+    let is_owner = |uid: &str| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid));
+    let services: HashMap<&str, &str> = objects()
+        .filter(|held| held.key.group_kind == GroupKind::new("", "Service"))
+        .map(|held| (held.key.name.as_str(), held.uid.as_str()))
+        .collect();
+
+    let mut counted = HashSet::new();
+    let mut accounted_for = Vec::new();
+    let mut owned: HashMap<&str, Vec<&str>> = HashMap::new();
+    for held in objects().filter(|held| !everywhere.contains(held.uid.as_str())) {
+        let uid = held.uid.as_str();
+        let owners = owners(held, &services).filter(|owner| is_owner(owner));
+        let owners: Vec<&str> = owners.collect();
+        // The data are a loss of their own, even if the claim was made for another object.
+        let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
+        if is_claim || owners.is_empty() {
+            counted.insert(uid);
+            accounted_for.push(uid);
+        } else if is_settled(uid) || owners.iter().any(|owner| is_settled(owner)) {
+            accounted_for.push(uid);
+        }
+        for owner in owners {
+            owned.entry(owner).or_default().push(uid);
+        }
+    }
+    let mut omitted = HashSet::new();
+    while let Some(uid) = accounted_for.pop() {
+        if omitted.insert(uid) {
+            accounted_for.extend(owned.get(uid).into_iter().flatten());
+        }
+    }
+    omitted.retain(|uid| !counted.contains(uid));
+    let is_lost = |uid: &str| {
+        let is_no_loss = everywhere.contains(uid) || is_settled(uid) || omitted.contains(uid);
+        !is_no_loss
+    };
+    objects()
+        .filter(|held| is_lost(&held.uid))
+        .map(|held| held.key.clone())
+        .collect()
+}
+
+/// Returns the UIDs of the objects that an object was made for. Endpoints are made for the Service of
+/// their name.
+fn owners<'h>(held: &'h Held, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
+    let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
+    let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
+    let owners = held.owners.iter().map(String::as_str);
+    owners.chain(service.flatten())
+}
+
+/// Returns whether a controller makes the object in every namespace. Neither is such an object a loss,
+/// nor does it account for the objects that it owns.
+fn is_in_every_namespace(held: &Held) -> bool {
+    let kind = &held.key.group_kind;
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("" | "events.k8s.io", "Event") => true,
+        ("", "ConfigMap") => held.key.name == "kube-root-ca.crt",
+        ("", "ServiceAccount") => held.key.name == "default",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

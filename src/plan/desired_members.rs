@@ -1,0 +1,124 @@
+//! The members that the manifests hold: which are applied, in which order, and which are unchanged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Apply, MemberStanding, Observed, Policy, UnchangedMembers, Wave};
+use crate::compare::changes::Verdict;
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::{Live, Presence};
+use crate::model::resource::Origin;
+use crate::model::set::Set;
+
+/// The members that the manifests hold, divided by what a run does with them.
+pub(super) struct Division {
+    /// Members that have to exist before the parent.
+    pub(super) prerequisites: Vec<Apply>,
+    /// The other members to apply, one wave after the other.
+    pub(super) waves: Vec<Vec<Apply>>,
+    /// Members that are not sent, in the order of the manifests.
+    pub(super) unchanged: Vec<Live>,
+}
+
+/// Divides the members that the manifests hold.
+pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Division {
+    let members: BTreeMap<&ObjectKey, &Live> =
+        observed.members.iter().map(|live| (&live.key, live)).collect();
+    let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
+    let redefined = redefined_kinds(desired, observed);
+    let mut waves = vec![Vec::new(); Wave::ALL.len()];
+    let mut prerequisites = Vec::new();
+    let mut unchanged = Vec::new();
+    for (index, object) in desired.members.iter().enumerate() {
+        let namespace = object.key.namespace.as_ref();
+        let is_doomed = namespace.is_some_and(|name| observed.terminating_namespaces.contains(name));
+        if let Some(live) = members.get(&object.key)
+            && !is_doomed
+            && !redefined.contains(&object.key.group_kind)
+            && is_unchanged(live, observed, policy)
+        {
+            unchanged.push((*live).clone());
+            continue;
+        }
+        let apply = Apply {
+            index,
+            standing: match members.get(&object.key) {
+                _ if is_doomed => MemberStanding::Terminating,
+                None if others.contains(&object.key) => MemberStanding::OfAnotherSet,
+                live => member_status(live.copied(), observed),
+            },
+        };
+        if is_prerequisite(object, set) {
+            prerequisites.push(apply);
+        } else {
+            waves[Wave::of(&object.key.group_kind) as usize].push(apply);
+        }
+    }
+    waves.retain(|wave| !wave.is_empty());
+    Division {
+        prerequisites,
+        waves,
+        unchanged,
+    }
+}
+
+/// Returns whether the server does not serve the kind of this object yet.
+pub fn is_promised(object: &DesiredObject) -> bool {
+    object.resource.origin == Origin::Promised
+}
+
+/// Returns the kinds whose CRDs this run may change. Comparisons under the old CRD say nothing about the
+/// new one.
+fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
+    let is_changing =
+        |member: &&DesiredObject| observed.comparisons.get(&member.key) != Some(&Verdict::Unchanged);
+    let changing = desired.members.iter().filter(is_changing);
+    changing.filter_map(defined_kind).collect()
+}
+
+/// Returns the kind that a CRD defines; `None` for any other object.
+pub fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
+    if object.key.group_kind.kind != "CustomResourceDefinition" {
+        return None;
+    }
+    let value = object.object.value();
+    let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
+    Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+}
+
+/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent:
+/// these fields may have left the manifest, and would be kept.
+fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
+    policy.unchanged == UnchangedMembers::LeftAlone
+        && live.presence == Presence::Present
+        && !live.client_side_apply
+        && observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged)
+}
+
+fn member_status(live: Option<&Live>, observed: &Observed) -> MemberStanding {
+    match live {
+        None => MemberStanding::NotAMember,
+        Some(live) if live.presence == Presence::Terminating => MemberStanding::Terminating,
+        Some(live) => MemberStanding::Member {
+            uid: live.uid.clone(),
+            resource_version: live.resource_version.clone(),
+            reason: match observed.comparisons.get(&live.key) {
+                Some(Verdict::Send(reason)) => Some(reason.clone()),
+                Some(Verdict::Unchanged) | None => None,
+            },
+            client_side_apply: live.client_side_apply,
+            is_parent: live.parent_of.is_some(),
+        },
+    }
+}
+
+/// Returns whether the object has to exist before the parent: it is the parent's namespace, or the CRD of
+/// its kind. Both may be members of the parent's set.
+fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
+    let key = &object.key;
+    let is_parent_namespace =
+        key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == set.parent.namespace.as_ref();
+    is_parent_namespace || defined_kind(object).as_ref() == Some(&set.parent.group_kind)
+}

@@ -1,0 +1,42 @@
+//! The cluster state at the moment of planning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Dependant, OtherParents};
+use crate::compare::changes::Verdict;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Pairs;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::read::{Contents, Owners};
+
+/// The cluster state that a plan is made for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The record of the parent; empty if there is no parent yet.
+    pub recorded: Record,
+    /// Kinds whose objects cannot be listed, with the namespaces that stay recorded for them.
+    pub unlisted: Record,
+    /// Objects that carry the set's part-of label.
+    pub members: Vec<Live>,
+    /// Members of other sets, of the kinds and namespaces of the manifests.
+    pub others: Vec<Live>,
+    /// The parents of those sets.
+    pub other_parents: OtherParents,
+    /// Objects of the manifests that exist and are not members of this set; empty unless the policy
+    /// refuses objects that are not in a set.
+    pub existing: Vec<Live>,
+    /// Results of comparing live members with their manifests.
+    pub comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// Namespaces that are being deleted, with everything in them.
+    pub terminating_namespaces: BTreeSet<String>,
+    /// Contents of the namespaces and CRDs that would be pruned; see [`super::containers`].
+    pub contents: BTreeMap<ObjectKey, Contents>,
+    /// The annotations of the parent without those of ApplySets.
+    pub parent_annotations: Pairs,
+    /// The parent, if it exists and has owners.
+    pub parent: Option<Dependant>,
+    /// Owners of the namespaces and CRDs of objects that are kept or desired; see
+    /// [`super::holders`].
+    pub holder_owners: BTreeMap<ObjectKey, Owners>,
+}

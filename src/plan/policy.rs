@@ -1,0 +1,91 @@
+//! The policy of a run: everything that flags allow, refuse or limit.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that the user allows, refuses and limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// Treatment of members that the manifests no longer hold.
+    pub pruning: Pruning,
+    /// Treatment of a run without manifests, which would prune everything.
+    pub empty_manifests: EmptyManifests,
+    /// Treatment of members that are as the manifests have them.
+    pub unchanged: UnchangedMembers,
+    /// Treatment of objects of other sets.
+    pub stealing: Stealing,
+    /// Treatment of objects that exist and are not in a set.
+    #[serde(default)]
+    pub unowned: Unowned,
+    /// Treatment of objects that cannot be restored.
+    pub data_loss: DataLoss,
+    /// The most objects that one run may prune.
+    pub max_prune: Option<usize>,
+    /// Field managers whose part-of labels make an object a member, which may be pruned.
+    pub appliers: BTreeSet<String>,
+}
+
+/// Treatment of members that the manifests no longer hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Pruning {
+    /// They are deleted.
+    Enabled,
+    /// They are kept and stay recorded.
+    Disabled,
+    /// They are deleted, and so are the parent and its namespace or CRD: the set is deleted.
+    WholeSet,
+}
+
+/// Treatment of a run without manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EmptyManifests {
+    /// Probably a mistake, such as a wrong path or an empty pipe.
+    Refused,
+    /// Everything is pruned.
+    Allowed,
+}
+
+/// Treatment of members that are as the manifests have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UnchangedMembers {
+    /// Nothing is sent for them.
+    LeftAlone,
+    /// They are sent like the others; the server finds that nothing changes.
+    Sent,
+}
+
+/// Treatment of objects of the manifests that are members of other sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Stealing {
+    /// They stop the run.
+    Refused,
+    /// They become members of this set and leave the other.
+    Allowed,
+}
+
+/// Treatment of objects of the manifests that exist and are not in a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unowned {
+    /// They become members.
+    #[default]
+    TakenIn,
+    /// They stop the run.
+    Refused,
+}
+
+/// Treatment of objects that cannot be restored: storage, and containers with objects of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DataLoss {
+    /// Pruning them stops the run.
+    Refused,
+    /// They are pruned.
+    Allowed,
+}

@@ -1,0 +1,275 @@
+//! Rules for pruning one object by itself: its owners, its marks, and the writers of its label.
+//!
+//! If a rule cannot decide, the object is kept, with the reason. `judge` adds the rules that depend on
+//! other objects.
+
+use std::collections::BTreeSet;
+
+use super::{Policy, Pruning, Refusal, SkipReason, is_home_of};
+use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::set::Set;
+
+/// The judgement of an object that might be pruned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is deleted.
+    Prune,
+    /// It is kept, and stays recorded.
+    Skip(SkipReason),
+    /// It is not this set's to delete.
+    Ignore,
+    /// It may not be deleted, for this reason.
+    Refuse(Refusal),
+}
+
+/// Judges an object that the manifests do not hold, by itself alone. [`super::Judge`] has the whole
+/// judgement.
+pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
+    if set.is_parent(live) || live.part_of.as_deref() != Some(set.id.as_str()) {
+        return Judgement::Ignore;
+    }
+    let reason = reason_to_stay(live, set, &policy.appliers);
+    if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
+        return Judgement::Skip(SkipReason::PruningDisabled);
+    }
+    let holds_parent = policy.pruning != Pruning::WholeSet && is_home_of(set, live);
+    match reason {
+        None | Some(SkipReason::CopiedLabel { .. }) if holds_parent => {
+            Judgement::Skip(SkipReason::HoldsParent)
+        }
+        None => Judgement::Prune,
+        Some(reason) => Judgement::Skip(reason),
+    }
+}
+
+/// Returns the reason of its own to keep an object with the set's part-of label, whatever the run does:
+/// it is already being deleted, another object owns it, it is marked, or its label is a copy.
+pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+    if live.presence == Presence::Terminating {
+        return Some(SkipReason::Terminating {
+            waits_for: live.waits_for.clone(),
+        });
+    }
+    let copied = copied_label(live, appliers);
+    if let Some(owner) = foreign_owner(live, set.parent_uid.as_deref()) {
+        return Some(match copied {
+            Some(_) => SkipReason::OwnedCopy(owner.clone()),
+            None => SkipReason::Owned {
+                owner: owner.clone(),
+                mark: live.protection.clone(),
+            },
+        });
+    }
+    let mark = live.protection.clone();
+    mark.map(|mark| SkipReason::Protected { mark }).or(copied)
+}
+
+/// Returns whether the object has a copied label and is owned by another object. It is not a member, and
+/// is deleted when its owner is.
+pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
+    foreign_owner(live, set.parent_uid.as_deref()).is_some() && copied_label(live, appliers).is_some()
+}
+
+/// Returns the reason for which an object with a part-of label is not a member: another object owns it,
+/// or its label is a copy. `None` for a member.
+pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+    let owned = foreign_owner(live, parent_uid).map(|owner| SkipReason::Owned {
+        owner: owner.clone(),
+        mark: None,
+    });
+    owned.or_else(|| copied_label(live, appliers))
+}
+
+/// Returns an owner of the object other than the set's parent. An object with the parent's kind and name
+/// but another UID is not the parent.
+fn foreign_owner<'l>(live: &'l Live, parent_uid: Option<&str>) -> Option<&'l OwnerReference> {
+    let mut owners = live.owners.iter();
+    owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
+}
+
+fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+    (!live.is_labelled_by(appliers)).then(|| SkipReason::CopiedLabel {
+        writers: live.part_of_writers.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{live, policy, set};
+    use super::*;
+    use crate::model::identity::GroupKind;
+
+    fn judged(change: impl FnOnce(&mut Live)) -> Judgement {
+        let mut candidate = live("ConfigMap", Some("shop"), "a");
+        change(&mut candidate);
+        judge(&candidate, &set(), &policy())
+    }
+
+    fn reason(judgement: Judgement) -> SkipReason {
+        match judgement {
+            Judgement::Skip(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn owner(api_version: &str, kind: &str, name: &str) -> OwnerReference {
+        OwnerReference {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: "owner".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_member_that_an_applier_labelled_is_pruned() {
+        assert_eq!(judged(|_| {}), Judgement::Prune);
+        assert_eq!(
+            judged(|live| live.part_of_writers.push("controller".to_owned())),
+            Judgement::Prune
+        );
+    }
+
+    #[test]
+    fn objects_of_other_sets_are_ignored() {
+        assert_eq!(
+            judged(|live| live.part_of = Some("other".to_owned())),
+            Judgement::Ignore
+        );
+        assert_eq!(judged(|live| live.part_of = None), Judgement::Ignore);
+    }
+
+    #[test]
+    fn the_parent_is_never_pruned() {
+        assert_eq!(judged(|live| live.key = set().parent), Judgement::Ignore);
+        // The same object as another group serves it.
+        let uid = set().parent_uid.expect("a UID");
+        assert_eq!(judged(|live| live.uid = uid), Judgement::Ignore);
+    }
+
+    #[test]
+    fn owned_objects_are_kept_for_their_owner() {
+        let service = owner("v1", "Service", "web");
+        assert_eq!(
+            reason(judged(|live| live.owners.push(service.clone()))),
+            SkipReason::Owned {
+                owner: service,
+                mark: None
+            }
+        );
+    }
+
+    #[test]
+    fn an_owned_object_with_a_copied_label_is_not_a_member() {
+        let service = owner("v1", "Service", "web");
+        let copied = |live: &mut Live| {
+            live.owners.push(service.clone());
+            live.part_of_writers = vec!["endpoint-slice-controller".to_owned()];
+        };
+        assert_eq!(reason(judged(copied)), SkipReason::OwnedCopy(service.clone()));
+        let is_copy = |change: &dyn Fn(&mut Live)| {
+            let mut candidate = live("ConfigMap", Some("shop"), "a");
+            change(&mut candidate);
+            is_owned_copy(&candidate, &set(), &policy().appliers)
+        };
+        assert!(is_copy(&copied));
+        assert!(!is_copy(&|live| live.owners.push(service.clone())));
+        assert!(!is_copy(&|live| live.part_of_writers.clear()));
+    }
+
+    #[test]
+    fn an_owner_reference_to_the_own_parent_does_not_protect() {
+        let mut parent = owner("v1", "Secret", "web");
+        parent.uid = "uid-of-parent".to_owned();
+        assert_eq!(judged(|live| live.owners.push(parent)), Judgement::Prune);
+        let namesake = owner("v1", "Secret", "web");
+        assert_eq!(
+            reason(judged(|live| live.owners.push(namesake.clone()))),
+            SkipReason::Owned {
+                owner: namesake,
+                mark: None
+            }
+        );
+    }
+
+    #[test]
+    fn copied_labels_do_not_make_members() {
+        for writers in [
+            vec![],
+            vec!["endpoint-controller".to_owned()],
+            vec!["kubectl-label".to_owned()],
+        ] {
+            let judgement = judged(|live| live.part_of_writers.clone_from(&writers));
+            assert_eq!(reason(judgement), SkipReason::CopiedLabel { writers });
+        }
+    }
+
+    #[test]
+    fn marked_objects_are_kept() {
+        let mark = "helm.sh/resource-policy: keep".to_owned();
+        let judgement = judged(|live| live.protection = Some(mark.clone()));
+        assert_eq!(reason(judgement), SkipReason::Protected { mark });
+    }
+
+    #[test]
+    fn the_crd_of_the_parents_kind_is_kept() {
+        let mut custom = set();
+        custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
+        let mut definition = live(
+            "CustomResourceDefinition.apiextensions.k8s.io",
+            None,
+            "applysets.company.com",
+        );
+        definition.defines = Some(custom.parent.group_kind.clone());
+        definition.part_of = Some(custom.id.to_string());
+        assert_eq!(
+            reason(judge(&definition, &custom, &policy())),
+            SkipReason::HoldsParent
+        );
+    }
+
+    #[test]
+    fn the_namespace_of_the_parent_is_deleted_with_the_whole_set() {
+        let policy = Policy {
+            pruning: Pruning::WholeSet,
+            ..policy()
+        };
+        let namespace = live("Namespace", None, "shop");
+        assert_eq!(judge(&namespace, &set(), &policy), Judgement::Prune);
+    }
+
+    #[test]
+    fn what_is_being_deleted_is_not_deleted_again() {
+        let judgement = judged(|live| {
+            live.presence = Presence::Terminating;
+            live.waits_for.push("finalizer x".to_owned());
+        });
+        assert_eq!(
+            reason(judgement),
+            SkipReason::Terminating {
+                waits_for: vec!["finalizer x".to_owned()]
+            }
+        );
+    }
+
+    #[test]
+    fn without_pruning_everything_is_kept() {
+        let policy = Policy {
+            pruning: Pruning::Disabled,
+            ..policy()
+        };
+        let judgement = judge(&live("ConfigMap", Some("shop"), "a"), &set(), &policy);
+        assert_eq!(reason(judgement), SkipReason::PruningDisabled);
+    }
+
+    #[test]
+    fn the_namespace_of_the_parent_is_kept() {
+        let mut namespace = live("Namespace", None, "shop");
+        assert_eq!(
+            reason(judge(&namespace, &set(), &policy())),
+            SkipReason::HoldsParent
+        );
+        namespace.key.name = "other".to_owned();
+        assert_eq!(judge(&namespace, &set(), &policy()), Judgement::Prune);
+    }
+}

@@ -1,0 +1,79 @@
+//! Extent of the user's consent: a confirmed refusal covers the same loss and smaller ones.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use super::Refusal;
+
+impl Refusal {
+    /// Returns whether the consent to `other` covers this: it is the same, or less of the same would be
+    /// lost.
+    pub fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::HoldsOthers {
+                    container,
+                    lost,
+                    unknown,
+                },
+                Self::HoldsOthers {
+                    container: shown,
+                    lost: shown_lost,
+                    unknown: shown_unknown,
+                },
+            ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
+            (
+                Self::OwnsDependants {
+                    object, dependants, ..
+                },
+                Self::OwnsDependants {
+                    object: shown,
+                    dependants: shown_dependants,
+                    ..
+                },
+            ) => object == shown && is_among(dependants, shown_dependants),
+            _ => self == other,
+        }
+    }
+}
+
+fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
+    let all: HashSet<&T> = all.iter().collect();
+    some.iter().all(|one| all.contains(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::identity::{GroupKind, ObjectKey};
+
+    #[test]
+    fn a_yes_covers_what_was_shown_and_nothing_more() {
+        let key = |kind: &str, name: &str| ObjectKey {
+            group_kind: GroupKind::new("", kind),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        let holds = |container: &str, lost: &[&str], unknown: &[&str]| Refusal::HoldsOthers {
+            container: key("Namespace", container),
+            lost: lost.iter().map(|name| key("ConfigMap", name)).collect(),
+            unknown: unknown.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let storage = |name: &str| Refusal::PrunesStorage {
+            object: key("PersistentVolume", name),
+        };
+        let shown = holds("b", &["x", "y"], &["pods"]);
+        for (refusal, is_within) in [
+            (holds("b", &["x", "y"], &["pods"]), true),
+            (holds("b", &["y"], &[]), true),
+            (holds("b", &["x", "z"], &[]), false),
+            (holds("b", &["x"], &["jobs"]), false),
+            (holds("c", &["x"], &[]), false),
+            (storage("x"), false),
+        ] {
+            assert_eq!(refusal.is_within(&shown), is_within, "{refusal}");
+        }
+        assert!(storage("x").is_within(&storage("x")));
+        assert!(!storage("x").is_within(&storage("y")));
+    }
+}

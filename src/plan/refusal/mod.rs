@@ -1,0 +1,323 @@
+//! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each.
+
+mod consent;
+mod hint;
+mod of_plan;
+mod question;
+mod text;
+
+use std::collections::BTreeMap;
+
+pub(super) use of_plan::of_plan;
+pub(super) use text::losses;
+pub use text::with_marks;
+use text::{other_set, outside, this_is, with_objects};
+
+use super::OtherParent;
+use crate::event::Operation;
+use crate::manifest::Position;
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::ParentFault;
+use crate::model::identity::ObjectKey;
+use crate::model::text::{counted, listed};
+
+/// One reason for which nothing may be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The ApplySet metadata of the parent are invalid.
+    #[error("the set's parent {parent} cannot be trusted: {fault}")]
+    FaultyParent {
+        /// The parent.
+        parent: ObjectKey,
+        /// The fault.
+        fault: ParentFault,
+    },
+    /// Another program manages the set.
+    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
+    OtherTooling {
+        /// The parent.
+        parent: ObjectKey,
+        /// The program that the parent names.
+        found: Tooling,
+        /// This program.
+        ours: Tooling,
+    },
+    /// The object exists and is not a parent.
+    #[error("{parent} exists and is not the parent of a set")]
+    NotAParent {
+        /// The object.
+        parent: ObjectKey,
+    },
+    /// The parent is being deleted.
+    #[error("the set's parent {parent} is being deleted")]
+    ParentTerminating {
+        /// The parent.
+        parent: ObjectKey,
+    },
+    /// The parent's namespace is being deleted.
+    #[error("the namespace {namespace} of the set's parent is being deleted")]
+    HomeTerminating {
+        /// The namespace.
+        namespace: String,
+    },
+    /// There are no manifests.
+    #[error("the manifests hold no member, so everything in the set would be pruned")]
+    EmptyManifests,
+    /// An object of the manifests is a member of another set.
+    #[error("{position}: {object} belongs to {}", other_set(.parent, .id))]
+    Overlap {
+        /// Position in the manifests.
+        position: Position,
+        /// The object.
+        object: ObjectKey,
+        /// The id of the other set.
+        id: String,
+        /// The parent of the other set.
+        parent: OtherParent,
+    },
+    /// An object of the manifests exists and is not in a set.
+    #[error("{position}: {object} exists and is in no set")]
+    InNoSet {
+        /// Position in the manifests.
+        position: Position,
+        /// The object.
+        object: ObjectKey,
+    },
+    /// A container would be pruned that holds objects that are not pruned.
+    #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
+    HoldsOthers {
+        /// The namespace or CRD.
+        container: ObjectKey,
+        /// Objects that would be lost.
+        lost: Vec<ObjectKey>,
+        /// Resources that could not be listed.
+        unknown: Vec<String>,
+    },
+    /// A container would be pruned that holds objects of the manifests.
+    #[error("{container} left the manifests, and these objects of the manifests are in it: {}", listed(.desired))]
+    HoldsDesired {
+        /// The namespace or CRD.
+        container: ObjectKey,
+        /// Objects of the manifests.
+        desired: Vec<ObjectKey>,
+    },
+    /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned.
+    #[error("deleting {object} would lose its data")]
+    PrunesStorage {
+        /// The `PersistentVolume` or `PersistentVolumeClaim`.
+        object: ObjectKey,
+    },
+    /// The parent of another set would be pruned.
+    #[error(
+        "deleting {object}, which is the parent of another set, would leave members that nobody finds any more"
+    )]
+    PrunesParent {
+        /// The parent.
+        object: ObjectKey,
+    },
+    /// Desired or kept objects have owner references to an object that would be pruned.
+    #[error(
+        "{object}: not deleted: the garbage collector would then delete {}",
+        with_marks(.dependants, .marks)
+    )]
+    OwnsDependants {
+        /// The object that would be deleted.
+        object: ObjectKey,
+        /// The objects that would be lost with it.
+        dependants: Vec<ObjectKey>,
+        /// The annotations or labels, as `key: value`, that keep some of them.
+        marks: BTreeMap<ObjectKey, String>,
+        /// The command: `delete` has no manifests to put the object back into.
+        operation: Operation,
+    },
+    /// An object that would be pruned owns, or may own, objects that this run cannot keep.
+    #[error(
+        "{object}: not pruned: it is, or may be, an owner of {}",
+        listed(.dependants)
+    )]
+    OwnsBound {
+        /// The object that would be pruned.
+        object: ObjectKey,
+        /// The objects that would be lost with it.
+        dependants: Vec<ObjectKey>,
+    },
+    /// More would be pruned than the user allows.
+    #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
+    TooManyPrunes {
+        /// The objects that would be pruned.
+        objects: Vec<ObjectKey>,
+        /// The limit.
+        limit: usize,
+    },
+    /// A whole set would be deleted, which the user has not confirmed.
+    #[error("the set of {parent} would be deleted{}", with_objects(.objects))]
+    DeletesSet {
+        /// The parent.
+        parent: ObjectKey,
+        /// The members that would be deleted with it.
+        objects: Vec<ObjectKey>,
+    },
+    /// The record does not fit into the parent's annotations.
+    #[error("the annotations of {parent} would take {size} bytes, and an object may have {limit}")]
+    AnnotationsTooLarge {
+        /// The parent.
+        parent: ObjectKey,
+        /// Bytes of all keys and values.
+        size: usize,
+        /// The limit of the API server.
+        limit: usize,
+    },
+    /// A parent would be repaired, which the user has not confirmed.
+    #[error("{parent} would be mended: {}", .changes.join("; "))]
+    MendsParent {
+        /// The parent.
+        parent: ObjectKey,
+        /// The changes in words.
+        changes: Vec<String>,
+    },
+    /// An object that is to be adopted is a member of another set.
+    #[error("{object} belongs to {}", other_set(.parent, .id))]
+    OfAnotherSet {
+        /// The object.
+        object: ObjectKey,
+        /// The id of the other set.
+        id: String,
+        /// The parent of the other set.
+        parent: OtherParent,
+    },
+    /// Another program manages a set whose members are to change.
+    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
+    ManagedElsewhere {
+        /// The parent.
+        parent: ObjectKey,
+        /// The program that the parent names.
+        found: Tooling,
+        /// This program.
+        ours: Tooling,
+        /// The command that would change them.
+        operation: Operation,
+    },
+    /// A set would be forgotten, which the user has not confirmed.
+    #[error("the set of {parent} would be forgotten, and {} in it kept as they are, in no set", counted(*.members, "object"))]
+    ForgetsSet {
+        /// The parent.
+        parent: ObjectKey,
+        /// Number of objects that would be released.
+        members: usize,
+    },
+    /// An inventory lists objects outside of the namespace that needs no confirmation.
+    #[error("inventory {inventory} names {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
+    ReachesOutside {
+        /// The inventory as the command line names it.
+        inventory: String,
+        /// The namespace that needs no confirmation, if there is one.
+        home: Option<String>,
+        /// The objects that would be adopted, those without a namespace first.
+        objects: Vec<ObjectKey>,
+    },
+    /// An inventory lists objects, and all of them are skipped.
+    #[error("inventory {inventory}: nothing to adopt: all of its objects are skipped")]
+    NothingToAdopt {
+        /// The inventory as the command line names it.
+        inventory: String,
+        /// `true` if some of them lack the tool's mark.
+        is_unmarked: bool,
+    },
+}
+
+impl Refusal {
+    /// Returns the one object that may not be written; `None` if the refusal is about the run as a
+    /// whole.
+    pub fn object(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Overlap { object, .. }
+            | Self::InNoSet { object, .. }
+            | Self::OfAnotherSet { object, .. }
+            | Self::PrunesStorage { object }
+            | Self::OwnsDependants { object, .. }
+            | Self::OwnsBound { object, .. }
+            | Self::PrunesParent { object } => Some(object),
+            Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
+            Self::FaultyParent { .. }
+            | Self::OtherTooling { .. }
+            | Self::NotAParent { .. }
+            | Self::ParentTerminating { .. }
+            | Self::HomeTerminating { .. }
+            | Self::EmptyManifests
+            | Self::TooManyPrunes { .. }
+            | Self::DeletesSet { .. }
+            | Self::MendsParent { .. }
+            | Self::ForgetsSet { .. }
+            | Self::ManagedElsewhere { .. }
+            | Self::ReachesOutside { .. }
+            | Self::NothingToAdopt { .. }
+            | Self::AnnotationsTooLarge { .. } => None,
+        }
+    }
+
+    /// Returns whether `--allow-data-loss` or the consent of the user overrides it.
+    pub fn is_data_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::HoldsOthers { .. }
+                | Self::PrunesStorage { .. }
+                | Self::PrunesParent { .. }
+                | Self::OwnsDependants { .. }
+        )
+    }
+
+    /// Returns whether `--take-over` overrides it, once the user has read whose set it is.
+    pub fn is_take_over(&self) -> bool {
+        matches!(
+            self,
+            Self::OtherTooling { .. }
+                | Self::NotAParent { .. }
+                | Self::ManagedElsewhere {
+                    operation: Operation::Delete,
+                    ..
+                }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::identity::GroupKind;
+
+    #[test]
+    fn a_refusal_can_be_read_however_many_objects_it_is_about() {
+        let objects: Vec<ObjectKey> = (0..1000)
+            .map(|number| ObjectKey {
+                group_kind: GroupKind::new("", "ConfigMap"),
+                namespace: None,
+                name: number.to_string(),
+            })
+            .collect();
+        let refusals = [
+            Refusal::TooManyPrunes {
+                objects: objects.clone(),
+                limit: 10,
+            },
+            Refusal::DeletesSet {
+                parent: objects[0].clone(),
+                objects: objects.clone(),
+            },
+            Refusal::ReachesOutside {
+                inventory: "helm/web".to_owned(),
+                home: Some("shop".to_owned()),
+                objects: objects.clone(),
+            },
+            Refusal::HoldsOthers {
+                container: objects[0].clone(),
+                lost: objects,
+                unknown: Vec::new(),
+            },
+        ];
+        for refusal in refusals {
+            let told = refusal.to_string();
+            assert!(told.contains("configmap/9 and 990 more"), "{told}");
+            assert!(told.contains("1000 objects") && told.len() < 400, "{told}");
+        }
+    }
+}

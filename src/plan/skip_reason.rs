@@ -1,0 +1,136 @@
+//! The reasons to keep a member that the manifests no longer hold, and their wording.
+
+use std::fmt;
+
+use super::refusal::losses;
+use crate::model::identity::ObjectKey;
+use crate::model::live::OwnerReference;
+use crate::model::text::shell_word;
+
+/// The reason to keep a member that the manifests no longer hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// The user said `--prune=false`.
+    PruningDisabled,
+    /// It is already being deleted.
+    Terminating {
+        /// Conditions that its deletion waits for; empty if unknown.
+        waits_for: Vec<String>,
+    },
+    /// Another object owns it. The owner's controller or garbage collection deletes it.
+    Owned {
+        /// The owner.
+        owner: OwnerReference,
+        /// The annotation or label of its own that keeps it as well, as `key: value`.
+        mark: Option<String>,
+    },
+    /// Another object owns it, and no applier wrote its part-of label: a controller made it and copied
+    /// the labels of its owner. It is not a member, and keeps nothing.
+    OwnedCopy(OwnerReference),
+    /// An annotation or label of its own keeps it.
+    Protected {
+        /// The annotation or label, as `key: value`.
+        mark: String,
+    },
+    /// It is the namespace of the set's parent, or the CRD of its kind.
+    HoldsParent,
+    /// It holds an object that is kept.
+    HoldsKept {
+        /// The kept object.
+        kept: ObjectKey,
+    },
+    /// It holds an object outside of the set that an annotation or label keeps.
+    HoldsMarked {
+        /// The marked object.
+        marked: ObjectKey,
+        /// The annotation or label, as `key: value`.
+        mark: String,
+    },
+    /// It has gained objects since its deletion was planned, or may have.
+    FilledMeanwhile {
+        /// Objects that would be lost with it.
+        lost: Vec<ObjectKey>,
+        /// Resources that could not be listed.
+        unknown: Vec<String>,
+    },
+    /// No applier wrote its part-of label: a controller copied it.
+    CopiedLabel {
+        /// The field managers that own the label; empty if none does.
+        writers: Vec<String>,
+    },
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PruningDisabled => f.write_str("pruning is switched off"),
+            Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
+            Self::Terminating { waits_for } => {
+                write!(f, "already being deleted, and waiting: {}", waits_for.join("; "))
+            }
+            Self::Protected { mark } => write!(f, "kept by its mark {mark}"),
+            Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
+            Self::HoldsMarked { marked, mark } => {
+                write!(f, "it holds {marked}, which is kept by its mark {mark}")
+            }
+            Self::HoldsParent => f.write_str("it holds the set's parent"),
+            Self::FilledMeanwhile { lost, unknown } => {
+                write!(f, "deleting it would by now take along {}", losses(lost, unknown))
+            }
+            Self::Owned { owner, mark } => {
+                write!(f, "owned by {} {}", owner.kind, owner.name)?;
+                mark.iter()
+                    .try_for_each(|mark| write!(f, ", and kept by its mark {mark}"))
+            }
+            Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
+            Self::CopiedLabel { writers } => {
+                let cause = label_written_by(writers);
+                match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
+                    Some(writer) => write!(
+                        f,
+                        "{cause}; if {writer} applies members of this set, use --field-manager {}, \
+                         else delete the object by hand, or remove the label to take it out of the set",
+                        shell_word(writer)
+                    ),
+                    None => write!(
+                        f,
+                        "{cause}; delete the object by hand, or remove the label to take it out of the set"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// Names the field managers that own the part-of label of an object which no applier labelled.
+pub fn label_written_by(writers: &[String]) -> String {
+    if writers.is_empty() {
+        "no field manager owns its part-of label".to_owned()
+    } else {
+        format!(
+            "its part-of label was written by {}, not by an applier",
+            writers.join(" and ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_that_no_applier_wrote_is_reported_with_a_way_out() {
+        for (writers, flag) in [
+            (&[][..], None),
+            (&["kubectl-label"], None),
+            (&["zzz"], Some("use --field-manager zzz,")),
+            (&["kubectl-label", "zzz"], Some("use --field-manager zzz,")),
+        ] {
+            let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
+            let text = SkipReason::CopiedLabel { writers }.to_string();
+            assert!(text.contains("delete the object by hand"), "{text}");
+            assert_eq!(text.contains("--field-manager"), flag.is_some(), "{text}");
+            assert!(flag.is_none_or(|flag| text.contains(flag)), "{text}");
+        }
+    }
+}
