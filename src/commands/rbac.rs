@@ -12,8 +12,8 @@ use crate::model::applyset::Tooling;
 use crate::model::permission::{Right, Verb};
 use crate::model::text::counted;
 use crate::plan::permissions::{self, Past};
+use crate::plan::recorded_kinds;
 use crate::read::inspect::{self, FoundSet};
-use crate::read::recorded_kinds;
 use crate::report;
 use crate::settings::{self, RbacOptions};
 

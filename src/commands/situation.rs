@@ -19,6 +19,7 @@ use crate::compare::ownership;
 use crate::error::{Error, MissingNamespace};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity, Tooling};
+use crate::model::holders::{Holders, Owners};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence};
 use crate::model::parent_object::ParentObject;
@@ -26,7 +27,7 @@ use crate::model::resource::Resource;
 use crate::plan::{
     self, Dependant, Observed, OtherParents, ParentPolicy, Policy, Refusal, Standing, Unowned,
 };
-use crate::read::{self, Holders, Looking, NamespaceState, Owners, Places, Selector};
+use crate::read::{self, Looking, NamespaceState, Places, Selector};
 
 /// What the user allows, as far as it says what has to be read.
 #[derive(Debug, Clone, Copy)]

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use super::prune::Deleting;
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
+use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::settings::DryRun;
 use crate::plan::{SkipReason, is_container};
-use crate::read::{self, Contents, ContentsError, KindWait};
+use crate::read::{self, ContentsError, KindWait};
 
 impl Deleting<'_> {
     /// What becomes of those of the objects that are not deleted, because something came into

@@ -22,6 +22,7 @@ use crate::compare::ownership::{
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
+use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -32,7 +33,7 @@ use crate::plan::{
     Confirmation, Dependants, Judge, ParentFate, ParentPolicy, Plan, Policy, Remains, Skip, SkipReason,
     is_home_of,
 };
-use crate::read::{Contents, Places, WholeParent};
+use crate::read::{Places, WholeParent};
 
 /// Everything that deleting a set needs.
 pub struct SetDeletion<'a> {

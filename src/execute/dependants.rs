@@ -12,12 +12,14 @@ use futures_util::future::try_join3;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::contents::Contents;
+use crate::model::holders::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan};
-use crate::read::{self, Contents, ListError, METADATA_LIST, Owners, Place, Places, Selector};
+use crate::read::{self, ListError, METADATA_LIST, Place, Places, Selector};
 
 /// Everything that the second look needs.
 pub(super) struct SecondLook<'a> {

@@ -59,6 +59,7 @@ use wave::each;
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
 use crate::manifest::desired::Desired;
+use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
@@ -67,7 +68,7 @@ use crate::model::settings::{DryRun, Writing};
 use crate::model::text::counted;
 use crate::plan::saved::Approval;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
-use crate::read::{Contents, NamespaceState, Places};
+use crate::read::{NamespaceState, Places};
 
 /// Everything that carrying out a plan needs.
 #[derive(Clone, Copy)]

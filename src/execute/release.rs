@@ -26,11 +26,11 @@ use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::model::settings::DryRun;
 use crate::model::text::{counted, listed};
+use crate::plan::recorded_kinds;
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, Remains, SkipReason, Standing, SurveyError, judge_for_deletion,
     parent_fate, survey,
 };
-use crate::read::recorded_kinds;
 use crate::read::{self, KindWait, Places, UnsettledError, WholeParent};
 
 /// How often a parent that others write at the same time is read and judged again.

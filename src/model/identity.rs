@@ -30,6 +30,16 @@ impl GroupKind {
         }
     }
 
+    /// Namespace, of the core group.
+    pub fn namespace() -> Self {
+        Self::new("", "Namespace")
+    }
+
+    /// CustomResourceDefinition, which defines other kinds.
+    pub fn definition() -> Self {
+        Self::new("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
     /// The name of an object of this kind as kubectl prints it: `deployment.apps/web`.
     pub fn object_name(&self, name: &str) -> String {
         let kind = self.kind.to_lowercase();

@@ -1,10 +1,14 @@
 //! The values that all stages share. No I/O.
 
 pub mod applyset;
+pub mod contents;
+pub mod holders;
 pub mod identity;
 pub mod kept;
+pub mod list_targets;
 pub mod live;
 pub mod message;
+pub mod namespace;
 pub mod object;
 pub mod parent_object;
 pub mod permission;

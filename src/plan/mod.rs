@@ -22,6 +22,7 @@ pub mod permissions;
 mod planned_items;
 mod policy;
 mod prune_rules;
+pub mod recorded_kinds;
 mod refusal;
 pub mod saved;
 mod scope;
@@ -59,11 +60,11 @@ pub use unowned_objects::{newcomers, reason_of_taking_in};
 use waves::Wave;
 
 use crate::manifest::desired::Desired;
+use crate::model::holders::Holders;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::read::Holders;
 
 /// Decides what a run does.
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {

@@ -6,9 +6,10 @@ use super::{Dependant, OtherParents};
 use crate::compare::changes::Verdict;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
+use crate::model::contents::Contents;
+use crate::model::holders::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::read::{Contents, Owners};
 
 /// The cluster state that a plan is made for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use super::{Observed, Refusal};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::ObjectKey;
+use crate::model::list_targets::Places;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource, Scope};
-use crate::read::Places;
 
 /// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
 pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {

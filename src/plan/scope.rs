@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::recorded_kinds::{Entry, entries};
 use super::{Refusal, Standing};
 use crate::cluster::discovery::{Discovery, FailedVersion, Kept, KeptReason, KindLookup};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, ParentFault};
 use crate::model::identity::GroupKind;
+use crate::model::list_targets::Places;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
-use crate::read::Places;
-use crate::read::recorded_kinds::{Entry, entries};
 
 /// The scope of a set: everything that may hold its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,7 @@ impl Survey {
     /// There are none about kinds that are gone if the set records CRDs: it has pruned CRDs of its own.
     /// The server deletes these slowly, so their kinds leave the record only with the next run.
     pub fn warnings(&self) -> Vec<String> {
-        let definitions = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
-        let has_definitions = self.recorded.group_kinds.contains(&definitions);
+        let has_definitions = self.recorded.group_kinds.contains(&GroupKind::definition());
         let vanished = self.vanished.iter().filter(|_| !has_definitions);
         let vanished = vanished.map(|kind| {
             format!("kind {kind} is no longer served; a run that completes removes it from the set's record")

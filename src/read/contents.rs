@@ -11,40 +11,18 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, first_page};
-use super::members::Place;
 use super::served::list_as_served;
 use super::unserved::{KindWait, UnsettledError, await_everything, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::model::contents::{Contents, Held};
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Place;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::{Resource, Scope};
 
 /// From this many namespaces on, one page over all namespaces is tried first.
 const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
-
-/// What a namespace or the definition of a kind holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Contents {
-    /// Objects in it that are there to stay.
-    pub objects: Vec<Held>,
-    /// Resources that could not be listed.
-    pub unknown: Vec<String>,
-}
-
-/// An object in a namespace or of a defined kind, as far as decisions need to know it: a
-/// namespace may hold any number of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// Kind, namespace and name.
-    pub key: ObjectKey,
-    /// `metadata.uid`.
-    pub uid: String,
-    /// The UIDs of its owners.
-    pub owners: Vec<String>,
-    /// The annotation or label that keeps it from being deleted, as `key: value`.
-    pub mark: Option<String>,
-}
 
 /// Lists everything inside of the `containers`, namespaces and CRDs.
 ///
@@ -245,17 +223,6 @@ impl Held {
             key: live.key,
             uid: live.uid,
         })
-    }
-}
-
-impl Contents {
-    /// Each object once, under whichever group it was seen first, in a settled order.
-    fn settle(&mut self) {
-        self.objects.sort_by(|one, other| one.uid.cmp(&other.uid));
-        self.objects.dedup_by(|one, other| one.uid == other.uid);
-        self.objects.sort_by(|one, other| one.key.cmp(&other.key));
-        self.objects.shrink_to_fit();
-        self.unknown.sort();
     }
 }
 

@@ -13,13 +13,13 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::list::{ListError, Selector};
-use super::members::{Place, Places, Reach};
 use super::objects::{self, unreadable};
 use super::parent::{Fields, METADATA};
 use super::served::list_as_served;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::list_targets::{Place, Places, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 

@@ -24,12 +24,7 @@ pub(super) async fn definitions(
     server: &ApiServer,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
-    let resource = Resource::regular(
-        "apiextensions.k8s.io",
-        "v1",
-        "CustomResourceDefinition",
-        Scope::Cluster,
-    );
+    let resource = Resource::definitions();
     let selector = everything(METADATA_LIST);
     let names = list(server, &resource, None, &selector, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;

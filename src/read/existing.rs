@@ -6,12 +6,12 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
-use super::Place;
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::objects::metadata;
 use super::served::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Place;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 

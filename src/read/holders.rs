@@ -1,70 +1,22 @@
 //! The owners of what holds objects: of namespaces, and of the definitions of kinds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 
 use super::list::ListError;
-use super::members::Place;
-use super::namespaces::{NamespaceState, namespaces};
+use super::namespaces::namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::resource::{Resource, Scope};
+use crate::model::holders::{Holders, Owners};
+use crate::model::identity::ObjectKey;
+use crate::model::list_targets::Place;
+use crate::model::resource::Resource;
 
 /// The most GETs under way at once.
 const CONCURRENCY: usize = 16;
-
-/// Namespaces and definitions of kinds whose owners matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holders {
-    /// Names of namespaces.
-    pub namespaces: BTreeSet<String>,
-    /// The resources that are defined, by their definitions. A resource may turn out to have none.
-    pub definitions: BTreeMap<ObjectKey, Arc<Resource>>,
-}
-
-/// The owners of one namespace or definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owners {
-    /// Their UIDs.
-    Known(Vec<String>),
-    /// The user may not read them.
-    Forbidden,
-}
-
-impl Owners {
-    /// The owners of a namespace.
-    pub fn of(namespace: &NamespaceState) -> Self {
-        match namespace.uid {
-            Some(_) => Self::Known(namespace.owners.clone()),
-            None => Self::Forbidden,
-        }
-    }
-}
-
-impl Holders {
-    /// The key of a namespace.
-    pub fn namespace_key(name: &str) -> ObjectKey {
-        cluster_key("", "Namespace", name.to_owned())
-    }
-
-    /// The key that the definition of a resource has, if there is one.
-    pub fn definition_key(resource: &Resource) -> ObjectKey {
-        let name = format!("{}.{}", resource.plural, resource.group);
-        cluster_key("apiextensions.k8s.io", "CustomResourceDefinition", name)
-    }
-}
-
-fn cluster_key(group: &str, kind: &str, name: String) -> ObjectKey {
-    ObjectKey {
-        group_kind: GroupKind::new(group, kind),
-        namespace: None,
-        name,
-    }
-}
 
 /// Reads the owners of those that exist. Nothing is sent where there are no holders.
 pub async fn owners_of_holders(
@@ -84,12 +36,7 @@ pub async fn owners_of_holders(
     let reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
     let read: Result<Vec<Option<_>>, ApiError> = reads.try_collect().await;
     let read = read.map_err(|error| {
-        let definitions = Resource::regular(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            Scope::Cluster,
-        );
+        let definitions = Resource::definitions();
         let place = Place {
             resource: Arc::new(definitions),
             namespace: None,

@@ -17,7 +17,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::read::recorded_kinds::{self, Entry};
+use crate::plan::recorded_kinds::{self, Entry};
 use crate::read::{Place, Places, Reach};
 
 /// A set as it was found in the cluster.

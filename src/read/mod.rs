@@ -17,20 +17,19 @@ mod members;
 mod namespaces;
 mod objects;
 mod parent;
-pub mod recorded_kinds;
 mod rights;
 mod served;
 mod unserved;
 mod watch;
 
-pub use contents::{Contents, ContentsError, Held, contents};
+pub use contents::{ContentsError, contents};
 pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
 pub use existing::existing;
-pub use holders::{Holders, Owners, owners_of_holders};
+pub use holders::owners_of_holders;
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
-pub use members::{Place, Places, Reach, members, throughout};
-pub use namespaces::{NamespaceState, namespace_names, namespaces};
+pub use members::{members, throughout};
+pub use namespaces::{namespace_names, namespaces};
 pub use objects::{metadata, object, objects};
 pub(crate) use parent::METADATA;
 pub use parent::{
@@ -43,3 +42,8 @@ pub use unserved::{
     settle, unseen_kinds,
 };
 pub use watch::{changes, objects_at_version};
+
+pub use crate::model::contents::{Contents, Held};
+pub use crate::model::holders::{Holders, Owners};
+pub use crate::model::list_targets::{Place, Places, Reach};
+pub use crate::model::namespace::NamespaceState;

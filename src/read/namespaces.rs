@@ -8,29 +8,17 @@ use http::StatusCode;
 use serde::Deserialize as _;
 
 use super::list::{ListError, METADATA_LIST, Selector, list};
-use super::members::Place;
 use super::parent::{Fields, metadata};
 use crate::cluster::apiserver::ApiServer;
+use crate::model::list_targets::Place;
 use crate::model::live::Presence;
+use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
 /// The most GETs under way at once.
 const CONCURRENCY: usize = 16;
-
-/// What is known of a namespace that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamespaceState {
-    /// Its UID; `None` where the user may not read it.
-    pub uid: Option<String>,
-    /// The set that it is a member of.
-    pub part_of: Option<String>,
-    /// Whether it is being deleted, with everything in it.
-    pub presence: Presence,
-    /// The UIDs of its owners.
-    pub owners: Vec<String>,
-}
 
 /// The state of each of `names` that exists.
 ///

@@ -9,15 +9,16 @@ use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::objects::{self, unreadable};
-use super::{NamespaceState, Place};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
 use crate::model::applyset::parent::{ParentIdentity, read};
 use crate::model::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
+use crate::model::list_targets::Place;
 use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
-use crate::model::resource::{Resource, Scope};
+use crate::model::resource::Resource;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -96,10 +97,7 @@ pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Optio
 }
 
 pub(super) fn definition_path(resource: &Resource) -> String {
-    format!(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
-        resource.plural, resource.group
-    )
+    Resource::definitions().path(None, Some(&resource.definition_name()))
 }
 
 /// Lists the parents among the objects of the given kinds: those with an id label.
@@ -143,12 +141,7 @@ pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, L
         labels: IS_PARENT_TYPE_LABEL.to_owned(),
         accept: WHOLE_OBJECTS,
     };
-    let definitions = Resource::regular(
-        "apiextensions.k8s.io",
-        "v1",
-        "CustomResourceDefinition",
-        Scope::Cluster,
-    );
+    let definitions = Resource::definitions();
     list(server, &definitions, None, &selector, |item| {
         let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
         Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))

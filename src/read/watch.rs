@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::list::{ListError, Selector, list_at_version};
-use super::members::Place;
 use crate::cluster::apiserver::{ApiError, ApiServer, Watch, query};
+use crate::model::list_targets::Place;
 
 /// What may go by after the end of a watch before its connection is taken for dead.
 const GRACE: Duration = Duration::from_secs(30);

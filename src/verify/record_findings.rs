@@ -11,9 +11,9 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, ParentFault};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
+use crate::plan::recorded_kinds::Entry;
 use crate::read::Place;
 use crate::read::inspect::{FoundSet, entries};
-use crate::read::recorded_kinds::Entry;
 
 /// Applies the rules to the record; there are no findings for one that cannot be read.
 ///

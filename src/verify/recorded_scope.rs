@@ -8,8 +8,8 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::Bookkeeping;
 use crate::model::live::{Live, Presence};
 use crate::plan::copied;
+use crate::plan::recorded_kinds::Entry;
 use crate::read::inspect::{FoundSet, entries};
-use crate::read::recorded_kinds::Entry;
 
 /// Returns the record with its kinds as they are served. A kind that is not served has no members.
 pub(super) fn served(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {

@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
+use crate::model::contents::{Contents, Held};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
-use crate::read::{Contents, Held};
 
 /// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it
 /// holds, and `going` are the UIDs of objects that are deleted in any case.

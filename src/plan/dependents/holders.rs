@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::super::{Plan, Skip};
 use crate::compare::changes;
 use crate::manifest::desired::Desired;
+use crate::model::holders::Holders;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::read::Holders;
 
 /// Returns the holders of the parent, of desired and of kept objects, if the plan may delete owners of
 /// them. `parent` is the resource of the parent, if there is a parent.

@@ -18,11 +18,11 @@ pub use namespaces::Near;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::holders::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::read::Owners;
 
 /// A live object that has owners, as far as its owner references can be removed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
+use crate::model::contents::{Contents, Held};
+use crate::model::holders::Holders;
 use crate::model::identity::GroupKind;
-use crate::read::{Contents, Held, Holders};
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {

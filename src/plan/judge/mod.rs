@@ -10,10 +10,10 @@ use super::{
 };
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
+use crate::model::contents::{Contents, Held};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::read::{Contents, Held};
 
 /// Everything that the judgement of one object depends on.
 #[derive(Debug)]

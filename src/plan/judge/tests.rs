@@ -8,10 +8,10 @@ use super::super::fixtures::{desired, live, policy, set};
 use super::super::{EmptyManifests, Observed, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
+use crate::model::contents::Held;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
-use crate::read::Held;
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 

@@ -8,8 +8,8 @@ use super::super::{Examined, Extent, NewNamespaces, Surroundings};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, RecordedKinds};
+use crate::plan::recorded_kinds::{self, Entry};
 use crate::read::inspect::FoundSet;
-use crate::read::recorded_kinds::{self, Entry};
 
 /// Returns the record to write. After a look at the whole cluster, it names exactly what is there.
 /// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.

@@ -10,11 +10,11 @@ use crate::cluster::discovery::Discovery;
 use crate::compare::changes::is_built_in;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Places;
 use crate::model::live::Live;
 use crate::model::permission::{Right, Verb};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
-use crate::read::Places;
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
@@ -100,7 +100,7 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
 /// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with
 /// the set (`plan::data_loss`). The name of the CRD names their resource.
 fn to_see_what_goes_along(key: &ObjectKey) -> Option<Right> {
-    let definition = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+    let definition = GroupKind::definition();
     let (plural, group) = key
         .name
         .split_once('.')

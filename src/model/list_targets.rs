@@ -1,0 +1,87 @@
+//! The collections that are listed for the members of a set: kinds × namespaces.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::identity::GroupKind;
+use super::resource::{Resource, Scope};
+
+/// From this many namespaces on, one LIST over all of them is the cheaper one.
+const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
+
+/// Where to look for members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Resources that the server serves, each group-kind once.
+    pub resources: Vec<Arc<Resource>>,
+    /// Namespaces to look in for the namespaced ones.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// One collection that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The resource listed.
+    pub resource: Arc<Resource>,
+    /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
+    pub namespace: Option<String>,
+}
+
+/// How far each LIST of a namespaced resource reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One namespace.
+    Namespace,
+    /// All namespaces of the cluster.
+    Cluster,
+}
+
+impl Places {
+    /// The reach that takes the fewest requests.
+    pub fn cheapest_reach(&self) -> Reach {
+        if self.namespaces.len() >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
+            Reach::Cluster
+        } else {
+            Reach::Namespace
+        }
+    }
+
+    /// Adds those of the resources whose kinds are not here yet.
+    pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
+        let known = self.resources.iter();
+        let mut known: BTreeSet<GroupKind> = known.map(|resource| resource.group_kind()).collect();
+        let is_new = |resource: &Arc<Resource>| known.insert(resource.group_kind());
+        self.resources.extend(resources.into_iter().filter(is_new));
+    }
+
+    /// The collections to read.
+    pub fn lists(&self, reach: Reach) -> Vec<Place> {
+        self.resources
+            .iter()
+            .flat_map(|resource| self.lists_of(resource, reach))
+            .collect()
+    }
+
+    /// Returns whether an item of a list of this resource is in one of the namespaces; what is
+    /// in no namespace is.
+    pub fn holds(&self, resource: &Resource, item: &Value) -> bool {
+        let namespace = item["metadata"]["namespace"].as_str();
+        resource.scope == Scope::Cluster
+            || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
+    }
+
+    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<Place> {
+        let place = |namespace| Place {
+            resource: Arc::clone(resource),
+            namespace,
+        };
+        match (resource.scope, reach) {
+            (Scope::Cluster, _) | (Scope::Namespaced, Reach::Cluster) => vec![place(None)],
+            (Scope::Namespaced, Reach::Namespace) => {
+                self.namespaces.iter().cloned().map(Some).map(place).collect()
+            }
+        }
+    }
+}
