@@ -18,6 +18,7 @@ pub mod plan;
 pub mod programs;
 pub mod read;
 pub mod report;
+pub mod session;
 pub mod settings;
 pub mod verify;
 pub mod wait;

@@ -1,20 +1,19 @@
-//! `apply`: manifests → discovery → observe → plan → execute → report.
+//! `apply`: manifests → discovery → cluster state → plan → execute → report.
 
 use std::path::Path;
 
-use super::opening;
-use super::preparation::{self, Prepared};
-use super::run::{Questions, Run};
-use super::saved;
-use super::waiting;
 use crate::cli::{Apply, Shared};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
-use crate::manifest::Source;
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::saved::{Approval, SavedPlan};
-use crate::read;
+use crate::report::SetDocument;
+use crate::session;
+use crate::session::prepare::{self, Prepared, saved_plan};
+use crate::session::prompt::Questions;
+use crate::session::run::Run;
+use crate::session::wait_targets;
 use crate::settings::{self, ApplyOptions};
 use crate::wait::{Deadline, Waiting};
 
@@ -24,14 +23,10 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
         return Box::pin(run_plan(file, arguments, shared)).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
-    let asks = if options.is_interactive && !options.sources.contains(&Source::StandardInput) {
-        Questions::Asked
-    } else {
-        Questions::Impossible
-    };
+    let asks = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = Run::begin(
         Operation::Apply,
-        opening::unopened(&options.set),
+        SetDocument::named(&options.set.name),
         settings::style(shared),
         options.writing.dry_run,
         asks,
@@ -53,11 +48,11 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
 
 /// Runs `apply --plan`.
 async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
-    let plan = saved::read(file)?;
+    let plan = saved_plan::read(file)?;
     let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
     let mut run = Run::begin(
         Operation::Apply,
-        opening::unopened(&options.set),
+        SetDocument::named(&options.set.name),
         settings::style(shared),
         options.writing.dry_run,
         Questions::Impossible,
@@ -76,8 +71,8 @@ async fn apply_plan(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let (prepared, approval) = saved::approve(run, shared, options, plan).await?;
-        check_rights(&prepared).await?;
+        let (prepared, approval) = saved_plan::approve(run, shared, options, plan).await?;
+        check_permissions(&prepared).await?;
         Ok::<_, Error>((prepared, approval))
     };
     let (prepared, approval) = tokio::select! {
@@ -99,7 +94,7 @@ async fn carry_out(
     let is_real = options.writing.dry_run == DryRun::None;
     let patience = options.waiting.patience.filter(|_| is_real);
     let work = async {
-        let mut done = waiting::Done::default();
+        let mut done = wait_targets::Done::default();
         let mut sink = |event| {
             done.note(&event);
             reporter.event(event);
@@ -116,27 +111,27 @@ async fn carry_out(
             concurrency: options.writing.concurrency,
             done_before: "everything was written",
         };
-        let targets = waiting::targets(execution.desired, execution.plan, &done);
+        let targets = wait_targets::targets(execution.desired, execution.plan, &done);
         let outcome = waiting.run(targets, &mut |event| reporter.event(event)).await;
-        Ok(waiting::ending(outcome, ending))
+        Ok(wait_targets::ending(outcome, ending))
     };
     Run::until_insisted(&interrupt, work).await
 }
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {
-    let prepared = preparation::to_write(run, shared, options).await?;
-    check_rights(&prepared).await?;
+    let prepared = prepare::to_write(run, shared, options).await?;
+    check_permissions(&prepared).await?;
     Ok(prepared)
 }
 
-/// Refuses to begin what the user may not finish. A client-side dry run writes nothing
-/// and asks nothing.
-async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
+/// Refuses to begin what the user may not finish. A client-side dry run writes nothing and asks
+/// nothing.
+async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let Prepared {
         cluster,
-        opened,
+        named,
         desired,
-        situation,
+        state,
         writing,
         plan,
         ..
@@ -144,13 +139,8 @@ async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
     if writing.dry_run == DryRun::Client {
         return Ok(());
     }
-    let parent = situation.parent.as_ref();
+    let parent = state.parent_object();
     let manager = &writing.field_manager;
-    let needed = permissions::needed_now(&opened.set, &opened.resource, parent, desired, plan, manager);
-    let missing = read::missing_rights(&cluster.server, &needed, writing.concurrency).await;
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::MissingRights(missing))
-    }
+    let needed = permissions::needed_now(&named.set, &named.resource, parent, desired, plan, manager);
+    session::permissions::check(&cluster.server, &needed, writing.concurrency).await
 }

@@ -1,14 +1,10 @@
-//! `diff`: manifests → discovery → observe → plan, and what the plan would make of the
+//! `diff`: manifests → discovery → cluster state → plan, and what the plan would make of the
 //! cluster.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::opening;
-use super::preparation::{self, Input, Prepared};
-use super::run::{Questions, Run};
-use super::saved;
 use crate::cli::{Diff, Shared};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference};
@@ -21,22 +17,26 @@ use crate::model::message::Message;
 use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
-use crate::read;
 use crate::report::{
     self, Comparison, Completeness, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument,
+    SetDocument,
 };
+use crate::session;
+use crate::session::prepare::{self, Input, Prepared, saved_plan};
+use crate::session::prompt::Questions;
+use crate::session::run::Run;
 use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error> {
     if let Some(file) = &arguments.out {
-        saved::discard(file)?;
+        saved_plan::discard(file)?;
     }
     let options = DiffOptions::new(arguments, shared)?;
     let style = settings::style(shared);
     let mut run = Run::begin(
         Operation::Diff,
-        opening::unopened(&options.apply.set),
+        SetDocument::named(&options.apply.set.name),
         style,
         options.apply.writing.dry_run,
         Questions::Impossible,
@@ -71,8 +71,8 @@ pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error
     finish(run, &found, outcome.map_err(Error::in_reach_of_rbac))
 }
 
-/// As with kubectl, what the program finds alike is alike; what it cannot see is none of its
-/// business.
+/// Returns the exit code after an external diff. As with kubectl, what the program finds alike is
+/// alike; what it is not shown still counts.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
         Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
@@ -108,13 +108,13 @@ async fn compare(
     options: &DiffOptions,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
-    let salt = options.out.as_ref().map(|_| saved::salt()).transpose()?;
+    let salt = options.out.as_ref().map(|_| saved_plan::salt()).transpose()?;
     let input = salt.clone().map_or(Input::Sources, Input::Kept);
-    let connection = preparation::connect(run, shared).await?;
-    let prepared = preparation::to_show(run, connection, &options.apply, input).await?;
+    let connection = run.connect(shared).await?;
+    let prepared = prepare::to_show(run, connection, &options.apply, input).await?;
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
-    check_rights(&prepared).await?;
+    check_permissions(&prepared).await?;
     let mut foreseen = Vec::new();
     let ending = foresee(run, &prepared, &mut foreseen).await;
     let live_parent = compare_parent(&prepared, run, found).await?;
@@ -131,7 +131,7 @@ async fn compare(
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
-        let plan = saved::plan(&prepared, &options.apply, &foreseen, live_parent.as_ref(), salt).await?;
+        let plan = saved_plan::plan(&prepared, &options.apply, &foreseen, live_parent.as_ref(), salt).await?;
         to_save = Some((file, plan));
     }
     found.objects = comparisons(&prepared, foreseen);
@@ -143,7 +143,7 @@ async fn compare(
         return Err(Error::Unforeseen(unanswered));
     }
     if let Some((file, plan)) = to_save {
-        saved::write(file, &plan, found)?;
+        saved_plan::write(file, &plan, found)?;
     }
     Ok(if found.are_none() {
         Exit::Done
@@ -152,16 +152,11 @@ async fn compare(
     })
 }
 
-async fn check_rights(prepared: &Prepared) -> Result<(), Error> {
+async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let needed =
-        permissions::needed_to_foresee(&prepared.opened.set.parent, &prepared.desired, &prepared.plan);
+        permissions::needed_to_foresee(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
-    let missing = read::missing_rights(&prepared.cluster.server, &needed, concurrency).await;
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::MissingRights(missing))
-    }
+    session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
 }
 
 async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen>) -> Ending {
@@ -197,7 +192,7 @@ fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
 /// All objects with what would become of them, by the names of their files.
 fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
-        .situation
+        .state
         .observed
         .members
         .iter()
@@ -231,7 +226,7 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
             });
         }
     }
-    // What nobody was asked about is left as it is.
+    // Objects whose dry run was not asked for are left as they are.
     for (key, refusal) in refused {
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
@@ -244,15 +239,15 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
     comparisons
 }
 
-/// Answers with the live parent, where it has a manifest.
+/// Returns the live parent, if it has a manifest.
 async fn compare_parent(
     prepared: &Prepared,
     run: &Run,
     found: &mut Differences,
 ) -> Result<Option<Value>, Error> {
     let Prepared {
-        opened,
-        situation,
+        named,
+        state,
         plan,
         desired,
         ..
@@ -260,7 +255,7 @@ async fn compare_parent(
     let interrupt = run.interrupt.clone();
     let foreseen = prepared.execution(None, &interrupt).foresee_parent().await;
     let foreseen = foreseen.map_err(|error| Error::Read {
-        what: format!("what would become of the set's parent {}", opened.set.parent),
+        what: format!("what would become of the set's parent {}", named.set.parent),
         error,
     })?;
     let error = foreseen.as_ref().and_then(|foreseen| foreseen.error.as_ref());
@@ -270,9 +265,9 @@ async fn compare_parent(
     let live = foreseen.as_ref().and_then(|foreseen| foreseen.live.clone());
     let manifest = desired.parent.as_ref().zip(foreseen);
     found.parent = Some(diff::parent(
-        &opened.set,
-        &opened.resource,
-        situation.parent.as_ref(),
+        &named.set,
+        &named.resource,
+        state.parent_object(),
         &plan.record_after,
         manifest.map(|(object, foreseen)| (object, foreseen.live, foreseen.predicted)),
     ));
@@ -281,17 +276,16 @@ async fn compare_parent(
 
 fn record(prepared: &Prepared) -> RecordChange {
     let before = prepared
-        .situation
-        .parent
-        .as_ref()
+        .state
+        .parent_object()
         .and_then(|parent| match &parent.reading {
             Reading::Parent(bookkeeping) => Some(RecordDocument::new(
                 &bookkeeping.tooling,
-                &prepared.situation.observed.recorded,
+                &prepared.state.observed.recorded,
             )),
             Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         });
-    let after = RecordDocument::new(&prepared.opened.set.tooling, &prepared.plan.record_after);
+    let after = RecordDocument::new(&prepared.named.set.tooling, &prepared.plan.record_after);
     RecordChange {
         before,
         after: Some(after),

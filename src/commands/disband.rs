@@ -1,20 +1,20 @@
 //! `disband`: takes the set's label off its members, and then its record off the parent.
 //! Every object stays, and every other field of each.
 
-use super::membership::{self, SetRead, TakingOver};
-use super::opening::{self, Cluster};
-use super::run::Run;
-use super::unrecorded::Search;
 use crate::cli::{Disband, Shared};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::Disbanding;
 use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
+use crate::read::{Cluster, ParentError, TakingOver, named_set};
 use crate::report::{self, SetDocument};
+use crate::session::membership::{self, SetRead};
+use crate::session::run::Run;
 use crate::settings::{self, DisbandOptions, TakeOver};
 
 /// Runs `disband`.
@@ -22,7 +22,7 @@ pub(super) async fn run(arguments: &Disband, shared: &Shared) -> Result<Exit, Er
     let options = DisbandOptions::new(arguments, shared)?;
     let mut run = Run::begin(
         Operation::Disband,
-        opening::unopened(&options.membership.set),
+        SetDocument::named(&options.membership.set.name),
         settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, &[]),
@@ -51,15 +51,15 @@ async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
             .read
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
         current: &prepared.parent,
-        places: &prepared.read.survey.places,
-        unlisted: &prepared.read.survey.unlisted,
+        places: &prepared.read.state.places,
+        unlisted: &prepared.read.state.observed.unlisted,
         plan: &prepared.plan,
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
     let ending = Run::until_insisted(&run.interrupt, disbanding.run(&mut sink)).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
-        let parent = &prepared.read.opened.set.parent;
+        let parent = &prepared.read.named.set.parent;
         let text = format!("{parent} is an ordinary object now; delete it when nothing needs it");
         report::note(&text, settings::style(shared));
     }
@@ -68,9 +68,7 @@ async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
-    let connection = opening::connect(shared).await?;
-    run.server = Some(connection.server.clone());
-    let mut cluster = opening::discover(connection, run.waits()).await?;
+    let mut cluster = run.discover(shared).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {
         TakeOver::No => Confirmation::Missing,
         TakeOver::Asked | TakeOver::Confirmed => Confirmation::Given,
@@ -79,33 +77,31 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
         DryRun::None => options.confirmation,
         DryRun::Client | DryRun::Server => Confirmation::Given,
     };
-    // What a person confirms may have changed while they read: all is read again.
+    // What the user confirms may have changed while they read: all is read again.
     let (read, parent, plan) = loop {
-        let opened = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-        run.set = SetDocument::from(&opened.set);
+        let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+        run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
-        let (read, parent) = membership::read_existing(
-            &mut cluster,
-            opened,
-            taking_over,
-            Operation::Disband,
-            Search::of(membership),
-        )
-        .await?;
-        run.set.tooling = membership::tooling_of(&parent).map(Tooling::to_string);
+        let read =
+            membership::read_existing(&mut cluster, named, taking_over, Operation::Disband, membership)
+                .await?;
+        let Some(parent) = read.parent().cloned() else {
+            return Err(ParentError::NoSuchSet(read.named.set.parent).into());
+        };
+        run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
         let members = read.members(&cluster, None, concurrency).await?;
-        let plan = plan::plan_release(&read.opened.set, members, &membership.appliers);
+        let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
         if confirmation == Confirmation::Given {
             break (read, parent, plan);
         }
         run.confirm(questions(&read, &parent, &plan)).await?;
         confirmation = Confirmation::Given;
-        opening::discover_again(&mut cluster).await?;
+        cluster.discover_again().await?;
     };
-    run.warn(&read.warnings);
+    run.warn(&read.state.warnings);
     let mut rights = permissions::to_relabel(&plan.changes);
-    rights.insert(permissions::on_parent(&read.opened.set, &read.opened.resource));
-    membership::check_rights(&cluster, rights, membership).await?;
+    rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
+    membership::check_permissions(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,
         read,
@@ -114,10 +110,10 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     })
 }
 
-/// What a person has to say yes to.
+/// Lists what the user has to agree to.
 fn questions(read: &SetRead, parent: &ParentObject, plan: &MembershipPlan) -> Vec<Refusal> {
-    let set = &read.opened.set;
-    let found = membership::tooling_of(parent).filter(|found| !found.is_same_program(&set.tooling));
+    let set = &read.named.set;
+    let found = tooling_of(parent).filter(|found| !found.is_same_program(&set.tooling));
     let foreign = found.map(|found| Refusal::ManagedElsewhere {
         parent: set.parent.clone(),
         found: found.clone(),
@@ -129,4 +125,13 @@ fn questions(read: &SetRead, parent: &ParentObject, plan: &MembershipPlan) -> Ve
         members: plan.changes.len(),
     };
     foreign.into_iter().chain([forgets]).collect()
+}
+
+/// Returns the tool that manages the set according to its parent.
+fn tooling_of(parent: &ParentObject) -> Option<&Tooling> {
+    match &parent.reading {
+        Reading::Parent(bookkeeping) => Some(&bookkeeping.tooling),
+        Reading::Unfinished(tooling) => Some(tooling),
+        Reading::NoBookkeeping | Reading::Faulty(_) => None,
+    }
 }

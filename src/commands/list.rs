@@ -2,15 +2,15 @@
 
 use std::slice;
 
-use super::kinds;
-use super::opening::{self, Waits};
-use super::run::{listen, unless_stopped};
 use crate::cli::{List, Shared};
 use crate::error::{Error, Exit};
 use crate::read;
 use crate::read::inspect::FoundSet;
 use crate::report::{self, ListDocument, SetListing, Style};
+use crate::session::connect;
+use crate::session::signals::{listen, unless_stopped};
 use crate::settings;
+use crate::verify::doubts;
 
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
@@ -25,9 +25,10 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
 }
 
 async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Error> {
-    let mut cluster = opening::discover(opening::connect(shared).await?, Waits::unlimited(style)).await?;
+    let mut cluster =
+        connect::discover(connect::connect(shared).await?, connect::unlimited_waits(style)).await?;
     let mut warnings = Vec::new();
-    let kinds = kinds::parent_kinds(&cluster, &mut warnings).await;
+    let kinds = read::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
     let namespace = namespace.as_deref();
     let mut parents = Vec::new();
@@ -44,16 +45,17 @@ async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Err
         return Err(Error::List { place, error });
     }
     parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
-    let unread = opening::unread_reasons(unread);
+    let unread = read::unread_reasons(unread);
     let are_all_seen = warnings.is_empty() && unread.is_empty();
-    warnings.extend(opening::unread_warnings(&unread));
+    warnings.extend(read::unread_warnings(&unread));
     let mut sets: Vec<FoundSet> = parents
         .into_iter()
         .map(|(identity, parent)| FoundSet::new(identity, &parent))
         .collect();
     cluster.look_up(&sets).await;
     let concurrency = usize::from(shared.concurrency);
-    opening::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
+    read::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
+    warnings.extend(doubts(&sets, &cluster.discovery));
     let sets = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
     let document = ListDocument::new(sets.collect(), warnings);
     for warning in &document.warnings {

@@ -1,36 +1,25 @@
 //! The commands: short scripts that put the stages together, a file for each.
 //!
-//! What two commands need is a stage, or stands in `opening`, `kinds` or `situation`.
+//! Code that two commands need is in `session` or in a stage.
 
 mod adopt;
 mod apply;
 pub mod completion;
-mod confirmed;
 mod delete;
 mod diff;
 mod disband;
-mod kinds;
-mod labelled_elsewhere;
 mod list;
 mod manual;
-mod membership;
 mod move_members;
-mod opening;
-mod preparation;
 mod rbac;
-mod run;
-mod saved;
-mod situation;
-mod unrecorded;
 mod verify;
 mod view;
-mod waiting;
 
 use crate::cli::{Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
 use crate::{report, settings};
 
-/// Runs what was typed, prints what there is to print, and says how it ended.
+/// Runs the command, prints its output, and returns how it ended.
 pub fn run(cli: &Cli) -> Exit {
     let exit = run_command(cli);
     if exit == Exit::Done && report::has_lost_output() {
@@ -80,7 +69,7 @@ fn run_command(cli: &Cli) -> Exit {
     })
 }
 
-/// Whether the command prints tables, which can be wider.
+/// Returns whether the command prints tables, which can be wider.
 fn has_tables(command: &Command) -> bool {
     matches!(command, Command::List(_) | Command::View(_))
 }
@@ -90,7 +79,7 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
     match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(command);
-            // A read of standard input that nobody waits for any more must not hold up the end.
+            // An abandoned read of standard input must not delay the end.
             runtime.shutdown_background();
             outcome
         }

@@ -3,10 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::membership::{self, SetRead, TakingOver};
-use super::opening::{self, Cluster, Waits};
-use super::run::Run;
-use super::unrecorded::Search;
 use crate::cli::{Move, Shared};
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
@@ -21,10 +17,14 @@ use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
+use crate::read::{Cluster, ParentError, TakingOver, Waits, named_set};
 use crate::report::SetDocument;
+use crate::session::connect::{discover, discover_with};
+use crate::session::membership::{self, SetRead};
+use crate::session::run::Run;
 use crate::settings::{self, MoveOptions, Selection};
 
-/// Runs `move`. What is reported of a set is said of the one that members come into.
+/// Runs `move`. Its report is about the set that members come into.
 pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
     let sources = match &options.selection {
@@ -33,7 +33,7 @@ pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error
     };
     let mut run = Run::begin(
         Operation::Move,
-        opening::unopened(&options.new),
+        SetDocument::named(&options.new.name),
         settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
@@ -64,12 +64,12 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
     let moving = Moving {
         from: writing(&prepared.from),
         former: &prepared.former,
-        places: &prepared.from.survey.places,
-        recorded: &prepared.from.survey.recorded,
-        unlisted: &prepared.from.survey.unlisted,
+        places: &prepared.from.state.places,
+        recorded: &prepared.from.state.observed.recorded,
+        unlisted: &prepared.from.state.observed.unlisted,
         into: Adopting {
             parent: writing(&prepared.into),
-            current: prepared.into.parent.as_ref(),
+            current: prepared.into.parent(),
             plan: &prepared.plan,
             record: &prepared.record,
             stealing: Stealing::Refused,
@@ -90,11 +90,10 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
 async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let concurrency = membership.writing.concurrency;
-    let connection = opening::connect(shared).await?;
-    run.server = Some(connection.server.clone());
-    let (mut cluster, manifests) = discover(connection, &options.selection, run.waits()).await?;
-    let old = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    let new = opening::open(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    let connection = run.connect(shared).await?;
+    let (mut cluster, manifests) = discover_for(connection, &options.selection, run.waits()).await?;
+    let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
     if old.set.parent == new.set.parent {
         return Err(Error::Usage {
@@ -103,11 +102,13 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         });
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
-    let (from, former) =
-        membership::read_existing(&mut cluster, old, never, Operation::Move, Search::of(membership)).await?;
+    let from = membership::read_existing(&mut cluster, old, never, Operation::Move, membership).await?;
+    let Some(former) = from.parent().cloned() else {
+        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+    };
     let into = membership::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
-    run.warn(&from.warnings);
-    run.warn(&into.warnings);
+    run.warn(&from.state.warnings);
+    run.warn(&into.state.warnings);
 
     let asked = asked(&cluster, &into, manifests, &options.selection)?;
     let labels = match &options.selection {
@@ -121,10 +122,10 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         members.clone()
     };
     if asked.is_some() || members.is_empty() {
-        // Those that an earlier run has moved already are told, too.
+        // Those that an earlier run has moved already are reported, too.
         members.extend(into.members(&cluster, labels, concurrency).await?);
     }
-    let sets = [&from, &into].map(|read| &read.opened.set);
+    let sets = [&from, &into].map(|read| &read.named.set);
     let plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
         return Err(Error::Usage {
@@ -135,36 +136,36 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
             hint: "`kubectl applyset view SET` shows the members".to_owned(),
         });
     }
-    let record = into.survey.recorded.union(&plan.record(sets[1]));
+    let record = into.state.observed.recorded.union(&plan.record(sets[1]));
     let nothing = Pairs::new();
-    let annotations = into.parent.as_ref().map(|parent| &parent.annotations);
+    let annotations = into.parent().map(|parent| &parent.annotations);
     let too_large = plan::annotations_too_large(&record, sets[1], annotations.unwrap_or(&nothing));
     if let Some(refusal) = too_large {
         return Err(Error::Refused(vec![refusal]));
     }
     let settled = into.members(&cluster, None, concurrency).await?;
     let obstacles = Obstacles {
-        unlisted: from.survey.unlisted.clone(),
+        unlisted: from.state.observed.unlisted.clone(),
         ..obstacles(sets[0], &held, &settled, &plan, &membership.appliers)
     };
     let farewell = farewell(obstacles, &options.selection);
     let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
-        let parent = into.parent.as_ref();
+        let parent = into.parent();
         rights.extend(permissions::to_record(
             sets[1],
-            &into.opened.resource,
+            &into.named.resource,
             parent,
             &record,
         ));
         rights.extend(match &farewell {
             Farewell::Narrow | Farewell::Keep(_) => {
-                vec![permissions::on_parent(sets[0], &from.opened.resource)]
+                vec![permissions::on_parent(sets[0], &from.named.resource)]
             }
-            Farewell::Release => permissions::to_release(sets[0], &from.opened.resource).into(),
+            Farewell::Release => permissions::to_release(sets[0], &from.named.resource).into(),
         });
     }
-    membership::check_rights(&cluster, rights, membership).await?;
+    membership::check_permissions(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,
         from,
@@ -217,22 +218,20 @@ fn obstacles(
     }
 }
 
-async fn discover(
+async fn discover_for(
     connection: Connection,
     selection: &Selection,
     waits: Waits,
 ) -> Result<(Cluster, Vec<Manifest>), Error> {
     match selection {
         Selection::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion, waits).await
+            discover_with(connection, sources.clone(), *recursion, waits).await
         }
-        Selection::All | Selection::Labels(_) => {
-            Ok((opening::discover(connection, waits).await?, Vec::new()))
-        }
+        Selection::All | Selection::Labels(_) => Ok((discover(connection, waits).await?, Vec::new())),
     }
 }
 
-/// The objects of the manifests, where some were given.
+/// Returns the objects of the manifests, if some were given.
 fn asked(
     cluster: &Cluster,
     into: &SetRead,
@@ -242,7 +241,7 @@ fn asked(
     let Selection::Manifests(..) = selection else {
         return Ok(None);
     };
-    let desired = desired::resolve(manifests, into.opened.target(cluster))?;
+    let desired = desired::resolve(manifests, into.named.target(cluster))?;
     let members = desired.members.into_iter();
     let asked = members.map(|member| Left {
         key: member.key,

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::opening::{self, Cluster, OpenedSet, Waits};
-use super::run::{listen, unless_stopped};
 use crate::cli::{Rbac, Shared};
 use crate::error::{Error, Exit};
 use crate::manifest::desired::{self, Desired};
@@ -14,7 +12,10 @@ use crate::model::text::counted;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
 use crate::read::inspect::{self, FoundSet};
+use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
+use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
+use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
@@ -26,31 +27,31 @@ pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error
 async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
-    let connection = opening::connect_as_oneself(shared).await?;
-    let (mut cluster, manifests) = opening::discover_with(
+    let connection = connect_as_oneself(shared).await?;
+    let (mut cluster, manifests) = discover_with(
         connection,
         options.sources,
         options.recursion,
-        Waits::unlimited(style),
+        unlimited_waits(style),
     )
     .await?;
-    let opened = opening::open(&mut cluster, &options.set, Tooling::ours(), &manifests).await?;
-    let desired = desired::resolve(manifests, opened.target(&cluster))?;
+    let named = named_set(&mut cluster, &options.set, Tooling::ours(), &manifests).await?;
+    let desired = desired::resolve(manifests, named.target(&cluster))?;
     let mut notes = Vec::new();
-    let past = match read_past(&mut cluster, &opened, usize::from(shared.concurrency)).await {
+    let past = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; the rights are those for the manifests alone"));
             Past::default()
         }
         past => past?,
     };
-    let rights = permissions::needed_ever(&opened.set, &opened.resource, &desired, &past, &cluster.discovery);
+    let rights = permissions::needed_ever(&named.set, &named.resource, &desired, &past, &cluster.discovery);
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
         report::note(note, style);
     }
-    let name = permissions::name(&opened.set.parent);
-    let namespace = opened
+    let name = permissions::name(&named.set.parent);
+    let namespace = named
         .set
         .parent
         .namespace
@@ -61,17 +62,17 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
     Ok(Exit::Done)
 }
 
-async fn read_past(cluster: &mut Cluster, opened: &OpenedSet, concurrency: usize) -> Result<Past, Error> {
-    let Some(parent) = opening::read_parent(&cluster.server, opened).await? else {
+async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) -> Result<Past, Error> {
+    let Some(parent) = named.read_parent(&cluster.server).await? else {
         return Ok(Past::default());
     };
-    let mut sets = [FoundSet::new(opened.set.parent.clone(), &parent)];
+    let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
     cluster.look_up(&sets).await;
     let places = inspect::places(&sets, &cluster.discovery);
     let record = sets[0].bookkeeping();
     let unlisted = record.map(|record| recorded_kinds::unlisted(&record.kinds, &cluster.discovery));
     let unlisted = unlisted.unwrap_or_default();
-    opening::find_members(cluster, &mut sets, concurrency).await?;
+    find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     Ok(Past {
         places,
@@ -88,7 +89,7 @@ fn is_forbidden(error: &Error) -> bool {
     }
 }
 
-/// What people should know before they grant this.
+/// Remarks to read before granting this.
 fn remarks(rights: &BTreeSet<Right>, desired: &Desired) -> Vec<String> {
     let mut remarks = Vec::new();
     let used: BTreeSet<&str> = rights

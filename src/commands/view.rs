@@ -6,22 +6,24 @@ use std::slice;
 
 use serde_json::Value;
 
-use super::opening::{self, Waits};
-use super::run::{listen, unless_stopped};
 use crate::cli::{Shared, View};
 use crate::error::{Error, Exit};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::live::Live;
 use crate::read::inspect::{FoundSet, MemberState};
+use crate::read::{ParentError, find_whole_members, named_set};
 use crate::report::{self, SetDocument, ViewDocument};
+use crate::session::connect;
+use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
+use crate::verify::doubts;
 
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
-    let mut set = opening::unopened(&reference);
+    let mut set = SetDocument::named(&reference.name);
     let viewed = unless_stopped(&listen(), view(&reference, shared, &mut set)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {
@@ -37,28 +39,28 @@ pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error
     Ok(Exit::Done)
 }
 
-/// `known` takes what becomes known of the set, should there be no more to show.
+/// Reads the set; `known` takes what becomes known of it, in case there is no more to show.
 async fn view(
     reference: &SetReference,
     shared: &Shared,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
-    let mut cluster = opening::discover(
-        opening::connect(shared).await?,
-        Waits::unlimited(settings::style(shared)),
-    )
-    .await?;
-    let opened = opening::open(&mut cluster, reference, Tooling::ours(), &[]).await?;
+    let waits = connect::unlimited_waits(settings::style(shared));
+    let mut cluster = connect::discover(connect::connect(shared).await?, waits).await?;
+    let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
     // Whose the set is can only be read from its parent.
     *known = SetDocument {
         tooling: None,
-        ..SetDocument::from(&opened.set)
+        ..SetDocument::from(&named.set)
     };
-    let parent = opening::read_parent(&cluster.server, &opened).await?;
+    let parent = named
+        .read_parent(&cluster.server)
+        .await?
+        .map(|parent| parent.object);
     let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoBookkeeping) else {
-        return Err(opening::no_such_set(&opened.set.parent));
+        return Err(ParentError::NoSuchSet(named.set.parent).into());
     };
-    let mut set = FoundSet::new(opened.set.parent.clone(), &parent);
+    let mut set = FoundSet::new(named.set.parent.clone(), &parent);
     cluster.look_up(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
@@ -67,7 +69,8 @@ async fn view(
         let state = MemberState::of(object, live);
         states.borrow_mut().insert(live.uid.clone(), state);
     };
-    opening::find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
+    find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
+    warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
     Ok(ViewDocument::new(
         &set,
         &cluster.discovery,

@@ -35,7 +35,7 @@ impl GroupKind {
         Self::new("", "Namespace")
     }
 
-    /// CustomResourceDefinition, which defines other kinds.
+    /// `CustomResourceDefinition`, which defines other kinds.
     pub fn definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")
     }

@@ -67,13 +67,13 @@ impl Resource {
         }
     }
 
-    /// The CustomResourceDefinitions.
+    /// The `CustomResourceDefinitions`.
     pub fn definitions() -> Self {
         let GroupKind { group, kind } = GroupKind::definition();
         Self::regular(&group, "v1", &kind, Scope::Cluster)
     }
 
-    /// The name of the CustomResourceDefinition that defines this resource, if one does.
+    /// The name of the `CustomResourceDefinition` that defines this resource, if one does.
     pub fn definition_name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }

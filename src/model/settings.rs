@@ -77,3 +77,12 @@ pub enum DryRun {
     /// Sends all writes of members with `dryRun=All`.
     Server,
 }
+
+/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetReference {
+    /// The resource; a Secret if there is none.
+    pub resource: Option<String>,
+    /// The parent's name.
+    pub name: String,
+}

@@ -1,7 +1,7 @@
 //! Looks up what a namespace or the definition of a kind holds, since deleting it
 //! deletes all of that.
 //!
-//! What counts as a loss is decided in `plan::contents`.
+//! The rule for what counts as a loss is in `plan::contents`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, first_page};
-use super::served::list_as_served;
+use super::not_found::list_as_served;
 use super::unserved::{KindWait, UnsettledError, await_everything, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -28,7 +28,7 @@ const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
 ///
 /// Each resource takes one LIST for each namespace. The namespace controller sends as many when
 /// the namespaces are deleted, so this adds nothing of another order, and what other namespaces
-/// hold is never read. Where several namespaces go, one page over all namespaces is tried first:
+/// hold is never read. If several namespaces go, one page over all namespaces is tried first:
 /// in a small cluster that is everything there is of a resource, and one request instead of many.
 ///
 /// Resources that cannot be listed are named in the answer: what they hold would be lost
@@ -63,7 +63,7 @@ pub async fn contents(
     Ok(contents)
 }
 
-/// Why it is not known what a namespace or the definition of a kind holds.
+/// Why the contents of a namespace or of a defined kind are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
     /// Which kinds there are is not known.
@@ -74,7 +74,7 @@ pub enum ContentsError {
     List {
         /// The collection.
         place: Place,
-        /// What the server said.
+        /// The answer of the server.
         error: ListError,
     },
 }
@@ -195,8 +195,8 @@ async fn look_inside(
     Ok(contents)
 }
 
-/// What there is of a resource in these namespaces, where one page holds all that there is of it
-/// in the cluster. `None` means that each namespace has to be listed.
+/// Lists a resource in these namespaces by one page of the whole cluster. `None` means that there
+/// are more pages, so that each namespace has to be listed.
 async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
     let reduce = |item: &Value| {
         let namespace = item["metadata"]["namespace"].as_str()?;

@@ -9,7 +9,7 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{Definition, DelegatedApi, Discovery, Forbidden};
 use crate::model::resource::{Resource, Scope};
 
-/// How many definitions are read at once; each may be a megabyte.
+/// The most definitions that are read at once; each may be a megabyte.
 const DEFINITIONS_AT_ONCE: usize = 4;
 
 /// The permission to see whether a definition exists.

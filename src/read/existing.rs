@@ -7,8 +7,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector};
+use super::not_found::list_as_served;
 use super::objects::metadata;
-use super::served::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::Place;

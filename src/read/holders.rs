@@ -1,4 +1,4 @@
-//! The owners of what holds objects: of namespaces, and of the definitions of kinds.
+//! Reads the owners of what holds objects: of namespaces, and of the definitions of kinds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::model::resource::Resource;
 /// The most GETs under way at once.
 const CONCURRENCY: usize = 16;
 
-/// Reads the owners of those that exist. Nothing is sent where there are no holders.
+/// Reads the owners of those that exist. Sends nothing if there are no holders.
 pub async fn owners_of_holders(
     server: &ApiServer,
     holders: &Holders,

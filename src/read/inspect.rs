@@ -1,4 +1,4 @@
-//! What can be said of a set from its parent's record and its live members.
+//! The state of a set, as far as it follows from its parent's record and its live members.
 //!
 //! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
 
@@ -37,10 +37,10 @@ pub struct FoundSet {
     pub unread: Vec<Place>,
 }
 
-/// What there is to say of one member besides its identity.
+/// The state of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberState {
-    /// How far it has come.
+    /// Its status.
     pub readiness: Readiness,
     /// `metadata.creationTimestamp`.
     pub created: Option<String>,
@@ -50,7 +50,7 @@ impl MemberState {
     /// Judges a member by the whole object.
     pub fn of(object: &Value, live: &Live) -> Self {
         let mut readiness = readiness(object, &live.key.group_kind);
-        // A namespace tells in its conditions what it waits for.
+        // A namespace has in its conditions what it waits for.
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
             readiness.reason = format!("it is being deleted, and waits: {}", live.waits_for.join("; "));
         }
@@ -74,7 +74,7 @@ pub enum Status {
     InDoubt,
 }
 
-/// How many of the places that may hold members were looked at.
+/// The share of the places that may hold members that was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// All: the members are those that were found.
@@ -98,7 +98,7 @@ impl FoundSet {
         }
     }
 
-    /// The recorded kinds as `Kind.group`, served or not; `None` where the record cannot
+    /// The recorded kinds as `Kind.group`, served or not; `None` if the record cannot
     /// be read. An entry of the deprecated `resource.group` form stays as it is where its
     /// kind cannot be found out.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
@@ -111,14 +111,14 @@ impl FoundSet {
     }
 
     /// The namespaces that members live or may live in, the parent's own included where
-    /// a member does; `None` where the record cannot be read.
+    /// a member does; `None` if the record cannot be read.
     pub fn namespaces(&self) -> Option<BTreeSet<String>> {
         let recorded = self.bookkeeping()?.additional_namespaces.iter().cloned();
         let lived_in = self.members.iter().filter_map(|live| live.key.namespace.clone());
         Some(recorded.chain(lived_in).collect())
     }
 
-    /// How much of it was seen.
+    /// Returns how much of it was seen.
     pub fn sight(&self, discovery: &Discovery) -> Sight {
         let Some(bookkeeping) = self.bookkeeping() else {
             return Sight::Nothing;
@@ -138,7 +138,7 @@ impl FoundSet {
         }
     }
 
-    /// What its parent says, where that can be read.
+    /// The content of its parent's record, if that can be read.
     pub fn bookkeeping(&self) -> Option<&Bookkeeping> {
         match &self.reading {
             Reading::Parent(bookkeeping) => Some(bookkeeping),
@@ -147,7 +147,7 @@ impl FoundSet {
     }
 }
 
-/// Where the members of these sets may be.
+/// Lists the places where the members of these sets may be.
 pub fn places(sets: &[FoundSet], discovery: &Discovery) -> Places {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
@@ -200,7 +200,7 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
     }
 }
 
-/// Two groups can serve one object: where it was found under a recorded kind, and under
+/// Two groups can serve one object: if it was found under a recorded kind, and under
 /// another that was listed for another set, the latter says nothing; where none of them
 /// is recorded, one says as much as both.
 fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {

@@ -1,16 +1,12 @@
 //! One paged LIST, read to its end or not at all.
 //!
-//! What is listed, and what becomes of the items, is the caller's business.
-
-use std::borrow::Cow;
-use std::fmt;
+//! The caller chooses what is listed, and what is kept of the items.
 
 use http::StatusCode;
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::live::owners;
+use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::model::resource::Resource;
 
@@ -19,7 +15,7 @@ const PAGE_SIZE: usize = 500;
 /// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
 /// each list that is read at the same time.
 const PAGE_BYTES: usize = 8 << 20;
-/// How often a list is started afresh when its continue token has expired.
+/// The number of times that a list is started afresh when its continue token has expired.
 const FRESH_STARTS: usize = 3;
 /// Pages that one list may have: no cluster holds five million members of a kind.
 const MOST_PAGES: usize = 10_000;
@@ -55,20 +51,20 @@ pub enum ListError {
     Senseless {
         /// The path of the collection.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: String,
     },
 }
 
 impl ListError {
-    /// Whether the server does not know the path: it serves the kind in another version by
-    /// now, or no more. What is there then is told by `served`.
+    /// Returns whether the server does not know the path: it serves the kind in another version by
+    /// now, or not any more (`not_found`).
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }
 
-    /// Whether it says more about the cluster, or who asks, than about this collection: any other
-    /// list would have failed likewise.
+    /// Returns whether it says more about the cluster, or the user, than about this collection: any
+    /// other list would have failed, too.
     pub(super) fn is_of_the_cluster(&self) -> bool {
         let Self::Request(error) = self else {
             return false;
@@ -83,114 +79,15 @@ impl ListError {
         }
     }
 
-    /// Whether the server itself has failed.
+    /// Returns whether the server itself has failed.
     pub(super) fn is_internal(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::INTERNAL_SERVER_ERROR))
     }
 
-    /// Whether the server denied the list to this user.
+    /// Returns whether the server denied the list to this user.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::FORBIDDEN))
     }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    continue_token: Option<String>,
-    #[serde(rename = "resourceVersion")]
-    resource_version: String,
-}
-
-/// Reads a page item by item, so that never more than one of them is a value in memory.
-struct PageSeed<'p, T, F> {
-    reduce: &'p mut F,
-    found: &'p mut Vec<T>,
-}
-
-impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for PageSeed<'_, T, F> {
-    type Value = PageMetadata;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PageMetadata, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> {
-    type Value = PageMetadata;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<PageMetadata, A::Error> {
-        let Self { reduce, found } = self;
-        let mut metadata = PageMetadata::default();
-        let mut has_items = false;
-        while let Some(field) = access.next_key::<Cow<'_, str>>()? {
-            match &*field {
-                "metadata" => metadata = access.next_value()?,
-                "items" => {
-                    has_items = true;
-                    access.next_value_seed(ItemsSeed { reduce, found })?;
-                }
-                _ => {
-                    access.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        if has_items {
-            Ok(metadata)
-        } else {
-            Err(A::Error::missing_field("items"))
-        }
-    }
-}
-
-/// The items of a page: `null` where Go had an empty slice.
-struct ItemsSeed<'p, T, F> {
-    reduce: &'p mut F,
-    found: &'p mut Vec<T>,
-}
-
-impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for ItemsSeed<'_, T, F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the items of a list")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
-        while let Some(item) = access.next_element::<Value>()? {
-            self.found.extend((self.reduce)(&item));
-        }
-        Ok(())
-    }
-}
-
-/// Reads one page into `found`.
-fn read_page<T>(
-    body: &[u8],
-    reduce: &mut impl FnMut(&Value) -> Option<T>,
-    found: &mut Vec<T>,
-) -> serde_json::Result<PageMetadata> {
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(metadata)
 }
 
 /// Reads the collection of `resource` in `namespace` (`None`: all of the cluster),
@@ -206,7 +103,7 @@ pub(super) async fn list<T>(
     listed.map(|(found, _)| found)
 }
 
-/// The same with the resourceVersion of the list, from which a watch goes on.
+/// The same with the resourceVersion of the list, from which a watch can begin.
 pub(super) async fn list_at_version<T>(
     server: &ApiServer,
     resource: &Resource,
@@ -236,7 +133,7 @@ pub(super) async fn list_at_version<T>(
     Err(ListError::KeepsExpiring { path })
 }
 
-/// Why an item cannot be one of the objects that were asked for.
+/// Returns why an item cannot be one of the objects that were asked for.
 fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
     if text("/metadata/name").is_none_or(str::is_empty) {
@@ -291,7 +188,7 @@ async fn list_once<T>(
     })
 }
 
-/// How many objects the next page is asked for, after one of so many bytes and items that was
+/// Returns how many objects the next page is asked for, after one of so many bytes and items that was
 /// asked for `limit`. Pages grow slowly again, since large objects may stand anywhere in a list.
 fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);

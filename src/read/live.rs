@@ -19,7 +19,7 @@ use crate::model::resource::Resource;
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.
     ///
-    /// `None` where it has no name, UID or resourceVersion, or owner references that cannot be
+    /// `None` if it has no name, UID or resourceVersion, or owner references that cannot be
     /// read, as no real object does. Reading one is an error for that reason (`list`, `objects`).
     pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
@@ -48,7 +48,7 @@ impl Live {
     }
 }
 
-/// Reads the owner references of an object; none where the field is null.
+/// Reads the owner references of an object; none if the field is null.
 pub(super) fn owners(metadata: &Value) -> serde_json::Result<Vec<OwnerReference>> {
     let owners = metadata
         .get("ownerReferences")
@@ -70,7 +70,7 @@ fn defines(object: &Value) -> Option<GroupKind> {
     Some(GroupKind::new(text("/spec/group")?, kind))
 }
 
-/// Finalizers, and the conditions in which the namespace controller tells what is left.
+/// Lists finalizers, and the conditions in which the namespace controller says what is left.
 fn waits_for(object: &Value) -> Vec<String> {
     let metadata = &object["metadata"];
     if presence(metadata) == Presence::Present {

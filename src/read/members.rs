@@ -1,7 +1,7 @@
 //! Lists the members of a set in the places where its record and the manifests say
 //! that they may be.
 //!
-//! One LIST per group-kind and namespace, or one over all namespaces where that is
+//! One LIST per group-kind and namespace, or one over all namespaces if that is
 //! fewer requests and the user may; a user who may not is asked for no more.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::list::{ListError, Selector};
-use super::served::list_as_served;
+use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::list_targets::{Place, Places, Reach};
 use crate::model::resource::Resource;
@@ -59,7 +59,7 @@ async fn read<T>(
     let mut replies = stream::iter(lists)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
-            // A member that nobody could delete would be left out of the record.
+            // A member that cannot be deleted would be left out of the record.
             let is_whole = AtomicBool::new(true);
             let reduce = |item: &Value, resource: &Arc<Resource>| {
                 if !selector.labels.is_empty() && !has_version(item) {
@@ -92,7 +92,7 @@ fn has_version(item: &Value) -> bool {
     has("uid") && has("resourceVersion")
 }
 
-/// Lists each of `resources` over all namespaces of the cluster, and fails where one of
+/// Lists each of `resources` over all namespaces of the cluster, and fails if one of
 /// them cannot be listed.
 pub async fn throughout<T>(
     server: &ApiServer,

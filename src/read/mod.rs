@@ -1,34 +1,48 @@
-//! Reads from the cluster what a plan needs to know: the parent, the members, which
-//! namespaces exist, and whether the user may write what was planned.
+//! Reads from the cluster what a plan needs to know: `cluster_state` is the one way from a parent
+//! to everything that there is of its set.
 //!
-//! It reads and remembers; it judges nothing. Where to look is told by
-//! `plan::places`, what the findings mean by `plan`. A list that could not be read
-//! to its end is an error, never a shorter list.
+//! The rules on that way, such as who may write the parent and where members may be, are pure and
+//! in `plan`, which knows nothing of this stage. A list that could not be read to its end is an
+//! error, never a shorter list.
 
+mod cluster;
+mod cluster_state;
 mod contents;
-mod crawl;
 mod definitions;
+mod error;
 mod existing;
 mod holders;
 pub mod inspect;
 mod list;
+mod list_all;
 mod live;
 mod members;
+mod named_set;
 mod namespaces;
+mod not_found;
 mod objects;
+mod orphans;
+mod page;
 mod parent;
-mod rights;
-mod served;
+mod parent_kinds;
+mod permissions;
+mod sets;
 mod unserved;
 mod watch;
 
+pub use cluster::{Cluster, Unseen, Waits};
+pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};
-pub use crawl::{Look, Looking, ParentCandidate, crawl, is_applied_without_a_set, parent_candidate, visible};
+pub use error::{MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
 pub use holders::owners_of_holders;
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
+pub use list_all::{
+    Look, Looking, ParentCandidate, is_applied_without_a_set, list_all, list_visible, parent_candidate,
+};
 pub use members::{members, throughout};
+pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
 pub use objects::{metadata, object, objects};
 pub(crate) use parent::METADATA;
@@ -36,11 +50,10 @@ pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
     whole_parent,
 };
-pub use rights::missing_rights;
-pub use unserved::{
-    KindWait, Unlistable, UnsettledError, await_defined, await_everything, await_named, definition_states,
-    settle, unseen_kinds,
-};
+pub use parent_kinds::{parent_kinds, parents_of_sets};
+pub use permissions::missing_rights;
+pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
+pub use unserved::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use watch::{changes, objects_at_version};
 
 pub use crate::model::contents::{Contents, Held};

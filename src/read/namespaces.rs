@@ -1,4 +1,4 @@
-//! Which namespaces exist, and which set each is a member of.
+//! Reads which namespaces exist, and which set each is a member of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const CONCURRENCY: usize = 16;
 
 /// The state of each of `names` that exists.
 ///
-/// A namespace that the user may not read is told to exist: the server checks that again
+/// A namespace that the user may not read is assumed to exist: the server checks that again
 /// for each object, and many users of a namespace may not read it.
 pub async fn namespaces(
     server: &ApiServer,

@@ -1,4 +1,4 @@
-//! Single objects that somebody names, as far as they exist.
+//! Reads single objects by name.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
 use super::live::owners;
+use super::not_found::is_absent;
 use super::parent::METADATA;
-use super::served::is_absent;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
@@ -35,7 +35,7 @@ pub async fn objects<T>(
     stream::iter(reads).buffered(concurrency).try_collect().await
 }
 
-/// Reads an object as a whole; `None` where it does not exist. An answer about another object is
+/// Reads an object as a whole; `None` if it does not exist. An answer about another object is
 /// an error.
 pub async fn object(
     server: &ApiServer,
@@ -45,7 +45,7 @@ pub async fn object(
     read(server, key, resource, WHOLE_OBJECTS).await
 }
 
-/// Reads the metadata of an object; `None` where it does not exist. An answer about another
+/// Reads the metadata of an object; `None` if it does not exist. An answer about another
 /// object is an error.
 pub async fn metadata(
     server: &ApiServer,
@@ -55,7 +55,7 @@ pub async fn metadata(
     read(server, key, resource, METADATA).await
 }
 
-/// Reads an object as `accept` says; `None` where it does not exist. An answer about another
+/// Reads an object as `accept` says; `None` if it does not exist. An answer about another
 /// object is an error.
 pub(super) async fn read(
     server: &ApiServer,
@@ -95,7 +95,7 @@ pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -
     ApiError::unreadable(resource.path(key.namespace.as_deref(), Some(&key.name)), reason)
 }
 
-/// Whether the object has this name, in this namespace.
+/// Returns whether the object has this name, in this namespace.
 fn is_named(object: &Value, key: &ObjectKey) -> bool {
     let metadata = &object["metadata"];
     metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()

@@ -41,7 +41,7 @@ pub(super) struct Fields {
     owner_references: Vec<OwnerReference>,
 }
 
-/// Reads the parent; `None` where there is none.
+/// Reads the parent; `None` if there is none.
 pub async fn parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -55,7 +55,7 @@ pub async fn parent(
     Ok(Some(ParentObject::new(identity, fields)))
 }
 
-/// The parent with everything that tells whether it is anything besides.
+/// The parent with everything that decides what becomes of it when its set is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeParent {
     /// Its bookkeeping.
@@ -67,7 +67,7 @@ pub struct WholeParent {
 }
 
 /// Reads the parent with everything that decides what becomes of it when its set is
-/// deleted; `None` where there is none.
+/// deleted; `None` if there is none.
 pub async fn whole_parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -86,7 +86,7 @@ pub async fn whole_parent(
     }))
 }
 
-/// Reads the CRD of a custom resource as a whole; `None` where there is none, or where
+/// Reads the CRD of a custom resource as a whole; `None` if there is none, or if
 /// the user may not read it.
 pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
@@ -102,7 +102,7 @@ pub(super) fn definition_path(resource: &Resource) -> String {
 
 /// Lists the parents among the objects of the given kinds: those with an id label.
 /// `namespace` limits that to one; kinds without namespaces are listed in any case.
-/// Whether they are what they claim to be is in their `reading`.
+/// Their `reading` shows whether they are what they claim to be.
 pub async fn parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],
@@ -195,16 +195,16 @@ impl ParentObject {
     }
 }
 
-/// What the CRD of a custom resource says in its labels.
+/// The labels of the CRD of a custom resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionLabels {
-    /// Whether its objects may be parents, whatever the label's value.
+    /// Its objects may be parents, whatever the label's value.
     pub is_parent_type: bool,
     /// The set that it is a member of.
     pub part_of: Option<String>,
 }
 
-/// Reads the labels of the CRD of a custom resource; `None` where the CRD is not there.
+/// Reads the labels of the CRD of a custom resource; `None` if there is no CRD.
 pub async fn definition_labels(
     server: &ApiServer,
     resource: &Resource,

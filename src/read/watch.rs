@@ -8,7 +8,7 @@ use super::list::{ListError, Selector, list_at_version};
 use crate::cluster::apiserver::{ApiError, ApiServer, Watch, query};
 use crate::model::list_targets::Place;
 
-/// What may go by after the end of a watch before its connection is taken for dead.
+/// The time after the end of a watch before its connection is taken for dead.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Lists a collection, and says at which resourceVersion: a watch from there misses nothing.

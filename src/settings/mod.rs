@@ -37,16 +37,8 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::settings::DryRun;
+pub use crate::model::settings::SetReference;
 use crate::plan::Confirmation;
-
-/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetReference {
-    /// The resource; `None` for a Secret.
-    pub resource: Option<String>,
-    /// The parent's name.
-    pub name: String,
-}
 
 impl SetReference {
     /// Reads SET or `--applyset`.

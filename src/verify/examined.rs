@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{appliers, lenient_record, recorded_scope};
+use super::{ParentKind, appliers, lenient_record, recorded_scope};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
@@ -20,19 +20,6 @@ pub struct Examined {
     pub kind: ParentKind,
     /// Its set. An invalid record is read as far as it makes sense.
     pub found: FoundSet,
-}
-
-/// Permission of a kind to be a parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParentKind {
-    /// A Secret, a `ConfigMap`, or a kind whose CRD is labelled as a parent type.
-    Permitted,
-    /// A custom resource whose CRD lacks that label.
-    Unlabelled,
-    /// Any other kind.
-    Forbidden,
-    /// The CRD could not be read.
-    Unknown,
 }
 
 /// Extent of what was read of the cluster, or understood of a record.

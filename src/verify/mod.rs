@@ -21,10 +21,13 @@ mod fixtures;
 use std::collections::BTreeSet;
 
 use examined::is_within;
-pub use examined::{Examined, Extent, NewNamespaces, ParentKind, Surroundings};
+pub use examined::{Examined, Extent, NewNamespaces, Surroundings};
 pub use finding::{Finding, Mending};
 pub use repair::{Mend, Removal};
 pub use rule::{Rule, Severity};
+pub use set_status::doubts;
+
+pub use crate::read::ParentKind;
 
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Tooling;

@@ -38,6 +38,16 @@ impl FoundSet {
     }
 }
 
+/// Lists the messages that speak against the records of these sets, each behind its set.
+pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
+    let of_set = |set: &FoundSet| {
+        let doubts = set.doubts(discovery).into_iter();
+        let lines = doubts.map(|doubt| format!("{}: {doubt}", set.identity));
+        lines.collect::<Vec<String>>()
+    };
+    sets.iter().flat_map(of_set).collect()
+}
+
 fn appliers() -> BTreeSet<String> {
     APPLIERS.into_iter().map(str::to_owned).collect()
 }

@@ -1,16 +1,15 @@
 //! `adopt --from`: finds the objects that another tool has in its inventory, asks about those that
 //! the inventory may not be believed for, and knows what people have to do with that tool.
 //!
-//! What inventories look like is known to `inventory`.
+//! The formats of inventories are in `import`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Found, Search, Tracked, find_labelled, find_named, missing_verb, served};
-use crate::commands::opening::Cluster;
-use crate::commands::run::Run;
+use super::find::{find_labelled, find_named, missing_verb, served};
+use super::{Found, Search, Tracked};
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute;
@@ -21,7 +20,8 @@ use crate::model::set::Set;
 use crate::model::settings::DryRun;
 use crate::model::text::listed;
 use crate::plan::{self, Bounds, MembershipPlan, Refusal};
-use crate::read::{self, Places, Selector};
+use crate::read::{self, Cluster, Places, Selector};
+use crate::session::run::Run;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
 /// Finds what is in the inventory.
@@ -125,7 +125,7 @@ pub(super) async fn check_bounds(
     }
 }
 
-/// How far an inventory is believed; `None` if nothing is adopted from one.
+/// Returns how far an inventory is believed; `None` if nothing is adopted from one.
 fn bounds(options: &AdoptOptions, search: &Search, set: &Set) -> Option<Bounds> {
     let (Choice::Inventory(reference, _), Search::Tracked(tracked)) = (&options.choice, search) else {
         return None;
@@ -161,7 +161,7 @@ fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     }
 }
 
-/// Reads the inventory from the first of its places where there is something.
+/// Reads the inventory from the first of its places that holds something.
 async fn read_inventory(
     cluster: &Cluster,
     reference: &InventoryReference,
@@ -213,7 +213,7 @@ async fn look(
     }
 }
 
-/// Lists metadata alone, since anybody may have put any number of large objects there, and reads
+/// Lists metadata alone, since there may be any number of large objects, and reads
 /// what the tool needs of them.
 async fn look_for_labels(
     cluster: &Cluster,

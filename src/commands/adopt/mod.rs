@@ -1,58 +1,34 @@
 //! `adopt`: takes live objects into a set without another change to them, found by their
 //! manifests, by a label selector, or in another tool's inventory.
 
+mod find;
 mod former_tool;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::membership::{self, SetRead, unlisted};
-use super::opening::{self, Cluster, Waits};
-use super::run::Run;
-use super::situation;
 use crate::cli::{Adopt, Shared};
 use crate::cluster::connection::Connection;
-use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::{self, Maker};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
 use crate::import::{self, Tool, Unmarked};
 use crate::manifest::Manifest;
-use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
+use crate::model::applyset::parent::Pairs;
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::live::{Live, Tracking};
-use crate::model::resource::{Origin, Resource};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, Left, MembershipPlan, SkipReason, Way};
-use crate::read::{self, Places, Selector};
+use crate::read::{Cluster, Waits, named_set, parents_of_sets};
 use crate::report::SetDocument;
+use crate::session::connect::{discover, discover_with};
+use crate::session::membership::{self, SetRead};
+use crate::session::run::Run;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
-
-/// The kinds that `kubectl apply --prune` deletes where it is given no others (kubectl 1.36,
-/// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
-const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
-    ("", "ConfigMap"),
-    ("", "Endpoints"),
-    ("", "PersistentVolumeClaim"),
-    ("", "Pod"),
-    ("", "ReplicationController"),
-    ("", "Secret"),
-    ("", "Service"),
-    ("batch", "Job"),
-    ("batch", "CronJob"),
-    ("networking.k8s.io", "Ingress"),
-    ("apps", "DaemonSet"),
-    ("apps", "Deployment"),
-    ("apps", "ReplicaSet"),
-    ("apps", "StatefulSet"),
-    ("", "Namespace"),
-    ("", "PersistentVolume"),
-];
 
 /// Says what a look by labels leaves out.
 const DEFAULT_KINDS: &str = "only kinds that `kubectl apply --prune` deletes by default were looked at, which leaves \
@@ -67,7 +43,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Erro
     };
     let mut run = Run::begin(
         Operation::Adopt,
-        opening::unopened(&options.membership.set),
+        SetDocument::named(&options.membership.set.name),
         settings::style(shared),
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
@@ -82,13 +58,13 @@ struct Prepared {
     read: SetRead,
     plan: MembershipPlan,
     record: Record,
-    /// What people have to do elsewhere once all is done.
+    /// Advice on what to do elsewhere once all is done.
     advice: Vec<String>,
     search: Search,
 }
 
-/// How the objects are found: what has changed by the time that it is written must still be found
-/// in the same way.
+/// The way in which the objects are found: an object that has changed by the time that it is written
+/// must still be found in the same way.
 #[derive(Default)]
 enum Search {
     /// By their names in manifests.
@@ -109,7 +85,7 @@ struct Tracked {
 }
 
 impl Search {
-    /// How an object of this key and these metadata was found.
+    /// Returns how an object of this key and these metadata was found.
     fn way(&self, key: &ObjectKey, metadata: &Value) -> Way {
         match self {
             Self::Named => Way::Named,
@@ -138,7 +114,7 @@ struct Found {
     candidates: Vec<Candidate>,
     missing: Vec<Left>,
     warnings: Vec<String>,
-    /// What people have to do elsewhere, once these objects are in the set.
+    /// Advice on what to do elsewhere, once these objects are in the set.
     advice: Option<String>,
     search: Search,
 }
@@ -154,7 +130,7 @@ async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result
         parent: prepared
             .read
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
-        current: prepared.read.parent.as_ref(),
+        current: prepared.read.parent(),
         plan: &prepared.plan,
         record: &prepared.record,
         stealing: options.stealing,
@@ -173,17 +149,16 @@ async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result
 
 async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
-    let connection = opening::connect(shared).await?;
-    run.server = Some(connection.server.clone());
-    let (mut cluster, manifests) = discover(connection, &options.choice, run.waits()).await?;
-    let opened = opening::open(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    run.set = SetDocument::from(&opened.set);
+    let connection = run.connect(shared).await?;
+    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.waits()).await?;
+    let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    run.set = SetDocument::from(&named.set);
     let read =
         membership::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt).await?;
-    let found = find(&cluster, &read, manifests, options).await?;
-    run.warn(&read.warnings);
+    let found = find::find(&cluster, &read, manifests, options).await?;
+    run.warn(&read.state.warnings);
     run.warn(&found.warnings);
-    let set = &read.opened.set;
+    let set = &read.named.set;
     let ids: BTreeSet<&str> = found
         .candidates
         .iter()
@@ -195,12 +170,12 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
     let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = usize::from(shared.concurrency);
-    let parents = situation::parents_of(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
+    let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.warn(&warnings);
     let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
-    let record = read.survey.recorded.union(&plan.record(set));
-    let annotations = read.parent.as_ref().map(|parent| &parent.annotations);
-    let nothing = crate::model::applyset::parent::Pairs::new();
+    let record = read.state.observed.recorded.union(&plan.record(set));
+    let annotations = read.parent().map(|parent| &parent.annotations);
+    let nothing = Pairs::new();
     plan.refusals.extend(plan::annotations_too_large(
         &record,
         set,
@@ -218,12 +193,12 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     if plan.takes_any() {
         rights.extend(permissions::to_record(
             set,
-            &read.opened.resource,
-            read.parent.as_ref(),
+            &read.named.resource,
+            read.parent(),
             &record,
         ));
     }
-    membership::check_rights(&cluster, rights, membership).await?;
+    membership::check_permissions(&cluster, rights, membership).await?;
     let is_left = plan.left.iter().any(|left| left.uid.is_some()) || !found.warnings.is_empty();
     let advice = found.advice.map(|advice| {
         if is_left {
@@ -242,8 +217,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     })
 }
 
-/// Tells of members that have the label already, and not from anybody who applies. What no
-/// person has applied may well be a copy, of which nothing is to be said.
+/// Warns of members that have the label already, and not from an applier. An object that was not
+/// applied may well be a copy, which deserves no warning.
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let is_settled = |candidate: &&Candidate| {
         let live = &candidate.live;
@@ -265,177 +240,17 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
     told.collect()
 }
 
-async fn discover(
+async fn discover_for(
     connection: Connection,
     choice: &Choice,
     waits: Waits,
 ) -> Result<(Cluster, Vec<Manifest>), Error> {
     match choice {
         Choice::Manifests(sources, recursion) => {
-            opening::discover_with(connection, sources.clone(), *recursion, waits).await
+            discover_with(connection, sources.clone(), *recursion, waits).await
         }
-        Choice::Labels { .. } | Choice::Inventory(..) => {
-            Ok((opening::discover(connection, waits).await?, Vec::new()))
-        }
+        Choice::Labels { .. } | Choice::Inventory(..) => Ok((discover(connection, waits).await?, Vec::new())),
     }
-}
-
-async fn find(
-    cluster: &Cluster,
-    read: &SetRead,
-    manifests: Vec<Manifest>,
-    options: &AdoptOptions,
-) -> Result<Found, Error> {
-    let concurrency = options.membership.writing.concurrency;
-    match &options.choice {
-        Choice::Manifests(..) => {
-            let desired = desired::resolve(manifests, read.opened.target(cluster))?;
-            let wanted = desired.members.into_iter().chain(desired.parent);
-            let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
-            find_named(cluster, wanted, Search::Named, concurrency).await
-        }
-        Choice::Labels {
-            selector,
-            kinds,
-            reach,
-        } => {
-            let resources = resources(cluster, kinds)?;
-            let namespace = match reach {
-                Namespaces::Own => Some(cluster.namespace.clone()),
-                Namespaces::All => None,
-            };
-            let search = Search::Selected(selector.clone(), options.membership.appliers.clone());
-            find_labelled(cluster, resources, namespace, selector, search, concurrency).await
-        }
-        Choice::Inventory(reference, unmarked) => {
-            former_tool::find(cluster, reference, *unmarked, concurrency).await
-        }
-    }
-}
-
-async fn find_named(
-    cluster: &Cluster,
-    wanted: Vec<(ObjectKey, Arc<Resource>)>,
-    search: Search,
-    concurrency: usize,
-) -> Result<Found, Error> {
-    let reduce = |object: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(object, resource)?;
-        let way = search.way(&live.key, &object["metadata"]);
-        Some(Candidate { live, way })
-    };
-    let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
-    let read = read.map_err(|(key, error)| Error::Read {
-        what: key.to_string(),
-        error,
-    })?;
-    let mut found = Found::default();
-    for ((key, resource), candidate) in wanted.into_iter().zip(read) {
-        match candidate {
-            Some(candidate) => found.candidates.push(candidate),
-            None => found.missing.push(Left::missing(key, resource)),
-        }
-    }
-    found.search = search;
-    Ok(found)
-}
-
-/// `namespace` is that of the namespaced kinds; `None` for all.
-async fn find_labelled(
-    cluster: &Cluster,
-    resources: Vec<Arc<Resource>>,
-    namespace: Option<String>,
-    labels: &str,
-    search: Search,
-    concurrency: usize,
-) -> Result<Found, Error> {
-    let selector = Selector {
-        labels: labels.to_owned(),
-        accept: read::METADATA_LIST,
-    };
-    let reduce = |object: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(object, resource)?;
-        let way = search.way(&live.key, &object["metadata"]);
-        Some(Candidate { live, way })
-    };
-    let server = &cluster.server;
-    let listed = if namespace.is_some() {
-        let places = Places {
-            resources,
-            namespaces: namespace.into_iter().collect(),
-        };
-        read::members(server, &places, &selector, concurrency, reduce).await
-    } else {
-        read::throughout(server, resources, &selector, concurrency, reduce).await
-    };
-    let mut candidates = listed.map_err(|failure| unlisted(failure, Some(labels)))?;
-    candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-    Ok(Found {
-        candidates,
-        search,
-        ..Found::default()
-    })
-}
-
-/// The kinds that were typed, or those of `kubectl apply --prune` as far as they are served.
-fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
-    let mut resources: Vec<Arc<Resource>> = Vec::new();
-    if kinds.is_empty() {
-        for (group, kind) in PRUNED_BY_DEFAULT {
-            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
-        }
-        return Ok(resources);
-    }
-    for kind in kinds {
-        let resource = match cluster.discovery.resource_argument(kind) {
-            KindLookup::Found(resource) => resource,
-            KindLookup::GroupFailed(failure) => {
-                return Err(Error::KindUnknowable(format!(
-                    "whether the server has a resource {kind:?} could not be found out: {failure}"
-                )));
-            }
-            KindLookup::Absent => {
-                return Err(Error::Usage {
-                    message: format!("the server has no resource {kind:?}"),
-                    hint: "`kubectl api-resources` shows all; --kinds takes them as deployments, deploy, Deployment or deployments.apps"
-                        .to_owned(),
-                });
-            }
-        };
-        if let Some(verb) = missing_verb(resource) {
-            return Err(Error::Usage {
-                message: format!(
-                    "{} cannot be a member of a set: the server offers no {verb} for it",
-                    resource.group_kind()
-                ),
-                hint: "leave it out of --kinds".to_owned(),
-            });
-        }
-        if !resources
-            .iter()
-            .any(|known| known.group_kind() == resource.group_kind())
-        {
-            resources.push(Arc::new(resource.clone()));
-        }
-    }
-    Ok(resources)
-}
-
-/// `None` where the server does not have the kind.
-fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
-    match cluster.discovery.preferred(kind) {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => {
-            Ok(Some(Arc::new(resource.clone())))
-        }
-        KindLookup::Found(_) | KindLookup::Absent => Ok(None),
-        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
-            "whether the server has the kind {kind} could not be found out: {failure}"
-        ))),
-    }
-}
-
-fn missing_verb(resource: &Resource) -> Option<&'static str> {
-    VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
 }
 
 fn nothing_found(choice: &Choice) -> Error {

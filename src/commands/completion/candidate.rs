@@ -7,7 +7,7 @@ use clap_complete::engine::CompletionCandidate;
 
 use crate::model::text::{PLAIN_IN_SHELLS, one_line};
 
-/// What the asking shell makes of a candidate.
+/// The quoting of the asking shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quoting {
     /// It puts it on the line as it is (bash).

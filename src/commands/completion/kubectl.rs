@@ -18,7 +18,7 @@ use crate::model::text::one_line;
 /// Cobra's directives to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Directive {
-    /// The shell completes files where there is no candidate.
+    /// The shell completes files if there is no candidate.
     Default = 0,
     /// It does not.
     NoFiles = 4,
@@ -59,7 +59,7 @@ pub(super) fn answer(words: &[OsString]) -> String {
     lines
 }
 
-/// Whether the word is a flag that no value follows; clap's engine expects one behind each
+/// Returns whether the word is a flag that no value follows; clap's engine expects one behind each
 /// flag that may have a value, even if that can only stand behind `=`.
 fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {

@@ -3,7 +3,7 @@
 //! Commands, flags and fixed values come from the command line of `cli`, so nothing is said
 //! twice; `tree` adds where other values come from, and `values` reads those. `kubectl`
 //! speaks kubectl's protocol for plugins, clap's engine those of the shells themselves.
-//! Nothing is written here, and nothing is told that goes wrong.
+//! Nothing is written here, and errors are not reported.
 
 mod candidate;
 mod kubectl;
@@ -21,15 +21,15 @@ use candidate::Quoting;
 use tree::PathsBy;
 use values::Values;
 
-/// How kubectl's completion asks: `kubectl_complete-applyset` passes its words behind this.
+/// The question of kubectl's completion: `kubectl_complete-applyset` passes its words behind this.
 const KUBECTL_ASKS: &str = "__complete";
-/// How the scripts of `completion` ask: the shell's name is in this variable, and the words
+/// The question of the scripts of `completion`: the shell's name is in this variable, and the words
 /// of the line, the name of the program first, stand behind `--`.
 const SHELL_ASKS: &str = "KUBECTL_APPLYSET_COMPLETE";
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// Answers, where it is a shell that asks how a line may go on; `arguments` are those of the
-/// process, its name included. Tells whether this was the case.
+/// Answers if it is a shell that asks how a line may continue; `arguments` are those of the
+/// process, its name included. Returns whether this was the case.
 pub fn answer(arguments: &[OsString]) -> bool {
     let [_, first, words @ ..] = arguments else {
         return false;

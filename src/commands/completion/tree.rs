@@ -1,7 +1,7 @@
 //! The command line with the sources of its values: which argument is a set, which a
 //! namespace, which a file. How the values are found is the business of `values`.
 //!
-//! Arguments are told apart by what `cli` says of them, whichever command they are of.
+//! Arguments are distinguished by what `cli` says of them, whichever command they are of.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use super::values::{Source, Values};
 use crate::cli::Cli;
 
-/// Who completes paths.
+/// The program that completes paths.
 #[derive(Debug, Clone)]
 pub(super) enum PathsBy {
     /// clap's engine.

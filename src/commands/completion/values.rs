@@ -1,8 +1,7 @@
-//! Values that only a look can tell: sets and namespaces of the cluster, what the
-//! kubeconfig names.
+//! Values that have to be looked up: sets and namespaces of the cluster, names of the kubeconfig.
 //!
-//! Somebody waits at a prompt: a look takes two seconds at most, and finds nothing where
-//! something is wrong. Nobody is asked to log in.
+//! The user waits at a prompt: a look takes two seconds at most, finds nothing if something is
+//! wrong, and never asks to log in.
 
 use std::ffi::OsString;
 use std::slice;
@@ -18,16 +17,16 @@ use super::candidate::Quoting;
 use crate::cli::{Cli, Shared};
 use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
-use crate::commands::kinds;
-use crate::commands::opening::{self, Cluster, Waits};
 use crate::model::applyset::parent::Reading;
 use crate::model::resource::Resource;
-use crate::{read, settings};
+use crate::read::{self, Cluster, Waits};
+use crate::session::connect;
+use crate::settings;
 
 /// The longest that one look may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where values come from.
+/// The source of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// The parents of sets, as `SET` takes them.
@@ -45,7 +44,7 @@ pub(super) enum Source {
 /// The values that fit the flags of one line.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// `None` where the line is too far from one that could be run.
+    /// `None` if the line is too far from one that could be run.
     shared: Option<Arc<Shared>>,
     quoting: Quoting,
 }
@@ -101,7 +100,7 @@ fn shared_flags(words: &[OsString]) -> Option<Shared> {
     Shared::from_arg_matches(&matches).ok()
 }
 
-/// A look that is not over in time goes on alone until the process ends, which it does soon.
+/// Abandons a look that is not over in time; it ends with the process, which is soon.
 fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(look()));
@@ -135,9 +134,8 @@ async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
 /// A resource that is typed already (`cm/`) is the only one that is looked at, and stays as
 /// it is typed.
 async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
-    let connection = opening::connect_for(shared, Login::Silent).await.ok()?;
-    let waits = Waits::none(settings::style(shared));
-    let cluster = opening::discover(connection, waits).await.ok()?;
+    let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
+    let cluster = connect::discover(connection, Waits::none()).await.ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
             return None;
@@ -145,7 +143,7 @@ async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
         let kind = Arc::new(resource.clone());
         return Some(sets_of_kind(&cluster, &kind, |name| format!("{written}/{name}")).await);
     }
-    let kinds = kinds::parent_kinds(&cluster, &mut Vec::new()).await;
+    let kinds = read::parent_kinds(&cluster, &mut Vec::new()).await;
     let found = kinds
         .iter()
         .map(|kind| sets_of_kind(&cluster, kind, move |name| reference(kind, name, typed)));

@@ -1,15 +1,13 @@
 //! Everything that `verify` reads: parents, whatever carries a part-of label in any kind
 //! of the cluster, and objects that have lost theirs; and the judgement of it.
 //!
-//! What cannot be read is told and remembered, and hides nothing else.
+//! Places that cannot be read are reported and remembered, and hide nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::kinds;
-use super::super::opening::{self, Cluster};
 use crate::cli::Shared;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
@@ -19,18 +17,21 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::inspect::{self, FoundSet};
-use crate::read::{self, ListError, Look, Looking, ParentCandidate, Place, Places, Selector};
+use crate::read::{
+    self, Cluster, ListError, Look, Looking, ParentCandidate, ParentError, ParentKind, Place, Places,
+    Selector,
+};
 use crate::report::{self, LookBar, Loudness, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
-use crate::verify::{self, Examined, Extent, Finding, Mend, ParentKind, Surroundings};
+use crate::verify::{self, Examined, Extent, Finding, Mend, Surroundings};
 
-/// What one look at the cluster has come to.
+/// The result of one look at the cluster.
 #[derive(Default)]
 pub(super) struct Looked {
     /// The sets, as `list` has them.
     pub(super) listings: Vec<SetListing>,
     pub(super) findings: Vec<Finding>,
-    /// What `--fix` would write.
+    /// The writes of `--fix`.
     pub(super) mends: Vec<Mend>,
     /// Names of what could not be looked at in all of the cluster.
     pub(super) unread: BTreeSet<String>,
@@ -66,7 +67,7 @@ pub(super) async fn look(
     }
 }
 
-/// A look at the cluster that goes on.
+/// A look at the cluster while it is under way.
 struct Crawl<'a> {
     cluster: &'a mut Cluster,
     options: &'a VerifyOptions,
@@ -87,18 +88,21 @@ struct Parents {
     sets: Vec<Examined>,
     /// The kinds that may be parents.
     kinds: Vec<Arc<Resource>>,
-    /// Whether every object that may be a parent was seen.
+    /// The share of the objects that may be parents that was seen.
     extent: Extent,
 }
 
 impl Crawl<'_> {
     async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
-        let resource = kinds::parent_resource(self.cluster, reference).await?;
-        let kind = opening::parent_kind(self.cluster, &resource).await?;
+        let resource = read::parent_resource(self.cluster, reference).await?;
+        let kind = read::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
-            return Err(opening::no_parent_kind(&resource.kind));
+            return Err(ParentError::ForbiddenKind {
+                kind: resource.kind.clone(),
+            }
+            .into());
         }
-        let identity = opening::identity(self.cluster, &resource, &reference.name);
+        let identity = read::parent_identity(self.cluster, &resource, &reference.name);
         let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
         let parent = read.map_err(|error| Error::Read {
             what: format!("the set's parent {identity}"),
@@ -112,7 +116,7 @@ impl Crawl<'_> {
         let id = ApplySetId::of(&identity).to_string();
         let members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
-            return Err(opening::no_such_set(&identity));
+            return Err(ParentError::NoSuchSet(identity).into());
         }
         let mut strays = Vec::new();
         if sets.is_empty() {
@@ -139,7 +143,7 @@ impl Crawl<'_> {
     async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.bookkeeping());
         let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
-        self.cluster.settle_all(&kinds).await?;
+        self.cluster.settle(&kinds).await?;
         self.resources = listable(self.cluster);
         Ok(())
     }
@@ -154,12 +158,12 @@ impl Crawl<'_> {
             .map(|(place, _)| place.clone())
             .collect();
         inspect::assign(&mut founds, members, &unread, &self.cluster.discovery);
-        // What the user may not list is told of each set; what went wrong is told here.
+        // What the user may not list is reported of each set, and other failures here.
         let is_wanted = |place: &Place| founds.iter().any(|found| found.unread.contains(place));
         let mut unread = std::mem::take(&mut self.unread_places);
         unread.retain(|(place, error)| is_wanted(place) && !error.is_forbidden());
-        let unread = opening::unread_reasons(unread);
-        self.warnings.extend(opening::unread_warnings(&unread));
+        let unread = read::unread_reasons(unread);
+        self.warnings.extend(read::unread_warnings(&unread));
         for (set, found) in sets.iter_mut().zip(founds) {
             set.found = found;
         }
@@ -209,7 +213,7 @@ impl Crawl<'_> {
     /// Finds the parents of a namespace or of the cluster: those of the permitted kinds,
     /// and in the cluster whatever else carries the id of a set.
     async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
-        let kinds = kinds::parent_kinds(self.cluster, &mut self.warnings).await;
+        let kinds = read::parent_kinds(self.cluster, &mut self.warnings).await;
         let has_bookkeeping = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::of(item, resource).filter(ParentCandidate::has_bookkeeping)
         };
@@ -220,8 +224,8 @@ impl Crawl<'_> {
             return Err(Error::List { place, error });
         }
         let mut is_whole = self.warnings.is_empty() && look.unread.is_empty();
-        let unread = opening::unread_reasons(look.unread);
-        self.warnings.extend(opening::unread_warnings(&unread));
+        let unread = read::unread_reasons(look.unread);
+        self.warnings.extend(read::unread_warnings(&unread));
         let mut sets: Vec<Examined> = look
             .found
             .into_iter()
@@ -259,14 +263,14 @@ impl Crawl<'_> {
         })
     }
 
-    /// Whether what carries the id of a set is a parent of a kind that lacks its label, or
+    /// Returns whether an object with the id of a set is a parent of a kind that lacks its label, or
     /// an object with a copy of another's.
     async fn kind_of(&self, parent: &ParentCandidate) -> ParentKind {
         let id = ApplySetId::of(&parent.identity);
         if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
             return ParentKind::Forbidden;
         }
-        let kind = opening::parent_kind(self.cluster, &parent.resource).await;
+        let kind = read::parent_kind(self.cluster, &parent.resource).await;
         kind.unwrap_or(ParentKind::Unknown)
     }
 
@@ -285,19 +289,19 @@ impl Crawl<'_> {
         };
         let server = &self.cluster.server;
         match namespace {
-            None => read::crawl(server, kinds, &BTreeSet::new(), looking, reduce).await,
+            None => read::list_all(server, kinds, &BTreeSet::new(), looking, reduce).await,
             Some(namespace) => {
                 let places = Places {
                     resources: kinds.to_vec(),
                     namespaces: BTreeSet::from([namespace.to_owned()]),
                 };
-                read::visible(server, &places, looking, reduce).await
+                read::list_visible(server, &places, looking, reduce).await
             }
         }
     }
 
-    /// Finds what carries these labels in every kind of the cluster. Where the user may
-    /// not list all namespaces, those are looked into that are known of.
+    /// Finds the objects with these labels in every kind of the cluster. If the user may not list all
+    /// namespaces, those are looked into that are known.
     async fn members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let mut namespaces = inspect::places(&founds, &self.cluster.discovery).namespaces;
@@ -314,7 +318,7 @@ impl Crawl<'_> {
             seen: &|| bar.advance(),
         };
         let server = &self.cluster.server;
-        let look = read::crawl(server, &self.resources, &namespaces, looking, Live::of).await;
+        let look = read::list_all(server, &self.resources, &namespaces, looking, Live::of).await;
         drop(bar);
         self.remember(look)
     }
@@ -380,12 +384,12 @@ impl Crawl<'_> {
             seen: &|| {},
         };
         let manager = self.options.field_manager.as_str();
-        let look = read::visible(&self.cluster.server, &places, looking, |item, resource| {
+        let look = read::list_visible(&self.cluster.server, &places, looking, |item, resource| {
             read::is_applied_without_a_set(item, manager)
                 .then(|| Live::of(item, resource))
                 .flatten()
         });
-        // What could not be read of these places was told when members were looked for.
+        // What could not be read of these places was reported when members were looked for.
         let mut lost = look.await.found;
         let mut seen = BTreeSet::new();
         lost.retain(|live| seen.insert(live.uid.clone()));

@@ -1,5 +1,5 @@
 //! `verify`: look → pure check → report, and with `--fix` a write for each parent that can
-//! be mended, after which all is looked at again.
+//! be repaired, after which all is looked at again.
 
 mod look;
 
@@ -8,8 +8,6 @@ use std::time::Instant;
 
 use look::Looked;
 
-use super::opening::{self, Cluster, Waits};
-use super::run::{answer, listen, unless_stopped};
 use crate::cli::{Shared, Verify};
 use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
@@ -17,11 +15,15 @@ use crate::execute::{Interrupt, Mended, ParentWriteError, ParentWriting};
 use crate::model::applyset::ParentIdentity;
 use crate::model::settings::{DryRun, Writing};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
+use crate::read::Cluster;
 use crate::report::{self, Colors, Cost, Style, VerifyDocument};
+use crate::session::connect;
+use crate::session::prompt::answer;
+use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, Fix, VerifyOptions};
 use crate::verify::{Finding, Mend, Mending};
 
-/// How often is looked again at what another run has changed while it was mended.
+/// The most rounds of repair, when another run changes the parents at the same time.
 const ROUNDS: usize = 3;
 
 /// Runs `verify`.
@@ -52,7 +54,7 @@ pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Err
     match &outcome {
         Ok(()) | Err(Error::Refused(_)) => report::findings(&document, style),
         Err(Error::Interrupted) if has_looked => report::findings(&document, style),
-        // Nothing was looked at: there are no findings to count.
+        // Nothing was looked at, so there are no findings to count.
         Err(_) => report::document(&document, style),
     }
     outcome?;
@@ -70,7 +72,7 @@ struct Verifying<'a> {
     style: Style,
     started: Instant,
     looked: Looked,
-    /// What could not be written.
+    /// Writes that failed.
     failures: Vec<String>,
     cluster: Option<Cluster>,
     /// The user's wish to stop.
@@ -80,10 +82,10 @@ struct Verifying<'a> {
 impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
-        let connection = unless_stopped(&interrupt, opening::connect(self.shared)).await?;
+        let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
         let mut cluster = unless_stopped(
             &interrupt,
-            opening::discover(connection, Waits::unlimited(self.style)),
+            connect::discover(connection, connect::unlimited_waits(self.style)),
         )
         .await?;
         let look = look::look(&mut cluster, self.options, self.shared, self.style);
@@ -98,13 +100,13 @@ impl Verifying<'_> {
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
-            // What is mended is told by the next look.
+            // The next look shows what is repaired.
             self.looked.findings = found;
         }
         fixed
     }
 
-    /// Mends what the user has agreed to, and looks again.
+    /// Repairs what the user has agreed to, and looks again.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         let Some(cluster) = &mut self.cluster else {
             return Ok(());
@@ -115,7 +117,7 @@ impl Verifying<'_> {
         for round in 1..=ROUNDS {
             mended.overtaken.clear();
             for mend in std::mem::take(&mut self.looked.mends) {
-                // Whoever was asked has seen it.
+                // A user who was asked has seen it.
                 for change in mend.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
                     report::note(&format!("{}: {change}", mend.set.parent), self.style);
                 }
@@ -128,7 +130,7 @@ impl Verifying<'_> {
                 }
             }
             // What another run has recorded since may be of a kind that is newer than discovery.
-            unless_stopped(interrupt, opening::discover_again(cluster)).await?;
+            unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
             let look = look::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
             if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
@@ -152,7 +154,7 @@ impl Verifying<'_> {
         self.failures = mended.failures_with(&self.looked.mends);
         let left = &mut self.looked.findings;
         let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
-        // What is gone by itself, nobody has mended.
+        // A finding that is gone by itself was not repaired.
         let is_ours = |finding: &Finding| finding.set.as_ref().is_some_and(|id| mended.written.contains(id));
         let mended: Vec<Finding> = offered
             .into_iter()
@@ -186,12 +188,12 @@ impl Verifying<'_> {
     }
 }
 
-/// What became of the parents that were to be written.
+/// The results of writing parents.
 #[derive(Default)]
 struct Attempts {
     /// The ids of the sets whose parents were written.
     written: BTreeSet<String>,
-    /// Those that somebody else had changed since they were looked at, in this round.
+    /// Those that another run had changed since they were looked at, in this round.
     overtaken: Vec<ParentIdentity>,
     failures: Vec<String>,
 }
@@ -209,7 +211,7 @@ impl Attempts {
         }
     }
 
-    /// What failed in the end, where this is `left` to be mended.
+    /// Lists what failed in the end, if this is `left` to be repaired.
     fn failures_with(&self, left: &[Mend]) -> Vec<String> {
         let is_left = |parent: &&ParentIdentity| left.iter().any(|mend| mend.set.parent == **parent);
         let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
@@ -219,12 +221,13 @@ impl Attempts {
     }
 }
 
-/// Whether both write the same on the same parent, whatever else it was when it was looked at.
+/// Returns whether both write the same on the same parent, whatever else it was when it was looked
+/// at.
 fn is_same(one: &Mend, other: &Mend) -> bool {
     one.set.id == other.set.id && one.changes == other.changes
 }
 
-/// Shows what would be written, and asks where there is somebody to ask.
+/// Shows what would be written, and asks if there is a user to ask.
 async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> {
     let refusals: Vec<Refusal> = mends
         .iter()

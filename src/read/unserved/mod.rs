@@ -19,7 +19,7 @@ use crate::cluster::discovery::{
 };
 use crate::model::identity::GroupKind;
 
-/// How long a kind that is defined may take to be served. Seconds are usual; kubectl's waits
+/// The time that a defined kind may take to be served. Seconds are usual; kubectl's waits
 /// default to thirty.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
@@ -36,7 +36,7 @@ pub enum UnsettledError {
     Unread {
         /// The kind, or what stands for all kinds.
         kind: String,
-        /// What the server said.
+        /// The answer of the server.
         error: ListError,
     },
     /// The server does not serve a kind that it should.
@@ -44,12 +44,12 @@ pub enum UnsettledError {
     StillExpected {
         /// The kind.
         kind: String,
-        /// What it is waited for.
+        /// The event that it is waited for.
         expected: Expected,
     },
 }
 
-/// Until when a kind that is defined is waited for, and who hears of it.
+/// The deadline of a wait for kinds that are defined, and the callback that reports it.
 pub struct KindWait<'a> {
     deadline: Instant,
     on_wait: &'a dyn Fn(&str),
@@ -113,7 +113,7 @@ struct Awaited {
     expected: Expected,
 }
 
-/// What a look at definitions and APIs comes to.
+/// The result of a look at definitions and APIs.
 enum Outlook<T> {
     /// Nothing is to be waited for.
     Settled(T),
@@ -142,7 +142,7 @@ async fn until_settled<T>(
 /// names them: asks for a fresh discovery, then for definitions and APIServices, and waits for
 /// kinds that the server should serve. Nothing is sent if all are listed.
 ///
-/// What is known of the others afterwards is in `discovery` (`Discovery::unserved`).
+/// The states of the others are in `discovery` afterwards (`Discovery::unserved`).
 ///
 /// # Errors
 ///
@@ -188,13 +188,13 @@ pub async fn settle(
 }
 
 /// Waits until the server serves the kinds that `unlisted` names, as far as they are defined
-/// already. For kinds of manifests, which come to be served with the run otherwise. Who may not
-/// read definitions waits for nothing.
+/// already. For kinds of manifests, which come to be served with the run otherwise. A user who may
+/// not read definitions waits for nothing.
 ///
 /// # Errors
 ///
 /// As [`settle`].
-pub async fn await_defined(
+pub(super) async fn await_defined(
     server: &ApiServer,
     discovery: &mut Discovery,
     unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
@@ -202,21 +202,35 @@ pub async fn await_defined(
 ) -> Result<(), UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         let kinds = unlisted(discovery);
-        let Some(first) = kinds.first() else {
-            return Ok(Outlook::Settled(()));
-        };
-        let is_relevant = |name: &str| may_define(name, &kinds) && !discovery.has_definition(name);
-        let definitions = definitions(server, is_relevant).await;
-        let definitions = definitions.map_err(|error| UnsettledError::Unread {
-            kind: first.to_string(),
-            error,
-        })?;
-        let definitions = definitions.unwrap_or_default();
-        let is_wanted = |definition: &&Definition| definition.is_served() && kinds.contains(&definition.kind);
-        let awaited = definitions.iter().find(is_wanted).map(awaited);
+        let is_unlisted = |name: &str| !discovery.has_definition(name);
+        let definitions = definitions_of(server, &kinds, is_unlisted).await?;
+        let awaited = definitions
+            .iter()
+            .find(|definition| definition.is_served())
+            .map(awaited);
         Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
     })
     .await
+}
+
+/// Reads the definitions of these kinds whose names are relevant. There are none for users who may
+/// not read definitions. Sends nothing if there are no kinds.
+async fn definitions_of(
+    server: &ApiServer,
+    kinds: &BTreeSet<GroupKind>,
+    is_relevant: impl Fn(&str) -> bool,
+) -> Result<Vec<Definition>, UnsettledError> {
+    let Some(first) = kinds.first() else {
+        return Ok(Vec::new());
+    };
+    let definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name)).await;
+    let definitions = definitions.map_err(|error| UnsettledError::Unread {
+        kind: first.to_string(),
+        error,
+    })?;
+    let mut definitions = definitions.unwrap_or_default();
+    definitions.retain(|definition| kinds.contains(&definition.kind));
+    Ok(definitions)
 }
 
 /// Finds out why the server does not serve these kinds although they are defined. Nothing is
@@ -225,21 +239,12 @@ pub async fn await_defined(
 /// # Errors
 ///
 /// Definitions could not be read, for another reason than permissions.
-pub async fn definition_states(
+pub(super) async fn definition_states(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<BTreeMap<GroupKind, Unserved>, UnsettledError> {
-    let Some(first) = kinds.first() else {
-        return Ok(BTreeMap::new());
-    };
-    let definitions = definitions(server, |name| may_define(name, kinds)).await;
-    let definitions = definitions.map_err(|error| UnsettledError::Unread {
-        kind: first.to_string(),
-        error,
-    })?;
-    let definitions = definitions.unwrap_or_default().into_iter();
-    let of_kinds = definitions.filter(|definition| kinds.contains(&definition.kind));
-    let states = of_kinds.map(|definition| (definition.kind.clone(), definition.unserved()));
+    let definitions = definitions_of(server, kinds, |_| true).await?.into_iter();
+    let states = definitions.map(|definition| (definition.kind.clone(), definition.unserved()));
     Ok(states
         .filter(|(_, state)| matches!(state, Unserved::Kept(_)))
         .collect())
@@ -253,7 +258,7 @@ pub async fn definition_states(
 /// # Errors
 ///
 /// As [`settle`].
-pub async fn await_named(
+pub(super) async fn await_named(
     server: &ApiServer,
     discovery: &mut Discovery,
     argument: &str,
@@ -292,13 +297,13 @@ async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidenc
     })
 }
 
-/// What a look through all kinds cannot see.
+/// Kinds that a look through all kinds cannot see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unlistable {
+pub(super) struct Unlistable {
     /// The permission without which it is not known which kinds there are.
-    pub missing_permission: Option<&'static str>,
+    pub(super) missing_permission: Option<&'static str>,
     /// The definitions that serve no version now, by name: objects of their kinds may be stored.
-    pub definitions: Vec<String>,
+    pub(super) definitions: Vec<String>,
 }
 
 /// Names, among what could not be looked at, the kinds that this permission would show.
@@ -312,7 +317,7 @@ pub fn unseen_kinds(permission: &str) -> String {
 /// # Errors
 ///
 /// As [`settle`].
-pub async fn await_everything(
+pub(super) async fn await_everything(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
@@ -394,7 +399,7 @@ async fn read(
     })
 }
 
-/// Whether a definition of this name may define one of the kinds; a recorded one may have its
+/// Returns whether a definition of this name may define one of the kinds; a recorded one may have its
 /// version between kind and group.
 fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
     let Some((_, group)) = name.split_once('.') else {

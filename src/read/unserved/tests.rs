@@ -95,7 +95,7 @@ async fn a_kind_that_is_served_is_waited_for_until_discovery_lists_it() {
         let (unlistable, discoveries) = fake.look(&KindWait::new(None, &note)).await;
         assert_eq!(unlistable.expect("it is listed"), hidden(&[]));
         assert_eq!(discoveries, listed_from);
-        // A discovery that is only older than the definition is no wait.
+        // A discovery that is only older than the definition causes no wait.
         assert_eq!(notes.get(), usize::from(listed_from > 1));
     }
 }

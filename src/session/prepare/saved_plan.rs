@@ -1,7 +1,6 @@
-//! Plans that `diff --out` saves and `apply --plan` carries out.
+//! Reads what the plans need that `diff --out` saves and `apply --plan` carries out.
 //!
-//! What a plan holds, and what has moved since, is told by `saved_plan`; this reads and puts
-//! together what that needs.
+//! The content of a saved plan, and its comparison with the cluster, is in `plan::saved`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,9 +11,7 @@ use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use super::opening::Cluster;
-use super::preparation::{self, Input, Prepared};
-use super::run::Run;
+use super::{Input, Prepared, to_show};
 use crate::cli::Shared;
 use crate::cluster::discovery::KindLookup;
 use crate::error::{Error, Exit};
@@ -27,28 +24,30 @@ use crate::plan::saved::{
     self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
     SavedPlan, SavedSet, Seen,
 };
-use crate::read::{self, NamespaceState};
+use crate::read::{self, Cluster, NamespaceState};
 use crate::report::{Comparison, Differences};
+use crate::session::run::Run;
 use crate::settings::ApplyOptions;
 
-/// The namespace that every cluster has and that nobody can delete; its UID is by convention
+/// The namespace that every cluster has and that cannot be deleted; its UID is by convention
 /// that of the cluster.
 const SYSTEM_NAMESPACE: &str = "kube-system";
 
 /// The salt of a new plan.
-pub(super) fn salt() -> Result<Salt, Error> {
+pub fn salt() -> Result<Salt, Error> {
     Salt::random().map_err(|error| Error::Usage {
         message: format!("the operating system gives no random bytes: {error}"),
         hint: "leave --out away".to_owned(),
     })
 }
 
-/// The plan that was shown, as it is saved. `parent` is the live parent, where it has a manifest.
+/// Makes the plan that was shown into one to save. `parent` is the live parent, if it has a
+/// manifest.
 ///
 /// # Errors
 ///
-/// Where the server does not tell by what the cluster is known again.
-pub(super) async fn plan(
+/// The cluster could not be identified.
+pub async fn plan(
     prepared: &Prepared,
     options: &ApplyOptions,
     foreseen: &[Foreseen],
@@ -57,8 +56,8 @@ pub(super) async fn plan(
 ) -> Result<SavedPlan, Error> {
     let Prepared {
         cluster,
-        opened,
-        situation,
+        named,
+        state,
         ..
     } = prepared;
     let mut seen: BTreeMap<ObjectKey, Seen> = foreseen
@@ -80,16 +79,16 @@ pub(super) async fn plan(
         key,
         intent,
     });
-    // What was gone already when it was looked at, nobody has to prune.
+    // An object that was gone already does not have to be pruned.
     let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
     Ok(SavedPlan {
         cluster: identify(cluster).await?,
         set: SavedSet {
-            id: opened.set.id.clone(),
-            resource: resource_argument(&opened.resource),
-            name: opened.set.parent.name.clone(),
+            id: named.set.id.clone(),
+            resource: resource_argument(&named.resource),
+            name: named.set.parent.name.clone(),
             namespace: cluster.namespace.clone(),
-            tooling: opened.set.tooling.clone(),
+            tooling: named.set.tooling.clone(),
         },
         policy: options.policy.clone(),
         take_over: options.take_over.confirmation(),
@@ -97,8 +96,8 @@ pub(super) async fn plan(
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
         manifests: prepared.manifests.clone(),
-        namespaces: uids(&situation.namespaces),
-        parent: situation.parent.as_ref().map(|found| {
+        namespaces: uids(&state.namespaces),
+        parent: state.parent_object().map(|found| {
             let seen = parent.and_then(|parent| Seen::of_parent(parent, &salt));
             SavedParent::new(found, seen)
         }),
@@ -109,7 +108,7 @@ pub(super) async fn plan(
     })
 }
 
-/// By what the cluster is known again.
+/// Identifies the cluster, to recognize it later.
 async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
     let found = read::namespaces(&cluster.server, &names).await;
@@ -132,7 +131,7 @@ fn resource_argument(resource: &Resource) -> String {
 }
 
 /// Writes a plan that can be carried out as it was shown.
-pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
+pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
     let is_failing = |object: &Comparison| object.outcome.action == Action::Failed;
     if !found.refusals.is_empty() || !found.failures.is_empty() || found.objects.iter().any(is_failing) {
         return Err(Error::NotSaved);
@@ -140,12 +139,12 @@ pub(super) fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Resul
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }
 
-/// Discards the plan of an earlier run: where no new one comes about, there is none.
+/// Discards the plan of an earlier run: if no new one is made, there is none.
 ///
 /// # Errors
 ///
-/// Where `file` is `-`, which is a file to nobody.
-pub(super) fn discard(file: &Path) -> Result<(), Error> {
+/// `file` is `-`, which is not a file.
+pub fn discard(file: &Path) -> Result<(), Error> {
     check_name("--out", file)?;
     saved::discard(file).map_err(|error| unwritable(file, &error))
 }
@@ -169,7 +168,7 @@ fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
 }
 
 /// Reads the file of a plan.
-pub(super) fn read(file: &Path) -> Result<SavedPlan, Error> {
+pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     check_name("--plan", file)?;
     saved::read(file).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
@@ -181,8 +180,8 @@ pub(super) fn read(file: &Path) -> Result<SavedPlan, Error> {
 ///
 /// # Errors
 ///
-/// Everything that has moved since.
-pub(super) async fn approve(
+/// Everything that has changed since.
+pub async fn approve(
     run: &mut Run,
     shared: &Shared,
     options: &ApplyOptions,
@@ -193,8 +192,8 @@ pub(super) async fn approve(
         manifests,
         namespace: saved.set.namespace.clone(),
     };
-    let connection = preparation::connect(run, shared).await?;
-    let prepared = match preparation::to_show(run, connection, options, input).await {
+    let connection = run.connect(shared).await?;
+    let prepared = match to_show(run, connection, options, input).await {
         // The manifests were right when the plan was made, so it is the cluster that is not.
         Err(error) if error.exit() == Exit::Usage => {
             return Err(Error::Overtaken(vec![Moved::Unplannable(error.to_string())]));
@@ -206,12 +205,12 @@ pub(super) async fn approve(
     let cluster = identify(&prepared.cluster).await?;
     let fresh = Fresh {
         cluster: &cluster,
-        set: &prepared.opened.set,
+        set: &prepared.named.set,
         desired: &prepared.desired,
         plan: &prepared.plan,
-        parent: prepared.situation.parent.as_ref(),
+        parent: prepared.state.parent_object(),
         parent_seen: parent_seen.as_ref(),
-        namespaces: &uids(&prepared.situation.namespaces),
+        namespaces: &uids(&prepared.state.namespaces),
         seen: &seen,
     };
     let moved = saved::moved(saved, &fresh);
@@ -262,7 +261,7 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
 
 /// Reads the rest of a parent whose own manifest is applied.
 async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
-    let (Some(manifest), Some(_)) = (&prepared.desired.parent, &prepared.situation.parent) else {
+    let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
     let object = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
@@ -274,11 +273,11 @@ async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>
 }
 
 fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
-    let members = prepared.situation.observed.members.iter();
+    let members = prepared.state.observed.members.iter();
     let members = members.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
-    let served = &prepared.situation.places.resources;
+    let served = &prepared.state.places.resources;
     let wanted = prepared.desired.members.iter();
-    // As the plan was made, each in the version of its manifest where that is served.
+    // As the plan was made, each in the version of its manifest if that is served.
     let wanted = wanted.filter_map(|object| {
         let resource = object.readable_through(served)?;
         Some((object.key.clone(), Arc::clone(resource)))

@@ -1,8 +1,8 @@
-//! Asks the server which of the rights that a run needs the user does not have.
+//! Asks the server which of the permissions that a run needs the user does not have.
 //!
 //! One question settles it for an administrator; one for each namespace settles it for
-//! most others. What the server does not tell counts as there: a right is missing only
-//! where the server has said so, and the server checks every write again.
+//! most others. A permission is missing only if the server has said
+//! so; without an answer it counts as there, and the server checks every write again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ use crate::model::permission::{Needed, Right, Rules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 
-/// Rules are told of a namespace only, and hold what the whole cluster gives. Every
-/// cluster has this namespace, and nobody binds roles in it; where somebody does, more
-/// is taken to be there than is, and the writes tell.
+/// The server lists rules of one namespace only, including those that hold in the whole cluster.
+/// Every cluster has this namespace, and roles are not bound in it. If some are, too many
+/// permissions are assumed, and the writes fail.
 const NAMESPACE_WITHOUT_BINDINGS: &str = "kube-node-lease";
 
-/// Objects of one kind in one place that the server is asked about one by one, where it
+/// Objects of one kind in one place that the server is asked about one by one, if it
 /// says no to the kind as a whole. All further ones are left to the writes.
 const OBJECTS_ASKED_ABOUT: usize = 8;
 
@@ -50,7 +50,7 @@ struct Question {
 }
 
 /// The needed rights that the user does not have, those on many objects of a resource
-/// as one. Asks nothing where nothing is needed.
+/// as one. Asks nothing if nothing is needed.
 pub async fn missing_rights(server: &ApiServer, needed: &Needed, concurrency: usize) -> Vec<Right> {
     if needed.rights.is_empty() || !may_lack_rights(server).await {
         return Vec::new();
@@ -85,7 +85,7 @@ fn questions(needed: &Needed) -> Vec<Question> {
 }
 
 /// The rules of the user in each place where rights are needed, as far as the server
-/// tells them.
+/// lists them.
 async fn rules(server: &ApiServer, needed: &Needed, concurrency: usize) -> BTreeMap<String, Rules> {
     let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
     stream::iter(places)
@@ -104,9 +104,8 @@ fn place(right: &Right) -> &str {
     right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
-/// What is missing of one question. The rules tell cheaply what is there; what they do
-/// not hold is missing only where the server says no to that very right, for rules may
-/// be incomplete.
+/// Returns what is missing of one question. The rules show cheaply what is there. They may be
+/// incomplete, so that a permission which they lack is missing only if the server says no to it.
 async fn missing_of(
     server: &ApiServer,
     needed: &Needed,
@@ -131,7 +130,7 @@ async fn missing_of(
     }
 }
 
-/// Asks about all objects first, and about each only where the answer to that is no:
+/// Asks about all objects first, and about each only if the answer to that is no:
 /// there are rights on objects by name.
 async fn denied_by_server(server: &ApiServer, on_all: &Right, rights: Vec<Right>) -> Vec<Right> {
     if may(server, on_all).await {
@@ -150,7 +149,7 @@ async fn denied_by_server(server: &ApiServer, on_all: &Right, rights: Vec<Right>
     }
 }
 
-/// Leaves out rights to create what turns out to exist, and what cannot be told from it.
+/// Leaves out rights to create what turns out to exist, and what cannot be distinguished from it.
 async fn still_needed(server: &ApiServer, needed: &Needed, denied: Vec<Right>) -> Vec<Right> {
     let mut absent = Vec::new();
     let mut asked = 0;
@@ -179,7 +178,7 @@ async fn brought_namespaces(server: &ApiServer, needed: &Needed, missing: &[Righ
     brought.into_iter().filter(is_absent).map(str::to_owned).collect()
 }
 
-/// Whether the user is anything but an administrator, as far as the server tells.
+/// Returns whether the user is not an administrator, as far as the server says.
 async fn may_lack_rights(server: &ApiServer) -> bool {
     let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
     access(server, attributes)
@@ -227,8 +226,8 @@ async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
     .await
 }
 
-/// `None` where the server does not answer the question, for whatever reason: whether
-/// it can be written to is told by the writes.
+/// Asks the server; `None` if it does not answer the question, for any reason. The writes show
+/// whether the user may write.
 async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
     let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
     let call = Call {

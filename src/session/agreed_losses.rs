@@ -1,18 +1,18 @@
-//! What a person has read and said yes to: that may be lost, and nothing that came up while
-//! the question stood.
+//! Losses that the user has agreed to: those that the question showed, and none that came up
+//! while it was open.
 
 use std::collections::BTreeMap;
 
 use crate::model::identity::ObjectKey;
 use crate::plan::{Plan, Refusal};
 
-/// Losses that a person has said yes to, by the object that would be deleted.
+/// Losses that the user has agreed to, by the object that would be deleted.
 #[derive(Default)]
-pub(super) struct Losses(BTreeMap<ObjectKey, Vec<Refusal>>);
+pub struct Losses(BTreeMap<ObjectKey, Vec<Refusal>>);
 
 impl Losses {
     /// Remembers what was shown and confirmed.
-    pub(super) fn confirm(&mut self, shown: Vec<Refusal>) {
+    pub fn confirm(&mut self, shown: Vec<Refusal>) {
         for refusal in shown.into_iter().filter(Refusal::is_data_loss) {
             if let Some(object) = refusal.object().cloned() {
                 self.0.entry(object).or_default().push(refusal);
@@ -21,7 +21,7 @@ impl Losses {
     }
 
     /// Lifts the refusals of a plan that were confirmed: the plan keeps them as accepted.
-    pub(super) fn lift(&self, plan: &mut Plan) {
+    pub fn lift(&self, plan: &mut Plan) {
         let is_confirmed = |refusal: &Refusal| {
             let shown = refusal.object().and_then(|object| self.0.get(object));
             let mut shown = shown.into_iter().flatten();

@@ -1,40 +1,47 @@
-//! Everything that `apply` and `diff` do before the first write: manifests → discovery →
-//! observe → plan.
-//!
-//! Both have the same plan from it. What is done with the plan is the business of each.
+//! Everything that `apply` and `diff` do before the first write: manifests → discovery → cluster
+//! state → plan. Both make the same plan.
 
-use super::confirmed::Losses;
-use super::opening::{self, Cluster, OpenedSet};
+pub mod saved_plan;
+
+use super::agreed_losses::Losses;
+use super::connect::{discover, discover_with};
 use super::run::Run;
-use super::situation::{self, Rules, Situation};
 use crate::cli::Shared;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt};
 use crate::manifest::Manifest;
-use crate::manifest::desired::{self, Desired, Target};
+use crate::manifest::desired::{self, Desired};
 use crate::model::settings::Writing;
 use crate::plan::saved::{self, Approval, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
+use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::report::SetDocument;
 use crate::settings::{ApplyOptions, TakeOver};
 
 /// Everything that was read and decided, before anything is written.
-pub(super) struct Prepared {
-    pub(super) cluster: Cluster,
-    pub(super) opened: OpenedSet,
-    pub(super) desired: Desired,
-    pub(super) situation: Situation,
-    pub(super) policy: Policy,
-    pub(super) writing: Writing,
-    pub(super) plan: Plan,
-    /// The manifests, where they were to be kept.
-    pub(super) manifests: Vec<SavedManifest>,
+pub struct Prepared {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The set.
+    pub named: NamedSet,
+    /// Its objects as the manifests have them.
+    pub desired: Desired,
+    /// Its state in the cluster.
+    pub state: ClusterState,
+    /// The policy that the plan was made under.
+    pub policy: Policy,
+    /// The settings of all writes.
+    pub writing: Writing,
+    /// The plan.
+    pub plan: Plan,
+    /// The manifests, if they were to be kept.
+    pub manifests: Vec<SavedManifest>,
 }
 
-/// Where the objects come from.
-pub(super) enum Input {
+/// The source of the objects.
+pub enum Input {
     /// From the sources that the options name.
     Sources,
     /// The same, and they are kept for a plan with these digests.
@@ -48,38 +55,34 @@ pub(super) enum Input {
     },
 }
 
-/// The set and the objects that are wanted, before anything is known of their state.
+/// The set and the desired objects, before anything is known of their state.
 struct Wanted {
     cluster: Cluster,
-    opened: OpenedSet,
+    named: NamedSet,
     desired: Desired,
     manifests: Vec<SavedManifest>,
 }
 
-/// Makes a plan that may be carried out. What a person at a terminal can confirm is
-/// asked, and every other refusal is an error.
-pub(super) async fn to_write(
-    run: &mut Run,
-    shared: &Shared,
-    options: &ApplyOptions,
-) -> Result<Prepared, Error> {
-    let connection = connect(run, shared).await?;
+/// Makes a plan that may be carried out. Asks for what the user at a terminal can
+/// confirm; every other refusal is an error.
+pub async fn to_write(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {
+    let connection = run.connect(shared).await?;
     let mut wanted = want(run, connection, options, Input::Sources).await?;
     let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
-    let (situation, policy, plan) = loop {
+    let (state, policy, plan) = loop {
         let refusals = match observe_and_plan(&mut wanted, options, take_over).await {
             Err(Error::Refused(refusals)) => refusals,
             made => {
-                let (situation, policy, mut plan) = made?;
+                let (state, policy, mut plan) = made?;
                 losses.lift(&mut plan);
                 if plan.refusals.is_empty() {
-                    break (situation, policy, plan);
+                    break (state, policy, plan);
                 }
                 plan.refusals
             }
         };
-        // What a person confirms may have changed while they read: all is read again.
+        // What the user confirms may have changed while they read: all is read again.
         if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
             run.confirm(refusals).await?;
             take_over = Confirmation::Given;
@@ -90,7 +93,7 @@ pub(super) async fn to_write(
             return Err(Error::Refused(refusals));
         }
     };
-    Ok(Prepared::new(run, wanted, options, situation, policy, plan))
+    Ok(Prepared::new(run, wanted, options, state, policy, plan))
 }
 
 /// Makes a plan to look at, which may have refusals: of a set that is another tool's, too,
@@ -98,32 +101,24 @@ pub(super) async fn to_write(
 ///
 /// # Errors
 ///
-/// Where nobody can know what a run would do, such as a record that cannot be trusted.
-pub(super) async fn to_show(
+/// A run could not be planned at all, such as with an invalid record.
+pub async fn to_show(
     run: &mut Run,
     connection: Connection,
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut wanted = want(run, connection, options, input).await?;
-    let (mut situation, policy, mut plan) =
-        observe_and_plan(&mut wanted, options, Confirmation::Given).await?;
+    let (mut state, policy, mut plan) = observe_and_plan(&mut wanted, options, Confirmation::Given).await?;
     let asked = ParentPolicy {
         take_over: options.take_over.confirmation(),
     };
-    if let Err(refusals) = plan::judge(&wanted.opened.set, situation.parent.as_ref(), asked) {
+    if let Err(refusals) = plan::judge(&wanted.named.set, state.parent_object(), asked) {
         plan.refusals.splice(..0, refusals);
     }
     // What may be looked at may not be written for that.
-    situation.parent_policy = asked;
-    Ok(Prepared::new(run, wanted, options, situation, policy, plan))
-}
-
-/// Sets up the connection of a run.
-pub(super) async fn connect(run: &mut Run, shared: &Shared) -> Result<Connection, Error> {
-    let connection = opening::connect(shared).await?;
-    run.server = Some(connection.server.clone());
-    Ok(connection)
+    state.parent_policy = asked;
+    Ok(Prepared::new(run, wanted, options, state, policy, plan))
 }
 
 async fn want(
@@ -135,7 +130,7 @@ async fn want(
     let mut kept = Vec::new();
     let (mut cluster, manifests) = match input {
         Input::Sources => {
-            opening::discover_with(
+            discover_with(
                 connection,
                 options.sources.clone(),
                 options.recursion,
@@ -144,7 +139,7 @@ async fn want(
             .await?
         }
         Input::Kept(salt) => {
-            let (cluster, manifests) = opening::discover_with(
+            let (cluster, manifests) = discover_with(
                 connection,
                 options.sources.clone(),
                 options.recursion,
@@ -160,17 +155,18 @@ async fn want(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let cluster = opening::discover(connection, run.waits()).await?;
-            (opening::with_definitions(cluster, &manifests).await?, manifests)
+            let mut cluster = discover(connection, run.waits()).await?;
+            cluster.add_definitions(&manifests).await?;
+            (cluster, manifests)
         }
     };
-    let opened = opening::open(&mut cluster, &options.set, options.tooling.clone(), &manifests).await?;
-    run.set = SetDocument::from(&opened.set);
-    let desired = desired::resolve(manifests, opened.target(&cluster))?;
+    let named = named_set(&mut cluster, &options.set, options.tooling.clone(), &manifests).await?;
+    run.set = SetDocument::from(&named.set);
+    let desired = desired::resolve(manifests, named.target(&cluster))?;
     run.warn(&desired.warnings);
     Ok(Wanted {
         cluster,
-        opened,
+        named,
         desired,
         manifests: kept,
     })
@@ -192,32 +188,33 @@ fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
     }
 }
 
-/// Answers with the policy that the plan was made under, too.
+/// Reads the state and makes the plan. Returns the policy that the plan was made under, too.
 async fn observe_and_plan(
     wanted: &mut Wanted,
     options: &ApplyOptions,
     take_over: Confirmation,
-) -> Result<(Situation, Policy, Plan), Error> {
+) -> Result<(ClusterState, Policy, Plan), Error> {
     let Wanted {
         cluster,
-        opened,
+        named,
         desired,
         ..
     } = wanted;
     let rules = Rules {
-        policy: &options.policy,
-        parent_policy: ParentPolicy { take_over },
+        taking_over: TakingOver::Any(take_over),
+        appliers: &options.policy.appliers,
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
     };
-    let situation = situation::read(cluster, opened, desired, rules).await?;
+    let goal = Goal::Apply(desired, &options.policy);
+    let state = cluster_state(cluster, named, goal, rules).await?;
     let mut policy = options.policy.clone();
-    if situation.former_tooling.is_some() {
+    if state.former_tooling.is_some() {
         // Every member is taken from the former tool, changed or not.
         policy.unchanged = UnchangedMembers::Sent;
     }
-    let plan = plan::plan(&opened.set, desired, &situation.observed, &policy);
-    Ok((situation, policy, plan))
+    let plan = plan::plan(&named.set, desired, &state.observed, &policy);
+    Ok((state, policy, plan))
 }
 
 impl Prepared {
@@ -225,13 +222,13 @@ impl Prepared {
         run: &mut Run,
         wanted: Wanted,
         options: &ApplyOptions,
-        situation: Situation,
+        state: ClusterState,
         policy: Policy,
         plan: Plan,
     ) -> Self {
-        run.warn(&situation.warnings);
+        run.warn(&state.warnings);
         let writing = Writing {
-            former_manager: situation
+            former_manager: state
                 .former_tooling
                 .as_ref()
                 .map(|tooling| member_field_manager(tooling).to_owned()),
@@ -239,15 +236,15 @@ impl Prepared {
         };
         let Wanted {
             cluster,
-            opened,
+            named,
             desired,
             manifests,
         } = wanted;
         Self {
             cluster,
-            opened,
+            named,
             desired,
-            situation,
+            state,
             policy,
             writing,
             plan,
@@ -256,37 +253,26 @@ impl Prepared {
     }
 
     /// The plan with all that carrying it out needs.
-    pub(super) fn execution<'a>(
+    pub fn execution<'a>(
         &'a self,
         approval: Option<&'a Approval>,
         interrupt: &'a Interrupt,
     ) -> Execution<'a> {
         Execution {
             server: &self.cluster.server,
-            set: &self.opened.set,
-            parent_resource: &self.opened.resource,
-            parent: self.situation.parent.as_ref(),
-            parent_policy: self.situation.parent_policy,
-            places: &self.situation.places,
-            namespaces: &self.situation.namespaces,
+            set: &self.named.set,
+            parent_resource: &self.named.resource,
+            parent: self.state.parent_object(),
+            parent_policy: self.state.parent_policy,
+            places: &self.state.places,
+            namespaces: &self.state.namespaces,
             desired: &self.desired,
             plan: &self.plan,
             policy: &self.policy,
-            contents: &self.situation.observed.contents,
+            contents: &self.state.observed.contents,
             writing: &self.writing,
             approval,
             interrupt,
-        }
-    }
-}
-
-impl OpenedSet {
-    pub(super) fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
-        Target {
-            discovery: &cluster.discovery,
-            parent: &self.set.parent,
-            id: &self.set.id,
-            namespace: &cluster.namespace,
         }
     }
 }

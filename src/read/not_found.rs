@@ -1,5 +1,5 @@
-//! What a 404 means that is said of a path: the kind is gone, or only the version that
-//! discovery has seen it in.
+//! Finds out what a 404 for a path means: the kind is gone, or only the version that discovery
+//! has listed.
 //!
 //! The definition of a custom resource is asked first, since discovery lists kinds for a
 //! while that are gone. A kind without one is gone only by the rule for all kinds that
@@ -18,18 +18,18 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{self, DiscoveryError, KindLookup, Unserved};
 use crate::model::resource::Resource;
 
-/// How a kind is served whose path is unknown to the server.
+/// The state of a kind whose path the server does not know.
 enum Served {
     /// Not any more: it has no objects.
     Gone,
     /// In another version.
     As(Resource),
-    /// As before, so that it is not known what the answer means.
+    /// The same as before, so that the meaning of the answer is not known.
     Unchanged,
 }
 
 /// Lists one collection, in whichever version it is served by now. A kind that is gone has no
-/// objects. `reduce` is told in which version it was read.
+/// objects. `reduce` gets the version that it was read in.
 pub(super) async fn list_as_served<T>(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -58,8 +58,8 @@ pub(super) async fn list_as_served<T>(
     }
 }
 
-/// Whether an object that was answered with this 404 is not there: because it is missing, or
-/// its kind is gone.
+/// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
+/// kind is gone.
 pub(super) async fn is_absent(
     server: &ApiServer,
     resource: &Resource,
@@ -106,7 +106,8 @@ fn by_definition(definition: &Value, resource: &Resource) -> Served {
     }
 }
 
-/// The kind is no custom resource, or none any more. Waits until discovery follows.
+/// Judges a kind without a definition: built in, or not a custom resource any more. Waits until
+/// discovery follows.
 async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
     let kind = resource.group_kind();
     let wait = KindWait::unreported();

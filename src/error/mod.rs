@@ -1,27 +1,28 @@
 //! Everything that ends a run early: its class, which is the exit code, and what to
 //! type next.
 //!
-//! Failures of single objects are no errors but outcomes; see `event`.
+//! Failures of single objects are outcomes, not errors; see `event`.
 
-use std::collections::BTreeSet;
+mod conversions;
+mod hints;
+
 use std::fmt;
 
-use crate::cluster::apiserver::{ApiError, ApiErrorKind};
+use crate::cluster::apiserver::ApiError;
 use crate::cluster::connection::ConnectionError;
 use crate::cluster::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
-use crate::manifest::desired::{DesiredError, Misfit};
-use crate::manifest::{ManifestError, ManifestErrors, Position};
-use crate::model::applyset::ApplySetId;
+use crate::manifest::desired::Misfit;
+use crate::manifest::{ManifestError, ManifestErrors};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::permission::Right;
 use crate::model::text::{counted, members_missed};
+use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, Moved};
-use crate::plan::{Refusal, SurveyError};
-use crate::read::{ContentsError, ListError, Place, UnsettledError};
+use crate::read::{ListError, MissingNamespace, Place};
 
-/// How a run ended, as scripts see it.
+/// The end of a run, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Everything was done.
@@ -52,7 +53,7 @@ impl Exit {
     }
 }
 
-/// Why a run ended before it had begun to write, or could not go on.
+/// The reason why a run ended before it had begun to write, or could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The user stopped it.
@@ -61,9 +62,9 @@ pub enum Error {
     /// The command line makes no sense.
     #[error("{message}")]
     Usage {
-        /// What is wrong.
+        /// The mistake.
         message: String,
-        /// What to type instead.
+        /// The command to type instead.
         hint: String,
     },
     /// Manifests that cannot be read.
@@ -81,10 +82,10 @@ pub enum Error {
     /// No connection can be made.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    /// The server did not tell which kinds it serves.
+    /// Discovery failed.
     #[error("{}", discovery(.0.request()))]
     Discovery(#[from] DiscoveryError),
-    /// The server did not tell of one group.
+    /// Discovery of one group failed.
     #[error("{0}")]
     KindUnknowable(String),
     /// The definition of a kind of the manifests is being deleted.
@@ -96,17 +97,17 @@ pub enum Error {
     /// A read that a decision needs did not succeed.
     #[error("{what} could not be read: {}", request(.error))]
     Read {
-        /// What was to be read.
+        /// The object that was to be read.
         what: String,
-        /// What the server said.
+        /// The answer of the server.
         error: ApiError,
     },
-    /// Members could not be listed, so nobody knows what there is to prune.
+    /// Members could not be listed, so it is not known what there is to prune.
     #[error("{} could not be listed{}: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
     List {
         /// The collection.
         place: Place,
-        /// What the server said.
+        /// The answer of the server.
         error: ListError,
     },
     /// The user may not do what the run is about to do; nothing was written.
@@ -115,23 +116,24 @@ pub enum Error {
     /// A right is missing in a command whose rights `rbac` prints.
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
-    /// There is no parent, and whether members are left without one could not be seen.
+    /// The parent does not exist, and it could not be seen whether members are left.
     #[error("{parent} is not the parent of a set, and {}", members_missed(.hidden))]
     NobodyKnows {
         /// The parent that the set would have.
         parent: ObjectKey,
-        /// What could not be listed in all namespaces.
+        /// Names of what could not be listed in all namespaces.
         hidden: Vec<String>,
     },
-    /// There is no parent, and objects carry the label of its set that are not taken for members.
+    /// The parent does not exist, and objects carry the label of its set that are not taken for
+    /// members.
     #[error("{parent} is not the parent of a set, and objects that carry the label of its set are left:\n{}", .left_out.join("\n"))]
     LabelledElsewhere {
         /// The parent that the set would have.
         parent: ObjectKey,
-        /// What is left and why, a line for each namespace.
+        /// The objects and the reasons, a line for each namespace.
         left_out: Vec<String>,
     },
-    /// What a run would do to some objects could not be found out.
+    /// The effect of a run on some objects could not be found out.
     #[error("{}", in_lines(&unforeseen(.0)))]
     Unforeseen(Vec<(ObjectKey, Message)>),
     /// A saved plan is not what the cluster is any more.
@@ -146,62 +148,6 @@ pub enum Error {
     /// The parent could not be written.
     #[error(transparent)]
     ParentWrite(#[from] ParentWriteError),
-}
-
-/// A namespace that neither exists nor comes with the manifests.
-#[derive(Debug)]
-pub struct MissingNamespace {
-    /// Its name.
-    pub namespace: String,
-    /// The first object that is to live there, and where it is written; `None` for the parent.
-    pub wanted_by: Option<(Position, ObjectKey)>,
-}
-
-impl From<DesiredError> for Error {
-    fn from(error: DesiredError) -> Self {
-        match error {
-            DesiredError::Misfits(misfits) => Self::Misfits(misfits),
-            terminating @ DesiredError::DefinitionTerminating { .. } => {
-                Self::DefinitionTerminating(terminating.to_string())
-            }
-            unknowable @ DesiredError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
-        }
-    }
-}
-
-impl From<SurveyError> for Error {
-    fn from(error: SurveyError) -> Self {
-        match error {
-            SurveyError::Refused(refusals) => Self::Refused(refusals),
-            unknowable @ SurveyError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
-            unlisted @ SurveyError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
-        }
-    }
-}
-
-impl From<UnsettledError> for Error {
-    fn from(error: UnsettledError) -> Self {
-        match error {
-            UnsettledError::Discovery(error) => Self::Discovery(error),
-            unread @ UnsettledError::Unread { .. } => Self::KindUnknowable(unread.to_string()),
-            expected @ UnsettledError::StillExpected { .. } => Self::KindNotServed(expected.to_string()),
-        }
-    }
-}
-
-impl From<ContentsError> for Error {
-    fn from(error: ContentsError) -> Self {
-        match error {
-            ContentsError::Unsettled(error) => error.into(),
-            ContentsError::List { place, error } => Self::List { place, error },
-        }
-    }
-}
-
-impl From<Vec<Refusal>> for Error {
-    fn from(refusals: Vec<Refusal>) -> Self {
-        Self::Refused(refusals)
-    }
 }
 
 impl Error {
@@ -291,58 +237,7 @@ impl Error {
             other => vec![Message::new(other.to_string())],
         }
     }
-
-    /// What to type next; a line for each thing, without repetition.
-    pub fn hints(&self) -> Vec<String> {
-        let hints: Vec<String> = match self {
-            Self::Usage { hint, .. } => vec![hint.clone()],
-            // Each fault of a manifest is printed with its hint beside it.
-            Self::Manifests(_) | Self::Misfits(_) => Vec::new(),
-            Self::Interrupted => vec!["the same command does the rest".to_owned()],
-            Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
-            Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
-                refusals.iter().map(Refusal::hint).collect()
-            }
-            Self::Overtaken(_) | Self::Altered(_) => vec![
-                "nothing was written; make the plan anew with `kubectl applyset diff SET -f … --out FILE`".to_owned(),
-            ],
-            Self::NotSaved => vec!["see above what stands against it, and which flag lifts that".to_owned()],
-            Self::Connection(error) => vec![error.hint()],
-            Self::Discovery(error) => vec![request_hint(error.request())],
-            Self::KindUnknowable(_) => vec![
-                "`kubectl get apiservices` shows which API is down; nothing is pruned while it cannot be asked".to_owned(),
-            ],
-            Self::DefinitionTerminating(_) => {
-                vec!["wait until it is gone, then run the same command again".to_owned()]
-            }
-            Self::KindNotServed(_) => vec![
-                "look at `kubectl get crds,apiservices` for what is not available, then run the same command again".to_owned(),
-            ],
-            Self::ParentWrite(ParentWriteError::Request(error)) | Self::Read { error, .. } | Self::List { error: ListError::Request(error), .. } => vec![request_hint(error)],
-            Self::GrantedByRbac(_) => vec![
-                "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
-            ],
-            Self::MissingRights(_) => vec![ASK_AN_ADMINISTRATOR.to_owned()],
-            Self::LabelledElsewhere { .. } => vec![
-                "look at who wrote the labels; a user who may delete these objects can run the same command, and --field-manager NAME names another applier".to_owned(),
-            ],
-            Self::NobodyKnows { parent, .. } => vec![format!(
-                "somebody who may list everything can run the same command, or see with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
-                ApplySetId::of(parent)
-            )],
-            Self::List { .. } | Self::ParentWrite(_) | Self::Unforeseen(_) => vec!["run the same command again".to_owned()],
-        };
-        let mut seen = BTreeSet::new();
-        hints
-            .into_iter()
-            .filter(|hint| seen.insert(hint.clone()))
-            .collect()
-    }
 }
-
-/// `rbac` prints what applying a set takes. Other commands may look elsewhere, too.
-const ASK_AN_ADMINISTRATOR: &str =
-    "an administrator of the cluster has to grant this; `kubectl auth can-i --list` shows what you may do";
 
 /// The server knows who asks, and does not let them; or does not know them.
 fn is_denied(error: &ApiError) -> bool {
@@ -356,36 +251,11 @@ fn request(error: &ApiError) -> String {
     }
 }
 
-/// Discovery comes first: where nobody answers, there is nothing to say of kinds.
+/// Discovery comes first: if the server does not answer, there is nothing to say about kinds.
 fn discovery(error: &ApiError) -> String {
     match error.status().map(|status| status.code) {
         None | Some(401) => request(error),
         Some(_) => format!("the cluster's kinds could not be found out: {}", request(error)),
-    }
-}
-
-fn request_hint(error: &ApiError) -> String {
-    match &*error.kind {
-        ApiErrorKind::Status(status) => match status.code {
-            401 => "log in again, or check --token and the user of the kubeconfig's context".to_owned(),
-            403 => ASK_AN_ADMINISTRATOR.to_owned(),
-            _ => "`kubectl version` shows whether the server answers at all".to_owned(),
-        },
-        ApiErrorKind::Connection { proxy: Some(proxy), .. } => format!(
-            "check that this proxy runs, and that {} is right; NO_PROXY names servers that are asked without one",
-            proxy.named_by()
-        ),
-        ApiErrorKind::Untrusted { .. } => {
-            "check certificate-authority of the cluster in the kubeconfig, or --certificate-authority; --tls-server-name \
-             says which name the certificate is for"
-                .to_owned()
-        }
-        ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout(_) => {
-            "check that the server runs, and --server, --context or KUBECONFIG; `kubectl cluster-info` asks the same server"
-                .to_owned()
-        }
-        ApiErrorKind::Credential(_) => "log in again as the credentials plugin asks, and repeat the command".to_owned(),
-        ApiErrorKind::Unreadable(_) => "is this the address of a Kubernetes API server?".to_owned(),
     }
 }
 
@@ -405,14 +275,14 @@ fn unforeseen(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
     told.chain(more).collect()
 }
 
-/// How many objects an error tells of: mostly all of them share one reason.
+/// The most objects that an error lists: mostly all of them share one reason.
 const SHOWN_OBJECTS: usize = 10;
 
 fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
-/// What is said before all that a plan and the cluster differ in.
+/// The headline of what a plan and the cluster differ in.
 const OVERTAKEN: &str = "the cluster is not what the plan was made for:";
 
 fn missing_right(right: &Right) -> String {
@@ -429,28 +299,4 @@ fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
 fn in_lines<T: fmt::Display>(errors: &[T]) -> String {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
-}
-
-impl fmt::Display for MissingNamespace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { namespace, wanted_by } = self;
-        match wanted_by {
-            Some((position, key)) => write!(f, "{position}: {key}: there is no namespace {namespace}"),
-            None => write!(f, "there is no namespace {namespace} for the set's parent"),
-        }
-    }
-}
-
-fn namespace_hint(missing: &[MissingNamespace]) -> String {
-    let names: BTreeSet<&str> = missing.iter().map(|missing| missing.namespace.as_str()).collect();
-    let commands: Vec<String> = names
-        .iter()
-        .map(|name| format!("`kubectl create namespace {name}`"))
-        .collect();
-    format!(
-        "{}, or put the {} among the manifests",
-        commands.join(", "),
-        counted(names.len(), "Namespace")
-            .trim_start_matches(|first: char| first.is_ascii_digit() || first == ' ')
-    )
 }

@@ -1,4 +1,4 @@
-//! What `apply` and `delete` wait for, told from what they have done.
+//! The targets that `apply` and `delete` wait for, from what they have done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use crate::model::live::{Live, Presence};
 use crate::plan::Plan;
 use crate::wait::{Goal, Outcome, Path, Target};
 
-/// What became of the objects of a run.
+/// The objects that a run has deleted or applied.
 #[derive(Default)]
-pub(super) struct Done {
+pub struct Done {
     /// UIDs of what was deleted or pruned.
     deleted: BTreeSet<String>,
     /// UIDs of what was applied, or left as it was.
@@ -20,7 +20,7 @@ pub(super) struct Done {
 
 impl Done {
     /// Takes note of an event.
-    pub(super) fn note(&mut self, event: &Event) {
+    pub fn note(&mut self, event: &Event) {
         let Event::Object(outcome) = event else { return };
         let Some(uid) = outcome.subject.uid.clone() else {
             return;
@@ -36,20 +36,21 @@ impl Done {
         }
     }
 
-    /// Whether the object will be gone: this run has deleted it, or somebody before.
-    pub(super) fn is_going(&self, live: &Live) -> bool {
+    /// Returns whether the object will be gone: this run has deleted it, or something else has
+    /// before.
+    pub fn is_going(&self, live: &Live) -> bool {
         live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
     }
 
-    /// Whether this run has deleted the object.
-    pub(super) fn has_deleted(&self, target: &Target) -> bool {
+    /// Returns whether this run has deleted the object.
+    pub fn has_deleted(&self, target: &Target) -> bool {
         target.uid.as_ref().is_some_and(|uid| self.deleted.contains(uid))
     }
 }
 
-/// Everything that `apply` waits for: all members, whether they changed or not, and what
+/// Lists what `apply` waits for: all members, whether they changed or not, and what
 /// was pruned by this run or is still going since an earlier one.
-pub(super) fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
+pub fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
     let members = desired.members.iter().map(|member| Target {
         key: member.key.clone(),
         resource: member.resource.clone(),
@@ -63,8 +64,8 @@ pub(super) fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target
     members.chain(going.map(|live| gone(live, Path::Label))).collect()
 }
 
-/// An object that is to go.
-pub(super) fn gone(live: &Live, path: Path) -> Target {
+/// The target of an object that is to be deleted.
+pub fn gone(live: &Live, path: Path) -> Target {
     Target {
         key: live.key.clone(),
         resource: live.resource.clone(),
@@ -74,8 +75,8 @@ pub(super) fn gone(live: &Live, path: Path) -> Target {
     }
 }
 
-/// How a run ends whose writes ended in `ending`, and its waiting so.
-pub(super) fn ending(outcome: Outcome, ending: Ending) -> Ending {
+/// Returns how a run ends whose writes ended in `ending`, and its waiting in `outcome`.
+pub fn ending(outcome: Outcome, ending: Ending) -> Ending {
     match outcome {
         Outcome::Arrived => ending,
         Outcome::Missed => Ending::Incomplete,

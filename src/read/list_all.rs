@@ -2,7 +2,7 @@
 //! whatever may be the parent of a set, with all that there is to judge of it.
 //!
 //! What could not be read is part of the answer: nothing may be concluded from absence
-//! there. What the findings mean is told by `inspect` and `verify`.
+//! there. The findings are judged in `inspect` and `verify`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::list::{ListError, Selector};
+use super::not_found::list_as_served;
 use super::objects::{self, unreadable};
 use super::parent::{Fields, METADATA};
-use super::served::list_as_served;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -23,13 +23,13 @@ use crate::model::list_targets::{Place, Places, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 
-/// What a look through many collections found.
+/// The result of a look through many collections.
 #[derive(Debug)]
 pub struct Look<T> {
     /// The objects.
     pub found: Vec<T>,
-    /// What could not be read, and why. Where a namespaced resource stands without a
-    /// namespace, not all namespaces could be looked into.
+    /// The places that could not be read, and why. A namespaced resource without a namespace means
+    /// that not all namespaces could be looked into.
     pub unread: Vec<(Place, ListError)>,
 }
 
@@ -42,9 +42,9 @@ impl<T> Default for Look<T> {
     }
 }
 
-/// Looks for objects of these resources in all namespaces of the cluster, and where the
-/// user may not, in `namespaces`. `seen` is told whenever one resource is done with.
-pub async fn crawl<T>(
+/// Looks for objects of these resources in all namespaces of the cluster or, if the user
+/// may not, in `namespaces`. `seen` is called whenever one resource is done with.
+pub async fn list_all<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
     namespaces: &BTreeSet<String>,
@@ -89,26 +89,26 @@ pub async fn crawl<T>(
 }
 
 /// Looks into exactly these places, with as few requests as they take.
-pub async fn visible<T>(
+pub async fn list_visible<T>(
     server: &ApiServer,
     places: &Places,
     looking: Looking<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Look<T> {
     match places.cheapest_reach() {
-        Reach::Cluster => crawl(server, &places.resources, &places.namespaces, looking, reduce).await,
+        Reach::Cluster => list_all(server, &places.resources, &places.namespaces, looking, reduce).await,
         Reach::Namespace => each(server, places.lists(Reach::Namespace), looking, reduce).await,
     }
 }
 
-/// How to look.
+/// Settings of a look.
 #[derive(Clone, Copy)]
 pub struct Looking<'a> {
-    /// For which objects, and how much of each.
+    /// The objects to look for, and how much of each.
     pub selector: &'a Selector,
     /// Requests under way at once.
     pub concurrency: usize,
-    /// Told whenever one resource is done with.
+    /// Called whenever one resource is done with.
     pub seen: &'a dyn Fn(),
 }
 
@@ -147,11 +147,11 @@ async fn read<T>(
 /// An object that is the parent of a set, or claims to be, or may have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentCandidate {
-    /// Who it is.
+    /// Its identity.
     pub identity: ParentIdentity,
     /// The resource that it was read through.
     pub resource: Arc<Resource>,
-    /// What a run would read of it.
+    /// The parent as a run would read it.
     pub object: ParentObject,
     /// All labels.
     pub labels: Pairs,
@@ -162,7 +162,7 @@ pub struct ParentCandidate {
 }
 
 impl ParentCandidate {
-    /// Reduces an object as a GET or an item of a LIST shows it; `None` where it is none.
+    /// Reduces an object as a GET or an item of a LIST shows it; `None` if it is not one.
     pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let fields = Fields::deserialize(metadata).ok()?;
@@ -181,7 +181,7 @@ impl ParentCandidate {
         })
     }
 
-    /// Whether it has anything of a parent's bookkeeping.
+    /// Returns whether it has anything of a parent's bookkeeping.
     pub fn has_bookkeeping(&self) -> bool {
         self.labels.contains_key(ID_LABEL)
             || self.object.annotations.keys().any(|key| is_bookkeeping_key(key))
@@ -208,7 +208,7 @@ fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<St
         .collect()
 }
 
-/// Reads one object as a candidate; `None` where it is not there.
+/// Reads one object as a candidate; `None` if it does not exist.
 pub async fn parent_candidate(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -223,8 +223,8 @@ pub async fn parent_candidate(
         .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
 }
 
-/// Whether a field manager has applied fields of the object, which is no member of any
-/// set and keeps no set's record.
+/// Returns whether a field manager has applied fields of the object, which is neither a member of a
+/// set nor a parent.
 pub fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
     let metadata = &object["metadata"];
     let has_key = |field: &str, is_wanted: &dyn Fn(&str) -> bool| {

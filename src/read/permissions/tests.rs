@@ -12,13 +12,13 @@ use super::*;
 use crate::model::resource::Scope;
 use crate::plan::fixtures::resource;
 
-/// A user of a server: what the server tells of the user's rules, and what it answers
+/// A user of a server: what the server lists of the user's rules, and what it answers
 /// when it is asked about one right.
 #[derive(Clone, Default)]
 struct User {
-    /// Rules that are told in every namespace.
+    /// Rules that are listed in every namespace.
     rules: Vec<Value>,
-    /// `VERB RESOURCE[/NAME]` of what is allowed, whether the rules tell or not.
+    /// `VERB RESOURCE[/NAME]` of what is allowed, whether the rules list it or not.
     allowed: Vec<&'static str>,
     /// Paths of objects that exist.
     existing: Vec<&'static str>,

@@ -1,5 +1,5 @@
-//! Objects with a set's label outside of the namespaces that a run knows of, found by a search of
-//! the whole cluster: which of them may be taken for members.
+//! The credibility of objects with a set's label outside of the namespaces that a run knows of,
+//! found by a search of the whole cluster: only some may be taken for members.
 //!
 //! The id of a set is public. If a label alone were enough, a user who may create objects in one
 //! namespace could have that namespace recorded by the pipeline of another team, which may not
@@ -7,31 +7,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::unrecorded::Search;
+use super::Search;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
 use crate::model::permission::{Needed, Right, Verb};
 use crate::model::text::{counted, listed};
-use crate::read;
+use crate::read::missing_rights;
 
-/// What a search has found, without what is not credible.
+/// The objects that a search has found, apart from those that are not credible.
 pub(super) struct Credible {
     pub(super) found: Vec<Live>,
-    /// What is left out.
+    /// The others.
     pub(super) left_out: LeftOut,
 }
 
 /// Objects with the set's label that are not taken for members.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut {
+pub(in crate::read) struct LeftOut {
     /// A warning for each namespace in which there are some.
-    pub(super) warnings: Vec<String>,
-    /// How many of them an applier labelled: most likely they are members, and the user may not
+    pub(in crate::read) warnings: Vec<String>,
+    /// The number of them that an applier labelled: most likely they are members, and the user may not
     /// delete them.
-    pub(super) likely_members: usize,
+    pub(in crate::read) likely_members: usize,
 }
 
-/// Why objects are left out.
+/// The reason why objects are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubt {
     /// No applier wrote the label.
@@ -61,7 +61,7 @@ pub(super) async fn credible(
         rights: elsewhere.map(deletion).collect(),
         ..Needed::default()
     };
-    let missing = read::missing_rights(server, &needed, search.concurrency).await;
+    let missing = missing_rights(server, &needed, search.concurrency).await;
     let doubt = |live: &Live| {
         if is_known(live) {
             None

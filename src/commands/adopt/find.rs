@@ -1,0 +1,197 @@
+//! Finds the objects that are to be adopted.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Found, Search, former_tool};
+use crate::cluster::discovery::KindLookup;
+use crate::error::Error;
+use crate::manifest::Manifest;
+use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::resource::{Origin, Resource};
+use crate::plan::{Candidate, Left};
+use crate::read::{self, Cluster, Places, ReadError, Selector};
+use crate::session::membership::SetRead;
+use crate::settings::{AdoptOptions, Choice, Namespaces};
+
+/// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
+/// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
+const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
+    ("", "ConfigMap"),
+    ("", "Endpoints"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("", "ReplicationController"),
+    ("", "Secret"),
+    ("", "Service"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("networking.k8s.io", "Ingress"),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("", "Namespace"),
+    ("", "PersistentVolume"),
+];
+
+pub(super) async fn find(
+    cluster: &Cluster,
+    read: &SetRead,
+    manifests: Vec<Manifest>,
+    options: &AdoptOptions,
+) -> Result<Found, Error> {
+    let concurrency = options.membership.writing.concurrency;
+    match &options.choice {
+        Choice::Manifests(..) => {
+            let desired = desired::resolve(manifests, read.named.target(cluster))?;
+            let wanted = desired.members.into_iter().chain(desired.parent);
+            let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
+            find_named(cluster, wanted, Search::Named, concurrency).await
+        }
+        Choice::Labels {
+            selector,
+            kinds,
+            reach,
+        } => {
+            let resources = resources(cluster, kinds)?;
+            let namespace = match reach {
+                Namespaces::Own => Some(cluster.namespace.clone()),
+                Namespaces::All => None,
+            };
+            let search = Search::Selected(selector.clone(), options.membership.appliers.clone());
+            find_labelled(cluster, resources, namespace, selector, search, concurrency).await
+        }
+        Choice::Inventory(reference, unmarked) => {
+            former_tool::find(cluster, reference, *unmarked, concurrency).await
+        }
+    }
+}
+
+pub(super) async fn find_named(
+    cluster: &Cluster,
+    wanted: Vec<(ObjectKey, Arc<Resource>)>,
+    search: Search,
+    concurrency: usize,
+) -> Result<Found, Error> {
+    let reduce = |object: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(object, resource)?;
+        let way = search.way(&live.key, &object["metadata"]);
+        Some(Candidate { live, way })
+    };
+    let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
+    let read = read.map_err(|(key, error)| Error::Read {
+        what: key.to_string(),
+        error,
+    })?;
+    let mut found = Found::default();
+    for ((key, resource), candidate) in wanted.into_iter().zip(read) {
+        match candidate {
+            Some(candidate) => found.candidates.push(candidate),
+            None => found.missing.push(Left::missing(key, resource)),
+        }
+    }
+    found.search = search;
+    Ok(found)
+}
+
+/// `namespace` is that of the namespaced kinds; `None` for all.
+pub(super) async fn find_labelled(
+    cluster: &Cluster,
+    resources: Vec<Arc<Resource>>,
+    namespace: Option<String>,
+    labels: &str,
+    search: Search,
+    concurrency: usize,
+) -> Result<Found, Error> {
+    let selector = Selector {
+        labels: labels.to_owned(),
+        accept: read::METADATA_LIST,
+    };
+    let reduce = |object: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(object, resource)?;
+        let way = search.way(&live.key, &object["metadata"]);
+        Some(Candidate { live, way })
+    };
+    let server = &cluster.server;
+    let listed = if namespace.is_some() {
+        let places = Places {
+            resources,
+            namespaces: namespace.into_iter().collect(),
+        };
+        read::members(server, &places, &selector, concurrency, reduce).await
+    } else {
+        read::throughout(server, resources, &selector, concurrency, reduce).await
+    };
+    let mut candidates = listed.map_err(|failure| ReadError::selecting(failure, Some(labels)))?;
+    candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
+    Ok(Found {
+        candidates,
+        search,
+        ..Found::default()
+    })
+}
+
+/// The kinds that were typed, or those of `kubectl apply --prune` as far as they are served.
+fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
+    let mut resources: Vec<Arc<Resource>> = Vec::new();
+    if kinds.is_empty() {
+        for (group, kind) in PRUNED_BY_DEFAULT {
+            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
+        }
+        return Ok(resources);
+    }
+    for kind in kinds {
+        let resource = match cluster.discovery.resource_argument(kind) {
+            KindLookup::Found(resource) => resource,
+            KindLookup::GroupFailed(failure) => {
+                return Err(Error::KindUnknowable(format!(
+                    "whether the server has a resource {kind:?} could not be found out: {failure}"
+                )));
+            }
+            KindLookup::Absent => {
+                return Err(Error::Usage {
+                    message: format!("the server has no resource {kind:?}"),
+                    hint: "`kubectl api-resources` shows all; --kinds takes them as deployments, deploy, Deployment or deployments.apps"
+                        .to_owned(),
+                });
+            }
+        };
+        if let Some(verb) = missing_verb(resource) {
+            return Err(Error::Usage {
+                message: format!(
+                    "{} cannot be a member of a set: the server offers no {verb} for it",
+                    resource.group_kind()
+                ),
+                hint: "leave it out of --kinds".to_owned(),
+            });
+        }
+        if !resources
+            .iter()
+            .any(|known| known.group_kind() == resource.group_kind())
+        {
+            resources.push(Arc::new(resource.clone()));
+        }
+    }
+    Ok(resources)
+}
+
+/// Finds the resource of a kind; `None` if the server does not have it.
+pub(super) fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
+    match cluster.discovery.preferred(kind) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => {
+            Ok(Some(Arc::new(resource.clone())))
+        }
+        KindLookup::Found(_) | KindLookup::Absent => Ok(None),
+        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+            "whether the server has the kind {kind} could not be found out: {failure}"
+        ))),
+    }
+}
+
+pub(super) fn missing_verb(resource: &Resource) -> Option<&'static str> {
+    VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
+}

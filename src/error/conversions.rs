@@ -1,0 +1,79 @@
+//! Turns the errors of single stages into those that end a run.
+
+use super::Error;
+use crate::manifest::desired::DesiredError;
+use crate::plan::SurveyError;
+use crate::read::{ContentsError, ParentError, ReadError, UnsettledError};
+
+impl From<DesiredError> for Error {
+    fn from(error: DesiredError) -> Self {
+        match error {
+            DesiredError::Misfits(misfits) => Self::Misfits(misfits),
+            terminating @ DesiredError::DefinitionTerminating { .. } => {
+                Self::DefinitionTerminating(terminating.to_string())
+            }
+            unknowable @ DesiredError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+        }
+    }
+}
+
+impl From<SurveyError> for Error {
+    fn from(error: SurveyError) -> Self {
+        match error {
+            SurveyError::Refused(refusals) => Self::Refused(refusals),
+            unknowable @ SurveyError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+            unlisted @ SurveyError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
+        }
+    }
+}
+
+impl From<UnsettledError> for Error {
+    fn from(error: UnsettledError) -> Self {
+        match error {
+            UnsettledError::Discovery(error) => Self::Discovery(error),
+            unread @ UnsettledError::Unread { .. } => Self::KindUnknowable(unread.to_string()),
+            expected @ UnsettledError::StillExpected { .. } => Self::KindNotServed(expected.to_string()),
+        }
+    }
+}
+
+impl From<ContentsError> for Error {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::List { place, error } => Self::List { place, error },
+        }
+    }
+}
+
+impl From<ParentError> for Error {
+    fn from(error: ParentError) -> Self {
+        Self::Usage {
+            message: error.to_string(),
+            hint: error.hint(),
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unsettled(error) => error.into(),
+            ReadError::Scope(error) => error.into(),
+            ReadError::Contents(error) => error.into(),
+            ReadError::Object { what, error } => Self::Read { what, error },
+            ReadError::List { place, error } => Self::List { place, error },
+            ReadError::Refused(refusals) => Self::Refused(refusals),
+            ReadError::MissingNamespaces(missing) => Self::MissingNamespaces(missing),
+            ReadError::MembersUnseen { parent, hidden } => Self::NobodyKnows { parent, hidden },
+            ReadError::LabelledElsewhere { parent, left_out } => Self::LabelledElsewhere { parent, left_out },
+            ReadError::Parent(error) => error.into(),
+            selector @ ReadError::Selector { .. } => Self::Usage {
+                message: selector.to_string(),
+                hint: "write -l app=web,tier!=cache, as for `kubectl get`".to_owned(),
+            },
+            unknowable @ ReadError::ResourceUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+            expected @ ReadError::KindNotServed { .. } => Self::KindNotServed(expected.to_string()),
+        }
+    }
+}

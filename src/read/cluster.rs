@@ -1,0 +1,199 @@
+//! The cluster that a command reads: its server, what it serves, and how long kinds that it does
+//! not serve yet are waited for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::inspect::FoundSet;
+use super::unserved::{self, KindWait};
+use super::{ReadError, UnsettledError, unseen_kinds};
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::connection::Endpoint;
+use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
+use crate::manifest::Manifest;
+use crate::manifest::desired;
+use crate::model::applyset::parent::RecordedKinds;
+use crate::model::contents::Contents;
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::live::Live;
+use crate::plan::recorded_kinds;
+
+/// A cluster whose server has listed what it serves.
+pub struct Cluster {
+    /// The server.
+    pub server: ApiServer,
+    /// The kinds that it serves.
+    pub discovery: Discovery,
+    /// The namespace of objects that name none.
+    pub namespace: String,
+    /// The address of the server, and how it is trusted.
+    pub endpoint: Endpoint,
+    /// The waits for kinds that it does not serve yet.
+    pub waits: Waits,
+}
+
+/// The waits of a run for kinds that are not served yet.
+#[derive(Clone)]
+pub struct Waits {
+    end_of_run: Option<Instant>,
+    on_wait: Rc<dyn Fn(&str)>,
+}
+
+impl Waits {
+    /// The waits of a run that has to end then, if it has a time limit. `on_wait` is called with
+    /// what is waited for.
+    pub fn new(end_of_run: Option<Instant>, on_wait: impl Fn(&str) + 'static) -> Self {
+        Self {
+            end_of_run,
+            on_wait: Rc::new(on_wait),
+        }
+    }
+
+    /// No waits at all.
+    pub fn none() -> Self {
+        Self::new(Some(Instant::now()), |_| {})
+    }
+
+    fn begin(&self) -> KindWait<'_> {
+        KindWait::new(self.end_of_run, &*self.on_wait)
+    }
+}
+
+/// Names of the kinds that a look through all kinds cannot see.
+pub struct Unseen {
+    /// The kinds that only a missing permission would show.
+    without_permission: Option<String>,
+    /// Definitions that serve nothing, and APIs that do not answer.
+    pub unserved: Vec<String>,
+}
+
+impl Unseen {
+    /// Names all of it.
+    pub fn names(&self) -> Vec<String> {
+        let permission = self.without_permission.iter();
+        permission.chain(&self.unserved).cloned().collect()
+    }
+}
+
+impl Cluster {
+    /// Discovers again, after a time in which the server may have got new kinds, such as that of a
+    /// person's answer.
+    pub async fn discover_again(&mut self) -> Result<(), DiscoveryError> {
+        let fresh = discovery::fetch(&self.server).await?;
+        self.discovery = fresh.with_promises_of(&self.discovery);
+        Ok(())
+    }
+
+    /// Adds the kinds that the definitions among the manifests will make the server serve. Kinds
+    /// of the manifests that are defined already are waited for: discovery lags behind definitions.
+    pub async fn add_definitions(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
+        let definitions: Vec<Value> = manifests
+            .iter()
+            .filter(|manifest| manifest.gvk.kind == GroupKind::definition().kind)
+            .map(|manifest| manifest.object.value())
+            .collect();
+        if !definitions.is_empty() {
+            self.discovery = self.discovery.with_custom_resources(definitions.iter());
+        }
+        let kinds: BTreeSet<GroupKind> = manifests
+            .iter()
+            .map(|manifest| manifest.gvk.group_kind())
+            .collect();
+        let unlisted = |discovery: &Discovery| {
+            let is_unknown = |kind: &&GroupKind| {
+                kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent
+            };
+            let unknown = kinds.iter().filter(is_unknown).cloned();
+            unknown.chain(discovery.promised_kinds()).collect()
+        };
+        let wait = self.waits.begin();
+        let defined = unserved::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
+        Box::pin(defined).await?;
+        let doubtful = manifests
+            .iter()
+            .map(|manifest| &manifest.gvk)
+            .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery));
+        let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
+        let states = Box::pin(unserved::definition_states(&self.server, &doubtful)).await?;
+        self.discovery.set_unserved(states);
+        Ok(())
+    }
+
+    /// Finds out what became of recorded kinds that discovery does not list, by a discovery that
+    /// is younger than the records. Sends nothing if all are listed.
+    pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
+        let unlisted = |discovery: &Discovery| unlisted(records, discovery);
+        let wait = self.waits.begin();
+        let settled = unserved::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        Box::pin(settled).await
+    }
+
+    /// Finds out the same for sets that are only looked at: nothing is waited for, and what cannot
+    /// be found out stays unknown.
+    pub async fn look_up(&mut self, sets: &[FoundSet]) {
+        let records = sets.iter().filter_map(FoundSet::bookkeeping);
+        let records: Vec<&RecordedKinds> = records.map(|bookkeeping| &bookkeeping.kinds).collect();
+        let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
+        // Which kinds are unknown is reported of each set.
+        let wait = KindWait::never();
+        let settled = unserved::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        let _ = Box::pin(settled).await;
+    }
+
+    /// Settles kinds for one look, in a copy of the discovery.
+    pub(super) async fn settle_kinds(
+        &self,
+        discovery: &mut Discovery,
+        unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+    ) -> Result<(), UnsettledError> {
+        let wait = self.waits.begin();
+        Box::pin(unserved::settle(&self.server, discovery, unlisted, &wait)).await
+    }
+
+    /// Waits until discovery lists every kind that is defined, so that a look through all kinds
+    /// misses none. Names what cannot be listed all the same.
+    pub async fn await_everything(&mut self) -> Result<Unseen, UnsettledError> {
+        let wait = self.waits.begin();
+        let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);
+        let unlistable = Box::pin(settled).await?;
+        let failures = self.discovery.failures().iter().map(ToString::to_string);
+        Ok(Unseen {
+            without_permission: unlistable.missing_permission.map(unseen_kinds),
+            unserved: unlistable.definitions.into_iter().chain(failures).collect(),
+        })
+    }
+
+    /// Waits until the server serves the resource that the command line names; see
+    /// [`unserved::await_named`].
+    pub(super) async fn await_named(
+        &mut self,
+        argument: &str,
+    ) -> Result<Option<discovery::Kept>, UnsettledError> {
+        let wait = self.waits.begin();
+        let named = unserved::await_named(&self.server, &mut self.discovery, argument, &wait);
+        Box::pin(named).await
+    }
+
+    /// Lists the contents of these namespaces and definitions of kinds.
+    pub(super) async fn contents(
+        &mut self,
+        containers: &[Live],
+        concurrency: usize,
+    ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
+        let wait = self.waits.begin();
+        let discovery = &mut self.discovery;
+        let contents = super::contents(&self.server, discovery, containers, concurrency, &wait);
+        Ok(Box::pin(contents).await?)
+    }
+}
+
+/// The recorded kinds of all these sets that discovery does not list.
+fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
+    let kinds = records
+        .iter()
+        .flat_map(|kinds| recorded_kinds::unlisted(kinds, discovery));
+    kinds.collect()
+}

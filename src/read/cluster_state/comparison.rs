@@ -1,0 +1,112 @@
+//! Lists the members and compares each with its manifest while its page is at hand.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::Value;
+
+use super::Rules;
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::changes::{self, Definition, Reason, Verdict};
+use crate::compare::ownership;
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Places;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::read::list::{Selector, WHOLE_OBJECTS};
+use crate::read::members::members;
+use crate::read::{NamedSet, ReadError, definition};
+
+/// Lists the members, and compares each with its manifest while its page is at hand.
+pub(super) async fn read_members(
+    server: &ApiServer,
+    named: &NamedSet,
+    desired: &Desired,
+    places: &Places,
+    rules: Rules<'_>,
+) -> Result<(Vec<Live>, BTreeMap<ObjectKey, Verdict>), ReadError> {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", named.set.id),
+        accept: WHOLE_OBJECTS,
+    };
+    let wanted: HashMap<&ObjectKey, &DesiredObject> = desired
+        .members
+        .iter()
+        .map(|member| (&member.key, member))
+        .collect();
+    let definitions = read_definitions(server, places, desired, rules.concurrency).await?;
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let mut live = Live::of(item, resource)?;
+        let member = wanted.get(&live.key);
+        if member.is_some_and(|member| member.is_secret()) {
+            live.client_side_apply |= ownership::has_string_data(&item["metadata"], rules.field_manager);
+        }
+        let verdict = member.map(|member| {
+            if member.resource.version != resource.version {
+                return Verdict::Send(Reason::OtherVersion);
+            }
+            let definition = definitions.get(&live.key.group_kind);
+            let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
+            let carrying =
+                ownership::with_bookkeeping(&member.object, &item["metadata"], rules.field_manager);
+            changes::compare(
+                &carrying.as_ref().unwrap_or(&member.object).value(),
+                item,
+                rules.field_manager,
+                definition.as_ref(),
+            )
+        });
+        Some((live, verdict))
+    };
+    let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
+    let mut found = Vec::new();
+    let mut comparisons = BTreeMap::new();
+    for (live, verdict) in listed {
+        if named.set.is_parent(&live) {
+            continue;
+        }
+        if let Some(verdict) = verdict {
+            comparisons.insert(live.key.clone(), verdict);
+        }
+        found.push(live);
+    }
+    Ok((found, comparisons))
+}
+
+/// Reads the CRDs of the custom resources that are going to be compared: only they say
+/// which of their maps and lists are one value.
+async fn read_definitions(
+    server: &ApiServer,
+    places: &Places,
+    desired: &Desired,
+    concurrency: usize,
+) -> Result<HashMap<GroupKind, Value>, ReadError> {
+    let compared: BTreeSet<&GroupKind> = desired
+        .members
+        .iter()
+        .map(|member| &member.key.group_kind)
+        .collect();
+    let is_custom = |resource: &&Arc<Resource>| {
+        compared.contains(&resource.group_kind())
+            && !changes::is_built_in(&resource.api_version(), &resource.kind)
+    };
+    let reads = places.resources.iter().filter(is_custom).map(async |resource| {
+        let read = definition(server, resource).await;
+        let definition = read.map_err(|error| ReadError::Object {
+            what: format!("the definition of {}", resource.group_kind()),
+            error,
+        })?;
+        Ok::<_, ReadError>(definition.map(|definition| {
+            let schema = Definition::relevant(definition, &resource.version);
+            (resource.group_kind(), schema)
+        }))
+    });
+    let definitions: Vec<_> = stream::iter(reads)
+        .buffer_unordered(concurrency)
+        .try_collect()
+        .await?;
+    Ok(definitions.into_iter().flatten().collect())
+}

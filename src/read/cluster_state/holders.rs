@@ -1,0 +1,29 @@
+//! The owners of namespaces and definitions that hold objects that stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::apiserver::ApiServer;
+use crate::model::holders::{Holders, Owners};
+use crate::model::identity::ObjectKey;
+use crate::model::namespace::NamespaceState;
+use crate::read::{ReadError, owners_of_holders};
+
+/// Reads the owners, but for namespaces that were read before.
+pub(super) async fn owners(
+    server: &ApiServer,
+    mut holders: Holders,
+    namespaces: &BTreeMap<String, NamespaceState>,
+) -> Result<BTreeMap<ObjectKey, Owners>, ReadError> {
+    let known: BTreeSet<String>;
+    (known, holders.namespaces) = holders
+        .namespaces
+        .into_iter()
+        .partition(|name| namespaces.contains_key(name));
+    let mut owners = owners_of_holders(server, &holders).await?;
+    let known = known.iter().filter_map(|name| {
+        let state = namespaces.get(name)?;
+        Some((Holders::namespace_key(name), Owners::of(state)))
+    });
+    owners.extend(known);
+    Ok(owners)
+}

@@ -1,0 +1,172 @@
+//! The cluster state: everything that there is of one set, read in the order in which one answer
+//! says where to look for the next.
+//!
+//! parent → judged → scope → orphans, if nothing is recorded → members → other sets' objects →
+//! what prunes would take along. This is the only way from a parent to its members for all
+//! commands that write; the rules on the way are those of `plan`.
+
+mod comparison;
+mod holders;
+mod namespaces;
+mod other_sets;
+mod parent;
+mod scope;
+mod to_apply;
+mod to_delete;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::Cluster;
+use super::error::ReadError;
+use super::list::{METADATA_LIST, Selector};
+use super::members::members;
+use super::named_set::NamedSet;
+use super::orphans::Search;
+use super::parent::WholeParent;
+use crate::cluster::apiserver::ApiServer;
+use crate::event::Operation;
+use crate::manifest::desired::Desired;
+use crate::model::applyset::{PART_OF_LABEL, Tooling};
+use crate::model::list_targets::Places;
+use crate::model::live::Live;
+use crate::model::namespace::NamespaceState;
+use crate::model::parent_object::ParentObject;
+use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning};
+
+/// The command that the state is read for.
+pub enum Goal<'a> {
+    /// `apply` and `diff`: these objects are to be the members.
+    Apply(&'a mut Desired, &'a Policy),
+    /// `delete`: no member is to be left. Field managers whose contents of the parent are the
+    /// set's own.
+    Delete(&'a Policy, BTreeSet<String>),
+    /// `adopt`, and the set that `move` moves members into: it is made if it does not exist. The
+    /// members are not listed.
+    Join(Operation),
+    /// `disband`, and the set that `move` moves members out of: it has to exist. The members are
+    /// not listed.
+    Leave(Operation),
+}
+
+/// Permissions of the user, and settings of the reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// The take-over that the user has confirmed.
+    pub taking_over: TakingOver,
+    /// Field managers whose part-of labels make members.
+    pub appliers: &'a BTreeSet<String>,
+    /// The field manager of members.
+    pub field_manager: &'a str,
+    /// Requests under way at once.
+    pub concurrency: usize,
+}
+
+impl<'a> Rules<'a> {
+    fn search(self) -> Search<'a> {
+        Search {
+            appliers: self.appliers,
+            concurrency: self.concurrency,
+        }
+    }
+}
+
+/// The parents that may be taken over, and the user's confirmation.
+#[derive(Debug, Clone, Copy)]
+pub enum TakingOver {
+    /// A set of another tool, and an object that is not a parent yet.
+    Any(Confirmation),
+    /// An object that is not a parent yet.
+    PlainObject(Confirmation),
+    /// A set of another tool.
+    ForeignSet(Confirmation),
+}
+
+impl TakingOver {
+    fn policy(self, parent: Option<&WholeParent>) -> ParentPolicy {
+        let is_plain = parent.is_some_and(|parent| !parent::has_bookkeeping(parent));
+        let take_over = match self {
+            Self::Any(confirmation) => confirmation,
+            Self::PlainObject(confirmation) if is_plain => confirmation,
+            Self::ForeignSet(confirmation) if !is_plain => confirmation,
+            Self::PlainObject(_) | Self::ForeignSet(_) => Confirmation::Missing,
+        };
+        ParentPolicy { take_over }
+    }
+}
+
+/// Everything that there is of a set.
+#[derive(Debug)]
+pub struct ClusterState {
+    /// The parent; for a deletion only if it has bookkeeping.
+    pub parent: Option<WholeParent>,
+    /// The rule under which the parent may be written.
+    pub parent_policy: ParentPolicy,
+    /// The namespaces of the manifests and of the parent that exist, as far as they were read.
+    pub namespaces: BTreeMap<String, NamespaceState>,
+    /// The collections that may hold members.
+    pub places: Places,
+    /// The input of the plan.
+    pub observed: Observed,
+    /// The extent of pruning: a deletion includes the parent's own namespace only if it deletes the
+    /// parent.
+    pub pruning: Pruning,
+    /// The tool that managed the set until now, if this run takes it over.
+    pub former_tooling: Option<Tooling>,
+    /// Objects that most likely are members, and that the user may not delete.
+    pub likely_members_left: usize,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+impl ClusterState {
+    /// The parent, as plans know it.
+    pub fn parent_object(&self) -> Option<&ParentObject> {
+        self.parent.as_ref().map(|parent| &parent.object)
+    }
+
+    /// Lists the members that match these labels, sorted; their metadata alone.
+    pub async fn list_members(
+        &self,
+        server: &ApiServer,
+        named: &NamedSet,
+        labels: Option<&str>,
+        concurrency: usize,
+    ) -> Result<Vec<Live>, ReadError> {
+        let own = format!("{PART_OF_LABEL}={}", named.set.id);
+        let selector = Selector {
+            labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
+            accept: METADATA_LIST,
+        };
+        let found = members(server, &self.places, &selector, concurrency, Live::of).await;
+        let mut found = found.map_err(|failure| ReadError::selecting(failure, labels))?;
+        found.retain(|live| !named.set.is_parent(live));
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(found)
+    }
+}
+
+/// Reads the state of a set.
+///
+/// # Errors
+///
+/// The parent must not be written, or something that a decision needs could not be read.
+pub async fn cluster_state(
+    cluster: &mut Cluster,
+    named: &mut NamedSet,
+    mut goal: Goal<'_>,
+    rules: Rules<'_>,
+) -> Result<ClusterState, ReadError> {
+    let judged = parent::judge(&cluster.server, named, &goal, rules).await?;
+    let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
+    match &mut goal {
+        Goal::Apply(desired, policy) => {
+            // A kind that was only promised may be listed by now.
+            desired.renew(&cluster.discovery);
+            Box::pin(to_apply::read(cluster, named, scoped, (desired, policy), rules)).await
+        }
+        Goal::Delete(policy, managers) => {
+            Box::pin(to_delete::read(cluster, named, scoped, (policy, managers), rules)).await
+        }
+        Goal::Join(_) | Goal::Leave(_) => Ok(scoped.state_without_members(named)),
+    }
+}

@@ -1,0 +1,49 @@
+//! Objects of the manifests that are in other sets, and the parents of those sets.
+
+use std::collections::BTreeSet;
+
+use super::super::{Cluster, NamedSet, ReadError, parents_of_sets};
+use crate::cluster::apiserver::ApiServer;
+use crate::manifest::desired::Desired;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::live::Live;
+use crate::plan::{self, OtherParents};
+use crate::read::list::{METADATA_LIST, Selector};
+use crate::read::members::members;
+
+/// Finds objects of the manifests that are members of other sets. Nothing is asked if
+/// all of them are members of this one already.
+pub(super) async fn others(
+    server: &ApiServer,
+    named: &NamedSet,
+    desired: &Desired,
+    found: &[Live],
+    concurrency: usize,
+) -> Result<Vec<Live>, ReadError> {
+    let places = plan::places_of_newcomers(desired, found);
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
+        accept: METADATA_LIST,
+    };
+    Ok(members(server, &places, &selector, concurrency, Live::of).await?)
+}
+
+/// Finds the parents of the sets that hold objects of the manifests, for the refusal to name.
+pub(super) async fn parents(
+    cluster: &Cluster,
+    named: &NamedSet,
+    desired: &Desired,
+    others: &[Live],
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+) -> OtherParents {
+    let wanted: BTreeSet<_> = desired.members.iter().map(|member| &member.key).collect();
+    let ids = others
+        .iter()
+        .filter(|live| wanted.contains(&live.key))
+        .filter_map(|live| live.part_of.as_deref())
+        .collect();
+    let namespaces = wanted.iter().filter_map(|key| key.namespace.clone());
+    let namespaces = namespaces.chain(named.set.parent.namespace.clone()).collect();
+    parents_of_sets(cluster, &ids, namespaces, concurrency, warnings).await
+}

@@ -1,0 +1,155 @@
+//! Reads the parent and judges whether the run may write it.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join;
+
+use super::{Goal, Rules, namespaces};
+use crate::cluster::apiserver::ApiServer;
+use crate::event::Operation;
+use crate::manifest::desired::Desired;
+use crate::model::applyset::parent::Reading;
+use crate::model::namespace::NamespaceState;
+use crate::model::parent_object::ParentObject;
+use crate::plan::{self, ParentPolicy, Refusal, Standing};
+use crate::read::orphans::Parent;
+use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
+
+/// The parent, once it is known that the run may write it.
+pub(super) struct Judged {
+    pub(super) parent: Option<WholeParent>,
+    pub(super) policy: ParentPolicy,
+    pub(super) standing: Standing,
+    pub(super) namespaces: BTreeMap<String, NamespaceState>,
+    /// An object without bookkeeping has the parent's name.
+    pub(super) is_bare: bool,
+}
+
+impl Judged {
+    pub(super) fn presence(&self) -> Parent {
+        match self.parent {
+            Some(_) => Parent::There,
+            None => Parent::Gone,
+        }
+    }
+}
+
+pub(super) fn has_bookkeeping(parent: &WholeParent) -> bool {
+    parent.object.reading != Reading::NoBookkeeping
+}
+
+impl Goal<'_> {
+    /// Returns the objects that are to be applied, if any.
+    pub(super) fn desired(&self) -> Option<&Desired> {
+        match self {
+            Self::Apply(desired, _) => Some(desired),
+            Self::Delete(..) | Self::Join(_) | Self::Leave(_) => None,
+        }
+    }
+
+    /// Returns whether a set is made that does not exist.
+    fn makes_set(&self) -> bool {
+        matches!(self, Self::Apply(..) | Self::Join(_))
+    }
+
+    /// Returns the parent that such a run works with.
+    ///
+    /// # Errors
+    ///
+    /// The set has to exist, and does not.
+    fn usable(
+        &self,
+        named: &NamedSet,
+        parent: Option<WholeParent>,
+    ) -> Result<Option<WholeParent>, ParentError> {
+        match self {
+            Self::Apply(..) | Self::Join(_) => Ok(parent),
+            Self::Delete(..) => Ok(parent.filter(has_bookkeeping)),
+            Self::Leave(operation) => match (parent.filter(has_bookkeeping), operation) {
+                (Some(parent), _) => Ok(Some(parent)),
+                (None, Operation::Move) => Err(ParentError::NoSetToMove(named.set.parent.clone())),
+                (None, _) => Err(ParentError::NoSuchSet(named.set.parent.clone())),
+            },
+        }
+    }
+
+    /// Judges the parent as it was read.
+    fn judge(
+        &self,
+        named: &NamedSet,
+        parent: Option<&ParentObject>,
+        policy: ParentPolicy,
+    ) -> Result<Standing, Vec<Refusal>> {
+        let set = &named.set;
+        match (self, parent) {
+            (Self::Apply(..), _) => plan::judge(set, parent, policy),
+            (Self::Delete(..), None) => Ok(Standing::New),
+            (Self::Delete(..), Some(parent)) => plan::judge_for_deletion(set, parent, policy)
+                .map_err(|refusals| managed_elsewhere(refusals, Operation::Delete)),
+            (Self::Join(operation) | Self::Leave(operation), _) => {
+                plan::judge(set, parent, policy).map_err(|refusals| managed_elsewhere(refusals, *operation))
+            }
+        }
+    }
+}
+
+/// Replaces refusals to write another tool's set: only `apply` takes sets over, and other commands
+/// have another hint.
+fn managed_elsewhere(refusals: Vec<Refusal>, operation: Operation) -> Vec<Refusal> {
+    let refusals = refusals.into_iter().map(|refusal| match refusal {
+        Refusal::OtherTooling { parent, found, ours } => Refusal::ManagedElsewhere {
+            parent,
+            found,
+            ours,
+            operation,
+        },
+        other => other,
+    });
+    refusals.collect()
+}
+
+/// Reads the parent and the namespaces that matter for it, and judges them.
+pub(super) async fn judge(
+    server: &ApiServer,
+    named: &mut NamedSet,
+    goal: &Goal<'_>,
+    rules: Rules<'_>,
+) -> Result<Judged, ReadError> {
+    let nothing = Desired::default();
+    let desired = goal.desired().unwrap_or(&nothing);
+    let (parent, mut namespaces) = if goal.makes_set() {
+        let reads = join(
+            named.read_parent(server),
+            namespaces::read(server, named, desired),
+        );
+        let (parent, namespaces) = reads.await;
+        (parent?, namespaces?)
+    } else {
+        (named.read_parent(server).await?, BTreeMap::new())
+    };
+    named.set.parent_uid = parent.as_ref().map(|parent| parent.live.uid.clone());
+    let policy = rules.taking_over.policy(parent.as_ref());
+    let is_bare = parent.as_ref().is_some_and(|parent| !has_bookkeeping(parent));
+    let parent = goal.usable(named, parent)?;
+    let object = parent.as_ref().map(|parent| &parent.object);
+    let standing = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
+    if goal.makes_set() {
+        namespaces::check_custom_parent(named, object, desired)?;
+        namespaces::check(named, desired, &namespaces)?;
+    }
+    if let (Goal::Delete(..), Standing::Recorded(bookkeeping)) = (goal, &standing) {
+        // A deletion leaves the set to the tool that manages it.
+        named.set.tooling = bookkeeping.tooling.clone();
+    }
+    if !goal.makes_set() && standing == Standing::New {
+        // A first run may have ended in the namespace of the parent.
+        namespaces = namespaces::read(server, named, desired).await?;
+    }
+    Ok(Judged {
+        parent,
+        policy,
+        standing,
+        namespaces,
+        is_bare,
+    })
+}

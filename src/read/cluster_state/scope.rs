@@ -1,0 +1,128 @@
+//! Finds where the members of a set may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::parent::Judged;
+use super::{ClusterState, Goal};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::Tooling;
+use crate::model::identity::GroupKind;
+use crate::model::namespace::NamespaceState;
+use crate::plan::{self, Observed, Pruning, Standing, Survey};
+use crate::read::orphans::{self, Orphans, Search};
+use crate::read::{Cluster, NamedSet, ReadError};
+
+/// The places where the members of a set may be.
+pub(super) struct Scoped {
+    pub(super) judged: Judged,
+    pub(super) survey: Survey,
+    /// The result of a search of the whole cluster; `None` if there was none.
+    pub(super) orphans: Option<Orphans>,
+}
+
+impl Scoped {
+    /// The state of a set whose members are not listed.
+    pub(super) fn state_without_members(&self, named: &NamedSet) -> ClusterState {
+        let orphans = self.orphans.iter();
+        let orphans = orphans.flat_map(|orphans| orphans.warnings(named, self.judged.presence()));
+        ClusterState {
+            warnings: self.survey.warnings().into_iter().chain(orphans).collect(),
+            ..self.state(named)
+        }
+    }
+
+    /// The state before members are read.
+    pub(super) fn state(&self, named: &NamedSet) -> ClusterState {
+        let Judged {
+            parent,
+            policy,
+            standing,
+            namespaces,
+            ..
+        } = &self.judged;
+        ClusterState {
+            parent: parent.clone(),
+            parent_policy: *policy,
+            namespaces: namespaces.clone(),
+            places: self.survey.places.clone(),
+            observed: Observed {
+                recorded: self.survey.recorded.clone(),
+                unlisted: self.survey.unlisted.clone(),
+                parent: parent.as_ref().and_then(|parent| named.dependant(&parent.object)),
+                ..Observed::default()
+            },
+            pruning: Pruning::Enabled,
+            former_tooling: former_tooling(named, standing),
+            likely_members_left: 0,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+fn former_tooling(named: &NamedSet, standing: &Standing) -> Option<Tooling> {
+    match standing {
+        Standing::Recorded(bookkeeping) if !bookkeeping.tooling.is_same_program(&named.set.tooling) => {
+            Some(bookkeeping.tooling.clone())
+        }
+        Standing::Recorded(_) | Standing::New => None,
+    }
+}
+
+/// Finds where the members of a set may be: the recorded places, those of the manifests and, for
+/// a set without a record, all places where a search of the whole cluster finds some.
+///
+/// An apply without a parent searches nothing: nearly every one is the first run of its set. A
+/// parent that exists may have had a record before. All other commands leave a record behind, or
+/// none, and then no later run looks anywhere else.
+///
+/// # Errors
+///
+/// A record that cannot be trusted, or a kind that exists and is not served.
+pub(super) async fn scope(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    goal: &Goal<'_>,
+    mut judged: Judged,
+    search: Search<'_>,
+) -> Result<Scoped, ReadError> {
+    let is_first_run = matches!(goal, Goal::Apply(..)) && judged.parent.is_none();
+    let searches = judged.standing == Standing::New && !is_first_run;
+    if judged.standing == Standing::New {
+        let left_behind = left_behind(named, &judged.namespaces);
+        if !left_behind.is_empty() {
+            judged.standing = Standing::resumed(&named.set, left_behind);
+        }
+    }
+    if let Standing::Recorded(bookkeeping) = &judged.standing {
+        cluster.settle(&[&bookkeeping.kinds]).await?;
+    }
+    let nothing = Desired::default();
+    let desired = goal.desired().unwrap_or(&nothing);
+    let mut survey = plan::survey(&named.set, &judged.standing, desired, &cluster.discovery)?;
+    let orphans = if searches {
+        Some(orphans::find(cluster, named, &mut survey, search).await?)
+    } else {
+        None
+    };
+    Ok(Scoped {
+        judged,
+        survey,
+        orphans,
+    })
+}
+
+/// Returns the kinds of what the parent lives in, if that is a member of the set: an interrupted
+/// run may have made it, and been stopped before it could record that on the parent.
+fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
+    let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(named.set.id.as_str());
+    let parent_namespace = named.set.parent.namespace.as_ref();
+    let parent_namespace = parent_namespace.and_then(|name| namespaces.get(name));
+    let mut kinds = BTreeSet::new();
+    if parent_namespace.is_some_and(|state| is_ours(&state.part_of)) {
+        kinds.insert(GroupKind::namespace());
+    }
+    if is_ours(&named.definition_part_of) {
+        kinds.insert(GroupKind::definition());
+    }
+    kinds
+}

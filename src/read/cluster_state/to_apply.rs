@@ -1,0 +1,72 @@
+//! The state before objects are applied.
+
+use super::scope::Scoped;
+use super::{ClusterState, Rules, comparison, holders, other_sets};
+use crate::manifest::desired::Desired;
+use crate::model::live::Presence;
+use crate::plan::{self, Policy, Unowned};
+use crate::read::orphans;
+use crate::read::{Cluster, NamedSet, ReadError, existing};
+
+/// Reads the state before these objects are applied.
+pub(super) async fn read(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    mut scoped: Scoped,
+    (desired, policy): (&Desired, &Policy),
+    rules: Rules<'_>,
+) -> Result<ClusterState, ReadError> {
+    let server = &cluster.server.clone();
+    let mut warnings = scoped.survey.warnings();
+    let (mut members, mut comparisons) =
+        comparison::read_members(server, named, desired, &scoped.survey.places, rules).await?;
+    if let Some(orphans) = &scoped.orphans {
+        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
+    }
+    if scoped.judged.parent.is_none() && !members.is_empty() {
+        let found = orphans::find(cluster, named, &mut scoped.survey, rules.search()).await?;
+        (members, comparisons) =
+            comparison::read_members(server, named, desired, &scoped.survey.places, rules).await?;
+        warnings.push(orphans::orphans_found(named, members.len(), &found.hidden));
+        warnings.extend(found.left_out.warnings);
+    }
+    let mut state = scoped.state(named);
+    let namespaces = &state.namespaces;
+    let observed = &mut state.observed;
+    observed.others = other_sets::others(server, named, desired, &members, rules.concurrency).await?;
+    observed.existing = match policy.unowned {
+        Unowned::TakenIn => Vec::new(),
+        Unowned::Refused => {
+            let newcomers = plan::newcomers(desired, &members, &state.places.resources, namespaces);
+            existing(server, &newcomers, rules.concurrency).await?
+        }
+    };
+    observed.other_parents = other_sets::parents(
+        cluster,
+        named,
+        desired,
+        &observed.others,
+        rules.concurrency,
+        &mut warnings,
+    )
+    .await;
+    observed.members = members;
+    observed.comparisons = comparisons;
+    observed.terminating_namespaces = namespaces
+        .iter()
+        .filter(|(_, state)| state.presence == Presence::Terminating)
+        .map(|(name, _)| name.clone())
+        .collect();
+    observed.parent_annotations = state
+        .parent
+        .as_ref()
+        .map(|parent| parent.object.annotations.clone())
+        .unwrap_or_default();
+    let holders = plan::holders(&named.set, Some(&named.resource), desired, observed, policy);
+    observed.holder_owners = holders::owners(server, holders, namespaces).await?;
+    let containers = plan::containers(&named.set, desired, observed, policy);
+    observed.contents = cluster.contents(&containers, rules.concurrency).await?;
+    state.pruning = policy.pruning;
+    state.warnings = warnings;
+    Ok(state)
+}

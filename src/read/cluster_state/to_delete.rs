@@ -1,0 +1,88 @@
+//! The state before all members of a set are deleted.
+
+use std::collections::BTreeSet;
+
+use super::scope::Scoped;
+use super::{ClusterState, Rules, comparison, holders};
+use crate::manifest::desired::Desired;
+use crate::plan::{self, Observed, ParentFate, Policy, Pruning};
+use crate::read::orphans::Orphans;
+use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent};
+
+/// Reads the state before all members are deleted.
+pub(super) async fn read(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    scoped: Scoped,
+    (policy, managers): (&Policy, &BTreeSet<String>),
+    rules: Rules<'_>,
+) -> Result<ClusterState, ReadError> {
+    let server = &cluster.server.clone();
+    let nothing = Desired::default();
+    let mut state = scoped.state(named);
+    state.warnings = scoped.survey.warnings();
+    if let Some(orphans) = &scoped.orphans {
+        state.warnings.extend(orphans.warnings_of_deletion());
+        state.likely_members_left = orphans.left_out.likely_members;
+    }
+    let observed = &mut state.observed;
+    (observed.members, observed.comparisons) =
+        comparison::read_members(server, named, &nothing, &state.places, rules).await?;
+    if state.parent.is_none() && observed.members.is_empty() {
+        return Err(nothing_to_delete(named, scoped.orphans));
+    }
+    // What the parent lives in goes only if the parent goes before it.
+    let goes =
+        !scoped.judged.is_bare && parent_goes(named, state.parent.as_mut(), observed, policy, managers);
+    state.pruning = if goes { Pruning::WholeSet } else { Pruning::Enabled };
+    let policy = with_pruning(policy, state.pruning);
+    let containers = plan::containers(&named.set, &nothing, observed, &policy);
+    observed.contents = cluster.contents(&containers, rules.concurrency).await?;
+    let resource = state.parent.as_ref().map(|_| &named.resource);
+    let holders = plan::holders(&named.set, resource, &nothing, observed, &policy);
+    observed.holder_owners = holders::owners(server, holders, &state.namespaces).await?;
+    Ok(state)
+}
+
+fn with_pruning(policy: &Policy, pruning: Pruning) -> Policy {
+    Policy {
+        pruning,
+        ..policy.clone()
+    }
+}
+
+/// The error of a deletion that found neither a parent nor members.
+fn nothing_to_delete(named: &NamedSet, orphans: Option<Orphans>) -> ReadError {
+    let parent = named.set.parent.clone();
+    let Some(Orphans { hidden, left_out, .. }) = orphans else {
+        return ParentError::NoSuchSet(parent).into();
+    };
+    match (hidden.is_empty(), left_out.warnings.is_empty()) {
+        (true, true) => ParentError::NoSuchSet(parent).into(),
+        (true, false) => ReadError::LabelledElsewhere {
+            parent,
+            left_out: left_out.warnings,
+        },
+        (false, _) => ReadError::MembersUnseen { parent, hidden },
+    }
+}
+
+/// Returns whether the parent goes with its set. Owners of it that go as well are taken from
+/// `parent`: the run removes these references before it deletes anything.
+fn parent_goes(
+    named: &NamedSet,
+    parent: Option<&mut WholeParent>,
+    observed: &Observed,
+    policy: &Policy,
+    managers: &BTreeSet<String>,
+) -> bool {
+    let Some(parent) = parent else { return true };
+    if !parent.live.owners.is_empty() {
+        let policy = with_pruning(policy, Pruning::WholeSet);
+        let going = plan::plan(&named.set, &Desired::default(), observed, &policy)
+            .dependants
+            .going;
+        parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
+    }
+    plan::parent_fate(&named.set, &parent.live, &parent.content_writers, managers) == ParentFate::Goes
+}

@@ -1,0 +1,219 @@
+//! Why the state of a cluster could not be read, or must not be acted on.
+
+use std::fmt;
+
+use http::StatusCode;
+
+use super::list::ListError;
+use super::{ContentsError, Place, UnsettledError};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind};
+use crate::cluster::discovery::FailedVersion;
+use crate::manifest::Position;
+use crate::model::applyset::{IS_PARENT_TYPE_LABEL, ParentIdentity};
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
+use crate::plan::{Refusal, SurveyError};
+
+/// Why the state of a cluster could not be read, or must not be acted on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The state of kinds that discovery does not list is not known.
+    #[error(transparent)]
+    Unsettled(#[from] UnsettledError),
+    /// The places where members may be are not known.
+    #[error(transparent)]
+    Scope(#[from] SurveyError),
+    /// The contents of a namespace or of a defined kind are not known.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    /// One object could not be read.
+    #[error("{what} could not be read: {error}")]
+    Object {
+        /// The object, with its article.
+        what: String,
+        /// The answer of the server.
+        error: ApiError,
+    },
+    /// A collection could not be listed.
+    #[error("{} could not be listed: {error}", .place.resource.plural)]
+    List {
+        /// The collection.
+        place: Place,
+        /// The answer of the server.
+        error: ListError,
+    },
+    /// The label selector was typed wrong.
+    #[error("-l {labels:?} is no label selector: {error}")]
+    Selector {
+        /// The selector.
+        labels: String,
+        /// The answer of the server.
+        error: Box<ApiErrorKind>,
+    },
+    /// The parent must not be written.
+    #[error("the parent must not be written")]
+    Refused(Vec<Refusal>),
+    /// Namespaces that neither exist nor come with the manifests.
+    #[error("namespaces are missing")]
+    MissingNamespaces(Vec<MissingNamespace>),
+    /// The kind that is to be the parent's may have it, and the server could not say.
+    #[error("resource {argument:?}: cannot tell whether the server has it: {failure}")]
+    ResourceUnknowable {
+        /// The resource as it was typed.
+        argument: String,
+        /// The answer of the server.
+        failure: FailedVersion,
+    },
+    /// The kind that is to be the parent's is defined and not served.
+    #[error("kind {kind} is not served: {reason}")]
+    KindNotServed {
+        /// The kind.
+        kind: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The object that the command line names is not a parent to work with.
+    #[error(transparent)]
+    Parent(#[from] ParentError),
+    /// The parent does not exist, and it could not be seen whether members are left.
+    #[error("{parent} is not the parent of a set")]
+    MembersUnseen {
+        /// The parent that the set would have.
+        parent: ParentIdentity,
+        /// Names of what could not be listed in all namespaces.
+        hidden: Vec<String>,
+    },
+    /// The parent does not exist, and objects carry the label of its set that are not taken for
+    /// members.
+    #[error("{parent} is not the parent of a set")]
+    LabelledElsewhere {
+        /// The parent that the set would have.
+        parent: ParentIdentity,
+        /// The objects and the reasons, a line for each namespace.
+        left_out: Vec<String>,
+    },
+}
+
+/// Why the object that the command line names is not a parent that the command can work with.
+#[derive(Debug, thiserror::Error)]
+pub enum ParentError {
+    /// The server has no such resource.
+    #[error("the server has no resource {argument:?} that could be the parent of a set")]
+    UnknownResource {
+        /// The resource as it was typed.
+        argument: String,
+    },
+    /// Objects of the kind cannot be parents.
+    #[error("a {kind} may not be the parent of a set")]
+    ForbiddenKind {
+        /// The kind.
+        kind: String,
+    },
+    /// The definition of the kind lacks the label of parents.
+    #[error("{kind} may not be the parent of a set: its CustomResourceDefinition does not say so")]
+    UnlabelledKind {
+        /// The kind.
+        kind: String,
+        /// The name of its definition.
+        definition: String,
+    },
+    /// A custom resource is not there, and cannot be made up.
+    #[error("the set's parent {parent} does not exist")]
+    CustomResourceMissing {
+        /// The parent.
+        parent: ParentIdentity,
+        /// Its kind.
+        kind: String,
+    },
+    /// The set does not exist.
+    #[error("there is no set {0}")]
+    NoSuchSet(ParentIdentity),
+    /// The set to move members from does not exist; an earlier run may have finished, since a move
+    /// of all members ends the old set.
+    #[error("there is no set {0}")]
+    NoSetToMove(ParentIdentity),
+}
+
+impl ParentError {
+    /// The hint: what to type next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownResource { .. } => {
+                "write secret/NAME, configmap/NAME, or the custom resource as RESOURCE.GROUP/NAME".to_owned()
+            }
+            Self::ForbiddenKind { .. } => {
+                "use a Secret (a bare NAME), a ConfigMap (configmap/NAME) or a custom resource made for it".to_owned()
+            }
+            Self::UnlabelledKind { definition, .. } => {
+                format!("`kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
+            }
+            Self::CustomResourceMissing { parent, kind } => {
+                format!("put the {kind} {} among the manifests, or create it first", parent.name)
+            }
+            Self::NoSuchSet(_) => {
+                "`kubectl applyset list -A` shows all sets; -n says in which namespace to look".to_owned()
+            }
+            Self::NoSetToMove(_) => {
+                "look at the new set with `kubectl applyset view`: a move of all members ends the old set, so if they are there, nothing is left to do"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// A namespace that neither exists nor comes with the manifests.
+#[derive(Debug)]
+pub struct MissingNamespace {
+    /// Its name.
+    pub namespace: String,
+    /// The first object that is to live there, and where it is written; `None` for the parent.
+    pub wanted_by: Option<(Position, ObjectKey)>,
+}
+
+impl fmt::Display for MissingNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, wanted_by } = self;
+        match wanted_by {
+            Some((position, key)) => write!(f, "{position}: {key}: there is no namespace {namespace}"),
+            None => write!(f, "there is no namespace {namespace} for the set's parent"),
+        }
+    }
+}
+
+impl ReadError {
+    /// A list by labels that the user has typed: a selector that the server does not understand is
+    /// their mistake.
+    pub fn selecting((place, error): (Place, ListError), labels: Option<&str>) -> Self {
+        match (error, labels) {
+            (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => {
+                Self::Selector {
+                    labels: labels.to_owned(),
+                    error: request.kind,
+                }
+            }
+            (error, _) => Self::List { place, error },
+        }
+    }
+
+    /// A parent that could not be read.
+    pub(super) fn parent(parent: &ParentIdentity, error: ApiError) -> Self {
+        Self::Object {
+            what: format!("the set's parent {parent}"),
+            error,
+        }
+    }
+
+    /// A definition that could not be read.
+    pub(super) fn definition(resource: &Resource, error: ApiError) -> Self {
+        Self::Object {
+            what: format!("CustomResourceDefinition {}", resource.group_resource()),
+            error,
+        }
+    }
+}
+
+impl From<(Place, ListError)> for ReadError {
+    fn from((place, error): (Place, ListError)) -> Self {
+        Self::List { place, error }
+    }
+}

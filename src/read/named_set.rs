@@ -1,0 +1,200 @@
+//! The set that the command line names: which object is its parent, and whether it may be one.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::cluster::Cluster;
+use super::error::{ParentError, ReadError};
+use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_parent};
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::discovery::KindLookup;
+use crate::manifest::Manifest;
+use crate::manifest::desired::Target;
+use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity, Tooling};
+use crate::model::identity::GroupKind;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::set::Set;
+use crate::model::settings::SetReference;
+use crate::plan::Dependant;
+
+/// A set, and the resource of its parent.
+pub struct NamedSet {
+    /// The set.
+    pub set: Set,
+    /// The resource of its parent.
+    pub resource: Arc<Resource>,
+    /// The set that the definition of a custom parent's kind is a member of.
+    pub(super) definition_part_of: Option<String>,
+}
+
+impl NamedSet {
+    /// The target that manifests of this set are resolved against.
+    pub fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
+        Target {
+            discovery: &cluster.discovery,
+            parent: &self.set.parent,
+            id: &self.set.id,
+            namespace: &cluster.namespace,
+        }
+    }
+
+    /// Reads the parent; `None` if there is none.
+    pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<WholeParent>, ReadError> {
+        if self.resource.origin == Origin::Promised {
+            return Ok(None);
+        }
+        let read = whole_parent(server, &self.resource, &self.set.parent).await;
+        read.map_err(|error| ReadError::parent(&self.set.parent, error))
+    }
+
+    /// The parent as an object that others own; `None` if it has no owners.
+    pub(super) fn dependant(&self, parent: &ParentObject) -> Option<Dependant> {
+        let dependant = Dependant::of_parent(&self.set.parent, &self.resource, parent);
+        (!dependant.owners.is_empty()).then_some(dependant)
+    }
+}
+
+/// Finds out which object a set reference means, and whether it may be a parent.
+pub async fn named_set(
+    cluster: &mut Cluster,
+    reference: &SetReference,
+    tooling: Tooling,
+    manifests: &[Manifest],
+) -> Result<NamedSet, ReadError> {
+    let resource = parent_resource(cluster, reference).await?;
+    let definition_part_of = if is_plain_parent(&resource) {
+        None
+    } else {
+        check_parent_type(cluster, &resource, manifests).await?
+    };
+    let identity = parent_identity(cluster, &resource, &reference.name);
+    Ok(NamedSet {
+        set: Set {
+            id: ApplySetId::of(&identity),
+            parent: identity,
+            parent_uid: None,
+            tooling,
+        },
+        resource,
+        definition_part_of,
+    })
+}
+
+/// Finds the resource of a parent. A kind that is defined and that discovery does not list is
+/// waited for.
+pub async fn parent_resource(
+    cluster: &mut Cluster,
+    reference: &SetReference,
+) -> Result<Arc<Resource>, ReadError> {
+    let text = reference.resource.as_deref().unwrap_or("secrets");
+    if let Some(kept) = cluster.await_named(text).await? {
+        return Err(ReadError::KindNotServed {
+            kind: kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string()),
+            reason: kept.reason.to_string(),
+        });
+    }
+    let argument = text.to_owned();
+    match cluster.discovery.resource_argument(text) {
+        KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
+        KindLookup::GroupFailed(failure) => Err(ReadError::ResourceUnknowable {
+            argument,
+            failure: failure.clone(),
+        }),
+        KindLookup::Absent => Err(ParentError::UnknownResource { argument }.into()),
+    }
+}
+
+/// The parent of this name, in the namespace that is meant.
+pub fn parent_identity(cluster: &Cluster, resource: &Resource, name: &str) -> ParentIdentity {
+    ParentIdentity {
+        group_kind: resource.group_kind(),
+        namespace: match resource.scope {
+            Scope::Namespaced => Some(cluster.namespace.clone()),
+            Scope::Cluster => None,
+        },
+        name: name.to_owned(),
+    }
+}
+
+/// Returns whether objects of the kind may be parents without a label of its definition
+/// (KEP-3659, "Parent object kinds").
+pub(super) fn is_plain_parent(resource: &Resource) -> bool {
+    resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap")
+}
+
+/// Permission of a kind's objects to be parents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParentKind {
+    /// Secrets, `ConfigMaps`, and kinds whose CRD is labelled so.
+    Permitted,
+    /// A custom resource whose CRD is not labelled so.
+    Unlabelled,
+    /// Any other kind.
+    Forbidden,
+    /// The CRD could not be read.
+    Unknown,
+}
+
+/// Finds out whether objects of this kind may be parents, for a look at a parent that no run
+/// would take.
+pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, ReadError> {
+    if is_plain_parent(resource) {
+        return Ok(ParentKind::Permitted);
+    }
+    match definition_labels(&cluster.server, resource).await {
+        Ok(Some(labels)) if labels.is_parent_type => Ok(ParentKind::Permitted),
+        Ok(Some(_)) => Ok(ParentKind::Unlabelled),
+        Ok(None) => Ok(ParentKind::Forbidden),
+        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentKind::Unknown),
+        Err(error) => Err(ReadError::definition(resource, error)),
+    }
+}
+
+/// Checks that the definition of a custom resource carries the label of parents, in the cluster
+/// or among the manifests (KEP-3659, "Parent object kinds"). Returns the set that the definition
+/// is a member of.
+async fn check_parent_type(
+    cluster: &Cluster,
+    resource: &Resource,
+    manifests: &[Manifest],
+) -> Result<Option<String>, ReadError> {
+    let definition = resource.definition_name();
+    if manifests
+        .iter()
+        .any(|manifest| is_labelled_definition(manifest, &definition))
+    {
+        return Ok(None);
+    }
+    let labels = if resource.origin == Origin::Promised {
+        Some(DefinitionLabels {
+            is_parent_type: false,
+            part_of: None,
+        })
+    } else {
+        let read = definition_labels(&cluster.server, resource).await;
+        read.map_err(|error| ReadError::Object {
+            what: format!("CustomResourceDefinition {definition}"),
+            error,
+        })?
+    };
+    let kind = resource.kind.clone();
+    match labels {
+        Some(labels) if labels.is_parent_type => Ok(labels.part_of),
+        Some(_) => Err(ParentError::UnlabelledKind { kind, definition }.into()),
+        None => Err(ParentError::ForbiddenKind { kind }.into()),
+    }
+}
+
+fn is_labelled_definition(manifest: &Manifest, name: &str) -> bool {
+    manifest.gvk.kind == GroupKind::definition().kind
+        && manifest.name == name
+        && manifest
+            .object
+            .metadata()
+            .get("labels")
+            .and_then(Value::as_object)
+            .is_some_and(|labels| labels.contains_key(IS_PARENT_TYPE_LABEL))
+}

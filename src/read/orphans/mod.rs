@@ -1,0 +1,168 @@
+//! Orphans: the members of a set whose parent is gone or has no record. They may be of any kind
+//! and in any namespace.
+
+mod credibility;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use credibility::{Credible, LeftOut};
+
+use super::cluster::Cluster;
+use super::error::ReadError;
+use super::list::{ListError, METADATA_LIST, Selector};
+use super::list_all::{Look, Looking, list_all};
+use super::named_set::NamedSet;
+use crate::manifest::desired::VERBS_OF_MEMBERS;
+use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::list_targets::Place;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::text::{counted, members_missed};
+use crate::plan::Survey;
+
+/// The result of a search of the whole cluster for a set that nothing records.
+#[derive(Debug)]
+pub(super) struct Orphans {
+    /// The number of members.
+    pub(super) members: usize,
+    /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
+    /// definitions do not serve, APIs that do not answer.
+    pub(super) hidden: Vec<String>,
+    /// Those of them that the user's permissions are not the reason for.
+    unanswered: Vec<String>,
+    /// Objects that carry the label and were not taken for members.
+    pub(super) left_out: LeftOut,
+}
+
+/// The rules of a search for members.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    /// Field managers whose part-of labels make members.
+    pub(super) appliers: &'a BTreeSet<String>,
+    /// Requests under way at once.
+    pub(super) concurrency: usize,
+}
+
+/// Looks for members in all of the cluster, since the record that named their places is gone, too.
+/// Extends the survey by all places where credible ones are. If the user may not look everywhere,
+/// the survey's own namespaces are looked into.
+///
+/// # Errors
+///
+/// A kind that exists and is not served: it may have members that cannot be seen.
+pub(super) async fn find(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    survey: &mut Survey,
+    search: Search<'_>,
+) -> Result<Orphans, ReadError> {
+    let unlistable = cluster.await_everything().await?;
+    // What cannot be applied and deleted is in no set, such as the metrics of pods.
+    let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
+    let resources = cluster.discovery.listable().filter(can_be_member);
+    let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", named.set.id),
+        accept: METADATA_LIST,
+    };
+    let looking = Looking {
+        selector: &selector,
+        concurrency: search.concurrency,
+        seen: &|| {},
+    };
+    let mut namespaces = survey.places.namespaces.clone();
+    namespaces.insert(cluster.namespace.clone());
+    let Look { mut found, unread } =
+        list_all(&cluster.server, &resources, &namespaces, looking, Live::of).await;
+    found.retain(|live| !named.set.is_parent(live));
+    let Credible { found, left_out } =
+        credibility::credible(&cluster.server, found, &namespaces, search).await;
+    add_places(survey, named, &found);
+    let plurals = |unread: &mut dyn Iterator<Item = &(Place, ListError)>| -> Vec<String> {
+        let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
+        plurals.into_iter().cloned().collect()
+    };
+    let joined =
+        |plurals: Vec<String>, unlistable: Vec<String>| plurals.into_iter().chain(unlistable).collect();
+    let unanswered = plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden()));
+    Ok(Orphans {
+        members: found.len(),
+        hidden: joined(plurals(&mut unread.iter()), unlistable.names()),
+        unanswered: joined(unanswered, unlistable.unserved),
+        left_out,
+    })
+}
+
+/// Extends the survey by the places of these members.
+fn add_places(survey: &mut Survey, named: &NamedSet, found: &[Live]) {
+    let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
+    survey.places.namespaces.extend(namespaces);
+    survey
+        .places
+        .add_resources(found.iter().map(|live| Arc::clone(&live.resource)));
+    let record = Record::of(found.iter().map(|live| &live.key), &named.set.parent);
+    survey.recorded = survey.recorded.union(&record);
+}
+
+/// Presence of the parent of a set that has no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// It exists, and may have had a record before.
+    There,
+    /// It does not exist.
+    Gone,
+}
+
+impl Orphans {
+    /// Warns of what was found, what may have been missed, and what was left out.
+    ///
+    /// Most users may not look everywhere. That is worth a warning only about a set whose parent
+    /// exists, not about every new set.
+    pub(super) fn warnings(&self, named: &NamedSet, parent: Parent) -> Vec<String> {
+        let doubts = match parent {
+            Parent::There => &self.hidden,
+            Parent::Gone => &self.unanswered,
+        };
+        let found = match (self.members, parent) {
+            (0, _) if doubts.is_empty() => None,
+            (0, _) => Some(no_record(doubts)),
+            (count, Parent::Gone) => Some(orphans_found(named, count, &self.hidden)),
+            (count, Parent::There) => Some(format!(
+                "{} of this set found, which its parent {} does not record{}",
+                counted(count, "object"),
+                named.set.parent,
+                perhaps_more(&self.hidden)
+            )),
+        };
+        found.into_iter().chain(self.left_out.warnings.clone()).collect()
+    }
+
+    /// Warns the same before a deletion, which lists what it finds.
+    pub(super) fn warnings_of_deletion(&self) -> Vec<String> {
+        let hidden = (!self.hidden.is_empty()).then(|| no_record(&self.hidden));
+        hidden.into_iter().chain(self.left_out.warnings.clone()).collect()
+    }
+}
+
+/// The warning that members were found whose parent is gone.
+pub(super) fn orphans_found(named: &NamedSet, count: usize, hidden: &[String]) -> String {
+    format!(
+        "{} of this set found, whose parent {} is gone; the set goes on with them{}",
+        counted(count, "object"),
+        named.set.parent,
+        perhaps_more(hidden)
+    )
+}
+
+fn perhaps_more(hidden: &[String]) -> String {
+    if hidden.is_empty() {
+        return String::new();
+    }
+    format!("; {}", members_missed(hidden))
+}
+
+/// The warning that members of a set without a record may be missed.
+fn no_record(hidden: &[String]) -> String {
+    format!("the set has no record, and {}", members_missed(hidden))
+}

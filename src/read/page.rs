@@ -1,0 +1,107 @@
+//! One page of a LIST, read item by item.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct PageMetadata {
+    #[serde(rename = "continue")]
+    pub(super) continue_token: Option<String>,
+    #[serde(rename = "resourceVersion")]
+    pub(super) resource_version: String,
+}
+
+/// Reads a page item by item, so that never more than one of them is a value in memory.
+struct PageSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PageMetadata, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> {
+    type Value = PageMetadata;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<PageMetadata, A::Error> {
+        let Self { reduce, found } = self;
+        let mut metadata = PageMetadata::default();
+        let mut has_items = false;
+        while let Some(field) = access.next_key::<Cow<'_, str>>()? {
+            match &*field {
+                "metadata" => metadata = access.next_value()?,
+                "items" => {
+                    has_items = true;
+                    access.next_value_seed(ItemsSeed { reduce, found })?;
+                }
+                _ => {
+                    access.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if has_items {
+            Ok(metadata)
+        } else {
+            Err(A::Error::missing_field("items"))
+        }
+    }
+}
+
+/// The items of a page: `null` where Go had an empty slice.
+struct ItemsSeed<'p, T, F> {
+    reduce: &'p mut F,
+    found: &'p mut Vec<T>,
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> DeserializeSeed<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the items of a list")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        while let Some(item) = access.next_element::<Value>()? {
+            self.found.extend((self.reduce)(&item));
+        }
+        Ok(())
+    }
+}
+
+/// Reads one page into `found`.
+pub(super) fn read_page<T>(
+    body: &[u8],
+    reduce: &mut impl FnMut(&Value) -> Option<T>,
+    found: &mut Vec<T>,
+) -> serde_json::Result<PageMetadata> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(metadata)
+}

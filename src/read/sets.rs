@@ -1,0 +1,145 @@
+//! The members of sets that are only looked at, as `list`, `view` and `rbac` do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::cluster::Cluster;
+use super::error::ReadError;
+use super::inspect::{self, FoundSet};
+use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
+use super::list_all::{Looking, list_visible};
+use super::members::members;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::list_targets::Place;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::text::listed;
+
+/// Finds the members of all these sets, with one LIST for each kind and place.
+pub async fn find_members(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    concurrency: usize,
+) -> Result<(), ReadError> {
+    let places = inspect::places(sets, &cluster.discovery);
+    let selector = Selector {
+        labels: PART_OF_LABEL.to_owned(),
+        accept: METADATA_LIST,
+    };
+    let ids = ids(sets);
+    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::of(item, resource)?, &ids);
+    let found = members(&cluster.server, &places, &selector, concurrency, reduce).await?;
+    inspect::assign(sets, found, &[], &cluster.discovery);
+    Ok(())
+}
+
+/// Finds the members that can be seen, and warns of what could not be listed, which the sets
+/// remember. One place that cannot be read hides no other.
+pub async fn find_visible_members(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+) {
+    let selector = Selector {
+        labels: PART_OF_LABEL.to_owned(),
+        accept: METADATA_LIST,
+    };
+    find_members_by(cluster, sets, (&selector, &Live::of), concurrency, warnings).await;
+}
+
+/// The selector of members, and their reduction to what is kept of them.
+type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live>);
+
+/// Finds the same for one set, with whole objects, each of which is shown to `see` before it is
+/// dropped.
+pub async fn find_whole_members(
+    cluster: &Cluster,
+    set: &mut FoundSet,
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+    see: impl Fn(&Value, &Live),
+) {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", set.id),
+        accept: WHOLE_OBJECTS,
+    };
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let live = Live::of(item, resource)?;
+        see(item, &live);
+        Some(live)
+    };
+    let sets = slice::from_mut(set);
+    find_members_by(cluster, sets, (&selector, &reduce), concurrency, warnings).await;
+}
+
+async fn find_members_by(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    (selector, reduce): Look<'_>,
+    concurrency: usize,
+    warnings: &mut Vec<String>,
+) {
+    let places = inspect::places(sets, &cluster.discovery);
+    let looking = Looking {
+        selector,
+        concurrency,
+        seen: &|| {},
+    };
+    let ids = ids(sets);
+    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
+    let look = list_visible(&cluster.server, &places, looking, reduce).await;
+    let unread: Vec<Place> = look.unread.iter().map(|(place, _)| place.clone()).collect();
+    inspect::assign(sets, look.found, &unread, &cluster.discovery);
+    let mut unread = unread_reasons(look.unread);
+    unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
+    warnings.extend(unread_warnings(&unread));
+}
+
+fn ids(sets: &[FoundSet]) -> BTreeSet<String> {
+    sets.iter().map(|set| set.id.to_string()).collect()
+}
+
+/// Returns the object if it is a member of one of these sets: others are not kept in memory.
+fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
+    let is_member = live.part_of.as_ref().is_some_and(|id| ids.contains(id));
+    is_member.then_some(live)
+}
+
+/// Pairs what could not be read with the reason, in words that do not repeat the place.
+pub fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
+    let reason = |error: ListError| {
+        if error.is_forbidden() {
+            "the server does not let you".to_owned()
+        } else {
+            error.to_string()
+        }
+    };
+    let unread = unread.into_iter();
+    unread.map(|(place, error)| (place, reason(error))).collect()
+}
+
+/// Returns a line for each resource and reason.
+pub fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
+    let mut namespaces: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
+    for (place, reason) in unread {
+        let name = place.resource.group_resource();
+        let of_resource = namespaces.entry((name, reason)).or_default();
+        of_resource.extend(place.namespace.as_deref());
+    }
+    namespaces
+        .into_iter()
+        .map(|((name, reason), namespaces)| {
+            let namespaces: Vec<&str> = namespaces.into_iter().collect();
+            let place = match namespaces.as_slice() {
+                [] => String::new(),
+                [namespace] => format!(" in namespace {namespace}"),
+                _ => format!(" in the namespaces {}", listed(namespaces)),
+            };
+            format!("{name} could not be listed{place}: {reason}")
+        })
+        .collect()
+}

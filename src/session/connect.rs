@@ -1,0 +1,87 @@
+//! Connects to the cluster and discovers what it serves.
+
+use futures_util::future::join;
+
+use crate::cli::Shared;
+use crate::cluster::connection::{Connection, ConnectionOptions, Login};
+use crate::cluster::discovery;
+use crate::error::Error;
+use crate::manifest::{self, Manifest, Recursion, Source};
+use crate::model::applyset::record::is_dns_label;
+use crate::read::{Cluster, Waits};
+use crate::report::{self, Style};
+use crate::settings;
+
+/// Sets the connection up; nothing is sent yet.
+pub async fn connect(shared: &Shared) -> Result<Connection, Error> {
+    connect_for(shared, Login::Attended).await
+}
+
+/// Sets the connection up for a command that perhaps cannot ask the user to log in.
+pub async fn connect_for(shared: &Shared, login: Login) -> Result<Connection, Error> {
+    let options = ConnectionOptions {
+        login,
+        ..settings::connection(&shared.connection)?
+    };
+    connect_with(options, shared).await
+}
+
+/// Sets the connection up as the user of the kubeconfig, whatever `--as` says.
+pub async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Error> {
+    let options = ConnectionOptions {
+        impersonate: None,
+        impersonate_groups: Vec::new(),
+        impersonate_uid: None,
+        ..settings::connection(&shared.connection)?
+    };
+    connect_with(options, shared).await
+}
+
+async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Connection, Error> {
+    let mut connection = options.connect().await?;
+    if let Some(namespace) = &shared.namespace {
+        if !is_dns_label(namespace) {
+            return Err(Error::Usage {
+                message: format!("--namespace {namespace:?} cannot be the name of a namespace"),
+                hint: "a namespace is lower-case letters, digits and dashes, at most 63".to_owned(),
+            });
+        }
+        connection.namespace.clone_from(namespace);
+    }
+    Ok(connection)
+}
+
+/// The waits of a command without a time limit, which prints what it waits for.
+pub fn unlimited_waits(style: Style) -> Waits {
+    Waits::new(None, move |text| report::note(text, style))
+}
+
+/// Asks the server what it serves.
+pub async fn discover(connection: Connection, waits: Waits) -> Result<Cluster, Error> {
+    Ok(Cluster {
+        discovery: discovery::fetch(&connection.server).await?,
+        server: connection.server,
+        namespace: connection.namespace,
+        endpoint: connection.endpoint,
+        waits,
+    })
+}
+
+/// Reads the manifests while the server lists what it serves, and adds what the manifests will
+/// make it serve. Errors of the manifests come first, whatever the server says.
+pub async fn discover_with(
+    connection: Connection,
+    sources: Vec<Source>,
+    recursion: Recursion,
+    waits: Waits,
+) -> Result<(Cluster, Vec<Manifest>), Error> {
+    let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
+    let (manifests, cluster) = join(reading, discover(connection, waits)).await;
+    let manifests = match manifests {
+        Ok(manifests) => manifests?,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    };
+    let mut cluster = cluster?;
+    cluster.add_definitions(&manifests).await?;
+    Ok((cluster, manifests))
+}

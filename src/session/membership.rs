@@ -1,0 +1,139 @@
+//! The sets of `adopt`, `disband` and `move`, as they are read before it is changed who is in them.
+
+use std::collections::BTreeSet;
+
+use super::permissions;
+use super::prompt::Questions;
+use super::run::Run;
+use crate::error::Error;
+use crate::event::Operation;
+use crate::execute::{Interrupt, ParentWriting};
+use crate::manifest::Source;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::permission::{Needed, Right};
+use crate::model::settings::{DryRun, SetReference};
+use crate::plan::{Confirmation, Refusal};
+use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
+use crate::settings::{MembershipOptions, TakeOver};
+
+/// A set as it was read, and may be written.
+pub struct SetRead {
+    /// The set.
+    pub named: NamedSet,
+    /// Its state, without members.
+    pub state: ClusterState,
+}
+
+/// Questions of a command that reads these sources.
+pub fn questions(options: &MembershipOptions, sources: &[Source]) -> Questions {
+    Questions::at_terminal(options.is_interactive, sources)
+}
+
+/// Reads a set that has to exist.
+pub async fn read_existing(
+    cluster: &mut Cluster,
+    named: NamedSet,
+    taking_over: TakingOver,
+    operation: Operation,
+    options: &MembershipOptions,
+) -> Result<SetRead, Error> {
+    read(cluster, named, Goal::Leave(operation), taking_over, options).await
+}
+
+/// Reads a set that is made if it does not exist. At a terminal, the user is asked whether an
+/// object that is not a parent yet may become one.
+pub async fn read_target(
+    run: &Run,
+    cluster: &mut Cluster,
+    reference: &SetReference,
+    options: &MembershipOptions,
+    operation: Operation,
+) -> Result<SetRead, Error> {
+    let mut read = async |confirmation| {
+        let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
+        let taking_over = TakingOver::PlainObject(confirmation);
+        read(cluster, named, Goal::Join(operation), taking_over, options).await
+    };
+    match read(options.take_over.confirmation()).await {
+        Err(Error::Refused(refusals))
+            if options.take_over == TakeOver::Asked && refusals.iter().all(Refusal::is_take_over) =>
+        {
+            run.confirm(refusals).await?;
+            read(Confirmation::Given).await
+        }
+        read => read,
+    }
+}
+
+async fn read(
+    cluster: &mut Cluster,
+    mut named: NamedSet,
+    goal: Goal<'_>,
+    taking_over: TakingOver,
+    options: &MembershipOptions,
+) -> Result<SetRead, Error> {
+    let rules = Rules {
+        taking_over,
+        appliers: &options.appliers,
+        field_manager: &options.writing.field_manager,
+        concurrency: options.writing.concurrency,
+    };
+    let state = cluster_state(cluster, &mut named, goal, rules).await?;
+    Ok(SetRead { named, state })
+}
+
+impl SetRead {
+    /// The parent, if it exists.
+    pub fn parent(&self) -> Option<&ParentObject> {
+        self.state.parent_object()
+    }
+
+    /// Lists the objects that carry the set's label and match these labels.
+    pub async fn members(
+        &self,
+        cluster: &Cluster,
+        labels: Option<&str>,
+        concurrency: usize,
+    ) -> Result<Vec<Live>, Error> {
+        let members = self
+            .state
+            .list_members(&cluster.server, &self.named, labels, concurrency);
+        Ok(members.await?)
+    }
+
+    /// Puts together what writing the parent needs.
+    pub fn parent_writing<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        options: &'a MembershipOptions,
+        interrupt: &'a Interrupt,
+    ) -> ParentWriting<'a> {
+        ParentWriting {
+            server: &cluster.server,
+            set: &self.named.set,
+            resource: &self.named.resource,
+            policy: self.state.parent_policy,
+            manifest: None,
+            writing: &options.writing,
+            interrupt,
+        }
+    }
+}
+
+/// Refuses to begin what the user may not finish. A client-side dry run writes nothing and asks
+/// nothing.
+pub async fn check_permissions(
+    cluster: &Cluster,
+    rights: BTreeSet<Right>,
+    options: &MembershipOptions,
+) -> Result<(), Error> {
+    if options.writing.dry_run == DryRun::Client {
+        return Ok(());
+    }
+    let needed = Needed {
+        rights,
+        ..Needed::default()
+    };
+    permissions::check(&cluster.server, &needed, options.writing.concurrency).await
+}

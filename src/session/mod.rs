@@ -1,0 +1,14 @@
+//! The session of a command: how it connects, asks, is interrupted and ends.
+//!
+//! `prepare` makes the plan of `apply` and `diff`, and `membership` reads the sets of `adopt`,
+//! `disband` and `move`. What two commands need is here or in a stage.
+
+pub mod agreed_losses;
+pub mod connect;
+pub mod membership;
+pub mod permissions;
+pub mod prepare;
+pub mod prompt;
+pub mod run;
+pub mod signals;
+pub mod wait_targets;

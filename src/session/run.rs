@@ -1,0 +1,181 @@
+//! One run of a command that writes: what it reports, how it is stopped, and how it ends.
+
+use std::time::{Duration, Instant};
+
+use super::connect::{connect, discover};
+use super::prompt::{Questions, answer};
+use super::signals::listen;
+use crate::cli::Shared;
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::connection::Connection;
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Event, NotDone, Operation, Resume};
+use crate::execute::{Cause, Interrupt};
+use crate::model::settings::DryRun;
+use crate::plan::Refusal;
+use crate::read::{Cluster, Waits};
+use crate::report::{self, Completeness, Cost, Reporter, SetDocument, Style};
+
+/// The wait for requests under way when the time of a run is over.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// One run.
+pub struct Run {
+    /// The set, as far as it is known.
+    pub set: SetDocument,
+    /// The report of it.
+    pub reporter: Reporter,
+    /// The user's wish to stop.
+    pub interrupt: Interrupt,
+    /// The server whose requests are counted, once there is a connection.
+    pub server: Option<ApiServer>,
+    /// When it began.
+    pub started: Instant,
+    /// The end of its time, if that is limited.
+    end: Option<Instant>,
+    style: Style,
+    /// The way to finish it if it is interrupted.
+    pub resume: Resume,
+    questions: Questions,
+}
+
+impl Run {
+    /// Begins a run, and listens for signals from here on.
+    pub fn begin(
+        operation: Operation,
+        set: SetDocument,
+        style: Style,
+        dry_run: DryRun,
+        questions: Questions,
+    ) -> Self {
+        Self {
+            set,
+            reporter: Reporter::new(operation, style, dry_run),
+            interrupt: listen(),
+            server: None,
+            questions,
+            started: Instant::now(),
+            end: None,
+            style,
+            resume: Resume::default(),
+        }
+    }
+
+    /// The waits for kinds that are not served yet.
+    pub fn waits(&self) -> Waits {
+        let style = self.style;
+        let end = self.end.map(tokio::time::Instant::from_std);
+        Waits::new(end, move |text| report::note(text, style))
+    }
+
+    /// Sets up the connection of this run.
+    pub async fn connect(&mut self, shared: &Shared) -> Result<Connection, Error> {
+        let connection = connect(shared).await?;
+        self.server = Some(connection.server.clone());
+        Ok(connection)
+    }
+
+    /// Connects, and asks the server what it serves.
+    pub async fn discover(&mut self, shared: &Shared) -> Result<Cluster, Error> {
+        let connection = self.connect(shared).await?;
+        discover(connection, self.waits()).await
+    }
+
+    /// Lets the run stop when this time is over, as if the user had interrupted it; a moment
+    /// later at once.
+    pub fn limit(&mut self, time: Option<Duration>) {
+        let Some(time) = time else { return };
+        self.end = Some(Instant::now() + time);
+        let interrupt = self.interrupt.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            interrupt.run_out();
+            tokio::time::sleep(LAST_REQUESTS).await;
+            interrupt.run_out();
+        });
+    }
+
+    /// Runs `work` until the user insists that it stops.
+    ///
+    /// Requests under way then are neither waited for nor reported: only the next run can find
+    /// out whether the server has got them.
+    pub async fn until_insisted<E>(
+        interrupt: &Interrupt,
+        work: impl Future<Output = Result<Ending, E>>,
+    ) -> Result<Ending, E> {
+        tokio::select! {
+            ending = work => ending,
+            () = interrupt.insisted() => Ok(Ending::Interrupted),
+        }
+    }
+
+    /// Prints what belongs at the end, and returns how the program ends.
+    pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
+        if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
+            let text = format!(
+                "stopped at once: the requests under way may have been carried out; {}",
+                self.resume
+            );
+            self.reporter.event(Event::Warning(text));
+        }
+        let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
+        if is_over {
+            let text = "the time that --timeout gives was over before everything was done";
+            self.reporter.event(Event::failure(text.to_owned()));
+        }
+        if let Some(reason) = self.reason_of_what_is_left(&outcome) {
+            self.reporter.event(NotDone::all(reason));
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let requests = self.server.as_ref().map_or(0, ApiServer::requests);
+        let error = outcome.as_ref().err();
+        let completeness = match outcome {
+            Ok(Ending::Interrupted) => Completeness::BrokenOff(self.resume),
+            Ok(Ending::Done | Ending::Incomplete) | Err(_) => Completeness::ToTheEnd,
+        };
+        if error.is_none_or(|error| error.exit() != Exit::Usage) {
+            let cost = Cost { requests, seconds };
+            self.reporter.finish(self.set, error, completeness, cost);
+        }
+        Ok(match outcome? {
+            Ending::Done => Exit::Done,
+            Ending::Incomplete => Exit::Failed,
+            Ending::Interrupted if is_over => Exit::Failed,
+            Ending::Interrupted => Exit::Interrupted,
+        })
+    }
+
+    /// The reason why planned objects that were not reported are skipped; `None` if none is left.
+    fn reason_of_what_is_left(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
+        Some(match outcome {
+            Ok(Ending::Done) => return None,
+            Ok(Ending::Incomplete) | Err(_) => "not reached: the run ended early",
+            Ok(Ending::Interrupted) if self.interrupt.cause() == Cause::Time => {
+                "not reached: --timeout ran out"
+            }
+            Ok(Ending::Interrupted) if self.interrupt.is_insisted() => {
+                "the run was stopped at once; the request may still have been carried out"
+            }
+            Ok(Ending::Interrupted) => "not reached: the run was interrupted",
+        })
+    }
+
+    /// Shows at a terminal what prevents the run, and asks whether to continue.
+    pub async fn confirm(&self, refusals: Vec<Refusal>) -> Result<(), Error> {
+        if self.questions == Questions::Impossible {
+            return Err(Error::Refused(refusals));
+        }
+        if answer(refusals.clone(), self.reporter.colors()).await {
+            Ok(())
+        } else {
+            Err(Error::Refused(refusals))
+        }
+    }
+
+    /// Passes warnings on.
+    pub fn warn(&mut self, texts: &[String]) {
+        for text in texts {
+            self.reporter.event(Event::Warning(text.clone()));
+        }
+    }
+}
