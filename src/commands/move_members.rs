@@ -11,13 +11,13 @@ use crate::execute::{Adopting, Farewell, Moving, Obstacles};
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Pairs;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
+use crate::model::permission::Right;
 use crate::model::set::Set;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
-use crate::read::{Cluster, ParentError, TakingOver, Waits, named_set};
+use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
 use crate::session::membership::{self, SetRead};
@@ -115,16 +115,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
     };
-    let mut members = from.members(&cluster, labels, concurrency).await?;
-    let held = if labels.is_some() {
-        from.members(&cluster, None, concurrency).await?
-    } else {
-        members.clone()
-    };
-    if asked.is_some() || members.is_empty() {
-        // Those that an earlier run has moved already are reported, too.
-        members.extend(into.members(&cluster, labels, concurrency).await?);
-    }
+    let (members, held) = members(&cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
     let sets = [&from, &into].map(|read| &read.named.set);
     let plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
@@ -136,10 +127,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
             hint: "`kubectl applyset view SET` shows the members".to_owned(),
         });
     }
-    let record = into.state.observed.recorded.union(&plan.record(sets[1]));
-    let nothing = Pairs::new();
-    let annotations = into.parent().map(|parent| &parent.annotations);
-    let too_large = plan::annotations_too_large(&record, sets[1], annotations.unwrap_or(&nothing));
+    let (record, too_large) = into.record_with(&plan.record(sets[1]));
     if let Some(refusal) = too_large {
         return Err(Error::Refused(vec![refusal]));
     }
@@ -149,22 +137,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         ..obstacles(sets[0], &held, &settled, &plan, &membership.appliers)
     };
     let farewell = farewell(obstacles, &options.selection);
-    let mut rights = permissions::to_relabel(&plan.changes);
-    if plan.takes_any() {
-        let parent = into.parent();
-        rights.extend(permissions::to_record(
-            sets[1],
-            &into.named.resource,
-            parent,
-            &record,
-        ));
-        rights.extend(match &farewell {
-            Farewell::Narrow | Farewell::Keep(_) => {
-                vec![permissions::on_parent(sets[0], &from.named.resource)]
-            }
-            Farewell::Release => permissions::to_release(sets[0], &from.named.resource).into(),
-        });
-    }
+    let rights = rights(&from, &into, &plan, &record, &farewell);
     membership::check_permissions(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,
@@ -175,6 +148,53 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Resul
         record,
         farewell,
     })
+}
+
+/// Lists the members of the old set that match these labels, and all of them. Members of the new
+/// set are among the former if those that an earlier run has moved have to be reported, too.
+async fn members(
+    cluster: &Cluster,
+    [from, into]: [&SetRead; 2],
+    asked: Option<&[Left]>,
+    labels: Option<&str>,
+    concurrency: usize,
+) -> Result<(Vec<Live>, Vec<Live>), Error> {
+    let mut members = from.members(cluster, labels, concurrency).await?;
+    let held = if labels.is_some() {
+        from.members(cluster, None, concurrency).await?
+    } else {
+        members.clone()
+    };
+    if asked.is_some() || members.is_empty() {
+        members.extend(into.members(cluster, labels, concurrency).await?);
+    }
+    Ok((members, held))
+}
+
+/// Returns the permissions that the move takes.
+fn rights(
+    from: &SetRead,
+    into: &SetRead,
+    plan: &MembershipPlan,
+    record: &Record,
+    farewell: &Farewell,
+) -> BTreeSet<Right> {
+    let NamedSet { set, resource, .. } = &from.named;
+    let mut rights = permissions::to_relabel(&plan.changes);
+    if plan.takes_any() {
+        let target = &into.named;
+        rights.extend(permissions::to_record(
+            &target.set,
+            &target.resource,
+            into.parent(),
+            record,
+        ));
+        rights.extend(match farewell {
+            Farewell::Narrow | Farewell::Keep(_) => vec![permissions::on_parent(set, resource)],
+            Farewell::Release => permissions::to_release(set, resource).into(),
+        });
+    }
+    rights
 }
 
 /// Decides what becomes of the old parent: it goes with the last member, unless something keeps

@@ -257,3 +257,151 @@ pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<Strin
         .chain(of_manifests)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{desired, resource, set};
+    use super::*;
+    use crate::cluster::discovery::{Expected, Unserved};
+    use crate::model::applyset::Tooling;
+    use crate::model::applyset::parent::RecordedKinds as Kinds;
+
+    /// Lists ConfigMaps, Namespaces and Widgets. `Gone` is gone, `Stuck` serves no version, and
+    /// `Late` is about to be served.
+    fn discovery() -> Discovery {
+        let served = [
+            ("ConfigMap", Scope::Namespaced),
+            ("Namespace", Scope::Cluster),
+            ("Widget.example.com", Scope::Namespaced),
+        ];
+        let served = served.map(|(kind, scope)| (*resource(kind, scope)).clone());
+        let mut discovery = Discovery::of(served.to_vec());
+        let stuck = Kept {
+            kind: Some(kind("Stuck.example.com")),
+            reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),
+        };
+        let late = Expected::Defined("lates.example.com".to_owned());
+        discovery.set_unserved(BTreeMap::from([
+            (kind("Gone.example.com"), Unserved::Gone),
+            (kind("Stuck.example.com"), Unserved::Kept(stuck)),
+            (kind("Late.example.com"), Unserved::Expected(late)),
+        ]));
+        discovery
+    }
+
+    fn kind(text: &str) -> GroupKind {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        GroupKind::new(group, kind)
+    }
+
+    fn recorded(kinds: &[&str], namespaces: &[&str]) -> Standing {
+        Standing::Recorded(Bookkeeping {
+            tooling: Tooling::ours(),
+            kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
+            additional_namespaces: texts(namespaces),
+        })
+    }
+
+    fn texts(texts: &[&str]) -> BTreeSet<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    fn manifests(objects: &[(&str, Option<&str>)]) -> Desired {
+        let members = objects.iter();
+        Desired {
+            members: members
+                .map(|(kind, namespace)| desired(kind, *namespace, "a"))
+                .collect(),
+            ..Desired::default()
+        }
+    }
+
+    fn surveyed(standing: &Standing, desired: &Desired) -> Result<Survey, SurveyError> {
+        survey(&set(), standing, desired, &discovery())
+    }
+
+    #[test]
+    fn the_scope_is_the_union_of_the_record_and_the_manifests() {
+        type Case = (
+            Standing,
+            &'static [(&'static str, Option<&'static str>)],
+            &'static [&'static str],
+            &'static [&'static str],
+        );
+        let table: [Case; 5] = [
+            (Standing::New, &[], &[], &["shop"]),
+            (
+                Standing::New,
+                &[("ConfigMap", Some("a"))],
+                &["ConfigMap"],
+                &["a", "shop"],
+            ),
+            (
+                recorded(&["ConfigMap"], &["b"]),
+                &[],
+                &["ConfigMap"],
+                &["b", "shop"],
+            ),
+            (
+                recorded(&["ConfigMap"], &["b"]),
+                &[("Widget.example.com", Some("a")), ("Namespace", None)],
+                &["ConfigMap", "Namespace", "Widget.example.com"],
+                &["a", "b", "shop"],
+            ),
+            // A kind that is gone, and one that cannot be listed, are in no list.
+            (
+                recorded(&["ConfigMap", "Gone.example.com", "Stuck.example.com"], &["b"]),
+                &[],
+                &["ConfigMap"],
+                &["b", "shop"],
+            ),
+        ];
+        for (standing, objects, kinds, namespaces) in table {
+            let found = surveyed(&standing, &manifests(objects)).expect("a scope");
+            let listed = found.places.resources.iter();
+            let listed: BTreeSet<String> = listed.map(|resource| resource.group_kind().to_string()).collect();
+            assert_eq!(listed, texts(kinds), "{standing:?}");
+            assert_eq!(found.places.namespaces, texts(namespaces), "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn kinds_that_cannot_be_listed_stay_recorded_and_those_that_are_gone_do_not() {
+        let standing = recorded(&["ConfigMap", "Gone.example.com", "Stuck.example.com"], &["b"]);
+        let found = surveyed(&standing, &Desired::default()).expect("a scope");
+        assert_eq!(found.vanished, [kind("Gone.example.com")]);
+        let kinds = ["ConfigMap", "Stuck.example.com"].map(kind);
+        assert_eq!(found.recorded.group_kinds, kinds.into());
+        assert_eq!(found.unlisted.group_kinds, [kind("Stuck.example.com")].into());
+        assert_eq!(found.unlisted.additional_namespaces, texts(&["b"]));
+        assert_eq!(found.warnings().len(), 2);
+        // Manifests that bring the kind again do not let it vanish.
+        let again = manifests(&[("Gone.example.com", Some("shop"))]);
+        assert_eq!(surveyed(&standing, &again).expect("a scope").vanished, []);
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_a_kind_that_the_server_does_not_answer_for() {
+        for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
+            let standing = recorded(&[recorded_kind], &[]);
+            let found = surveyed(&standing, &Desired::default());
+            assert!(matches!(found, Err(SurveyError::NotListed { .. })), "{found:?}");
+        }
+        let misspelled = surveyed(&recorded(&["configmaps"], &[]), &Desired::default());
+        assert!(
+            matches!(misspelled, Err(SurveyError::Refused(_))),
+            "{misspelled:?}"
+        );
+    }
+
+    #[test]
+    fn namespaced_kinds_of_a_parent_without_a_namespace_need_a_recorded_one() {
+        let mut set = set();
+        set.parent.namespace = None;
+        for (namespaces, is_known) in [(&[][..], false), (&["b"], true)] {
+            let standing = recorded(&["ConfigMap"], namespaces);
+            let found = survey(&set, &standing, &Desired::default(), &discovery());
+            assert_eq!(found.is_ok(), is_known, "{namespaces:?}");
+        }
+    }
+}

@@ -9,11 +9,13 @@ use crate::error::Error;
 use crate::event::Operation;
 use crate::execute::{Interrupt, ParentWriting};
 use crate::manifest::Source;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Pairs;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{Needed, Right};
 use crate::model::settings::{DryRun, SetReference};
-use crate::plan::{Confirmation, Refusal};
+use crate::plan::{self, Confirmation, Refusal};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::settings::{MembershipOptions, TakeOver};
 
@@ -100,6 +102,16 @@ impl SetRead {
             .state
             .list_members(&cluster.server, &self.named, labels, concurrency);
         Ok(members.await?)
+    }
+
+    /// Returns the record of the set with these places added, and the refusal of a record that does
+    /// not fit beside the parent's other annotations.
+    pub fn record_with(&self, added: &Record) -> (Record, Option<Refusal>) {
+        let record = self.state.observed.recorded.union(added);
+        let nothing = Pairs::new();
+        let annotations = self.parent().map_or(&nothing, |parent| &parent.annotations);
+        let refusal = plan::annotations_too_large(&record, &self.named.set, annotations);
+        (record, refusal)
     }
 
     /// Puts together what writing the parent needs.

@@ -16,7 +16,6 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
 use crate::import::{self, Tool, Unmarked};
 use crate::manifest::Manifest;
-use crate::model::applyset::parent::Pairs;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Tracking;
@@ -173,14 +172,8 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
     let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.warn(&warnings);
     let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
-    let record = read.state.observed.recorded.union(&plan.record(set));
-    let annotations = read.parent().map(|parent| &parent.annotations);
-    let nothing = Pairs::new();
-    plan.refusals.extend(plan::annotations_too_large(
-        &record,
-        set,
-        annotations.unwrap_or(&nothing),
-    ));
+    let (record, too_large) = read.record_with(&plan.record(set));
+    plan.refusals.extend(too_large);
     former_tool::check_bounds(run, options, &found.search, set, &mut plan).await?;
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
