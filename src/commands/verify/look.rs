@@ -47,7 +47,7 @@ pub(super) async fn look(
     style: Style,
 ) -> Result<Looked, Error> {
     let unlistable = cluster.await_everything().await?;
-    let mut looking = Crawl {
+    let mut looking = Inspection {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
@@ -68,7 +68,7 @@ pub(super) async fn look(
 }
 
 /// A look at the cluster while it is under way.
-struct Crawl<'a> {
+struct Inspection<'a> {
     cluster: &'a mut Cluster,
     options: &'a VerifyOptions,
     concurrency: usize,
@@ -92,7 +92,7 @@ struct Parents {
     extent: Extent,
 }
 
-impl Crawl<'_> {
+impl Inspection<'_> {
     async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
         let resource = read::parent_resource(self.cluster, reference).await?;
         let kind = read::parent_kind(self.cluster, &resource).await?;

@@ -9,7 +9,7 @@ use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::model::namespace::NamespaceState;
 use crate::plan::{self, Observed, Pruning, Standing, Survey};
-use crate::read::orphans::{self, Orphans, Search};
+use crate::read::orphans::{self, Orphans, Parent, Search};
 use crate::read::{Cluster, NamedSet, ReadError};
 
 /// The places where the members of a set may be.
@@ -71,10 +71,6 @@ fn former_tooling(named: &NamedSet, standing: &Standing) -> Option<Tooling> {
 /// Finds where the members of a set may be: the recorded places, those of the manifests and, for
 /// a set without a record, all places where a search of the whole cluster finds some.
 ///
-/// An apply without a parent searches nothing: nearly every one is the first run of its set. A
-/// parent that exists may have had a record before. All other commands leave a record behind, or
-/// none, and then no later run looks anywhere else.
-///
 /// # Errors
 ///
 /// A record that cannot be trusted, or a kind that exists and is not served.
@@ -85,8 +81,7 @@ pub(super) async fn scope(
     mut judged: Judged,
     search: Search<'_>,
 ) -> Result<Scoped, ReadError> {
-    let is_first_run = matches!(goal, Goal::Apply(..)) && judged.parent.is_none();
-    let searches = judged.standing == Standing::New && !is_first_run;
+    let searches = searches_everywhere(goal, &judged.standing, judged.presence());
     if judged.standing == Standing::New {
         let left_behind = left_behind(named, &judged.namespaces);
         if !left_behind.is_empty() {
@@ -111,6 +106,18 @@ pub(super) async fn scope(
     })
 }
 
+/// Returns whether the members of a set are searched in the whole cluster.
+///
+/// An apply without a parent searches nothing: nearly every one is the first run of its set. A
+/// parent that exists may have had a record before. All other commands leave a record behind, or
+/// none, and then no later run looks anywhere else.
+fn searches_everywhere(goal: &Goal<'_>, standing: &Standing, parent: Parent) -> bool {
+    match (standing, goal, parent) {
+        (Standing::Recorded(_), _, _) | (Standing::New, Goal::Apply(..), Parent::Gone) => false,
+        (Standing::New, _, _) => true,
+    }
+}
+
 /// Returns the kinds of what the parent lives in, if that is a member of the set: an interrupted
 /// run may have made it, and been stopped before it could record that on the parent.
 fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
@@ -125,4 +132,32 @@ fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) 
         kinds.insert(GroupKind::definition());
     }
     kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Operation;
+    use crate::plan::fixtures::{policy, set};
+
+    #[test]
+    fn members_without_a_record_are_searched_everywhere_but_by_the_first_apply() {
+        let policy = policy();
+        let mut desired = Desired::default();
+        let recorded = Standing::resumed(&set(), BTreeSet::new());
+        let goals = [
+            (Goal::Apply(&mut desired, &policy), false),
+            (Goal::Delete(&policy, BTreeSet::new()), true),
+            (Goal::Join(Operation::Adopt), true),
+            (Goal::Join(Operation::Move), true),
+            (Goal::Leave(Operation::Move), true),
+            (Goal::Leave(Operation::Disband), true),
+        ];
+        for (goal, without_parent) in goals {
+            let searches = |standing, parent| searches_everywhere(&goal, standing, parent);
+            assert_eq!(searches(&Standing::New, Parent::Gone), without_parent);
+            assert!(searches(&Standing::New, Parent::There));
+            assert!(!searches(&recorded, Parent::There));
+        }
+    }
 }

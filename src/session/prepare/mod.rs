@@ -56,7 +56,7 @@ pub enum Input {
 }
 
 /// The set and the desired objects, before anything is known of their state.
-struct Wanted {
+struct Resolved {
     cluster: Cluster,
     named: NamedSet,
     desired: Desired,
@@ -67,11 +67,11 @@ struct Wanted {
 /// confirm; every other refusal is an error.
 pub async fn to_write(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
-    let mut wanted = want(run, connection, options, Input::Sources).await?;
+    let mut resolved = resolve(run, connection, options, Input::Sources).await?;
     let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
     let (state, policy, plan) = loop {
-        let refusals = match observe_and_plan(&mut wanted, options, take_over).await {
+        let refusals = match read_and_plan(&mut resolved, options, take_over).await {
             Err(Error::Refused(refusals)) => refusals,
             made => {
                 let (state, policy, mut plan) = made?;
@@ -93,7 +93,7 @@ pub async fn to_write(run: &mut Run, shared: &Shared, options: &ApplyOptions) ->
             return Err(Error::Refused(refusals));
         }
     };
-    Ok(Prepared::new(run, wanted, options, state, policy, plan))
+    Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
 
 /// Makes a plan to look at, which may have refusals: of a set that is another tool's, too,
@@ -108,25 +108,25 @@ pub async fn to_show(
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
-    let mut wanted = want(run, connection, options, input).await?;
-    let (mut state, policy, mut plan) = observe_and_plan(&mut wanted, options, Confirmation::Given).await?;
+    let mut resolved = resolve(run, connection, options, input).await?;
+    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Confirmation::Given).await?;
     let asked = ParentPolicy {
         take_over: options.take_over.confirmation(),
     };
-    if let Err(refusals) = plan::judge(&wanted.named.set, state.parent_object(), asked) {
+    if let Err(refusals) = plan::judge(&resolved.named.set, state.parent_object(), asked) {
         plan.refusals.splice(..0, refusals);
     }
     // What may be looked at may not be written for that.
     state.parent_policy = asked;
-    Ok(Prepared::new(run, wanted, options, state, policy, plan))
+    Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
 
-async fn want(
+async fn resolve(
     run: &mut Run,
     mut connection: Connection,
     options: &ApplyOptions,
     input: Input,
-) -> Result<Wanted, Error> {
+) -> Result<Resolved, Error> {
     let mut kept = Vec::new();
     let (mut cluster, manifests) = match input {
         Input::Sources => {
@@ -164,7 +164,7 @@ async fn want(
     run.set = SetDocument::from(&named.set);
     let desired = desired::resolve(manifests, named.target(&cluster))?;
     run.warn(&desired.warnings);
-    Ok(Wanted {
+    Ok(Resolved {
         cluster,
         named,
         desired,
@@ -189,17 +189,17 @@ fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
 }
 
 /// Reads the state and makes the plan. Returns the policy that the plan was made under, too.
-async fn observe_and_plan(
-    wanted: &mut Wanted,
+async fn read_and_plan(
+    resolved: &mut Resolved,
     options: &ApplyOptions,
     take_over: Confirmation,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
-    let Wanted {
+    let Resolved {
         cluster,
         named,
         desired,
         ..
-    } = wanted;
+    } = resolved;
     let rules = Rules {
         taking_over: TakingOver::Any(take_over),
         appliers: &options.policy.appliers,
@@ -220,7 +220,7 @@ async fn observe_and_plan(
 impl Prepared {
     fn new(
         run: &mut Run,
-        wanted: Wanted,
+        resolved: Resolved,
         options: &ApplyOptions,
         state: ClusterState,
         policy: Policy,
@@ -234,12 +234,12 @@ impl Prepared {
                 .map(|tooling| member_field_manager(tooling).to_owned()),
             ..options.writing.clone()
         };
-        let Wanted {
+        let Resolved {
             cluster,
             named,
             desired,
             manifests,
-        } = wanted;
+        } = resolved;
         Self {
             cluster,
             named,
