@@ -4,55 +4,33 @@
 //! All writes of the program are made here. What is written was decided in `plan`;
 //! what happens is told as events.
 
-mod account;
-mod again;
-mod carry;
-mod conflict;
-mod contents;
-mod contested;
-mod creation;
+mod concurrency_limit;
 mod deletion;
-mod dependants;
-mod detach;
-mod establish;
-mod foresee;
-mod found;
+mod dry_run;
 mod interrupt;
-mod invalid;
 mod kinds;
-mod member;
+mod members;
 mod membership;
-mod mend;
-mod migrate;
-mod pace;
-mod parent;
-mod prune;
-mod pruning;
-mod record;
-mod redefined;
-mod refused;
-mod rehearse;
-mod relabel;
-mod release;
-mod remaining;
-mod taken_in;
+mod outcomes;
+mod parent_record;
+mod reread;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use deletion::{MembersDeleted, SetDeletion, parent_managers};
-pub use foresee::{Foreseen, ForeseenParent};
+use concurrency_limit::ConcurrencyLimit;
+pub use deletion::object::LeftInPlace;
+pub use deletion::remaining::Lingering;
+pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
+pub use dry_run::{Foreseen, ForeseenParent};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
-use member::MemberReply;
+use members::apply::MemberReply;
 pub use membership::{Adopting, Disbanding, Farewell, Moving, Obstacles, tell_others};
-pub use mend::Mended;
-use pace::Pace;
-use parent::Known;
-pub use parent::{ParentWriteError, ParentWriting};
-pub use prune::LeftInPlace;
-pub use remaining::Lingering;
+pub use parent_record::repair::Mended;
+use parent_record::requests::Known;
+pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use wave::News;
 use wave::each;
 
@@ -109,7 +87,7 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
 /// What became of the members that were applied.
 #[derive(Debug, Default)]
-struct Applied {
+pub(crate) struct Applied {
     uids: BTreeSet<String>,
     failed: usize,
     /// Members that were there, and in no set, when they were applied.
@@ -123,12 +101,12 @@ struct Applied {
 }
 
 /// What a run has come to so far.
-struct Progress {
+pub(crate) struct Progress {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record stays wide.
     kept: usize,
     kinds: Kinds,
-    pace: Pace,
+    pace: ConcurrencyLimit,
 }
 
 impl Progress {
@@ -143,7 +121,7 @@ impl Progress {
             },
             kept: 0,
             kinds: Kinds::default(),
-            pace: Pace::new(concurrency),
+            pace: ConcurrencyLimit::new(concurrency),
         }
     }
 }
@@ -207,7 +185,7 @@ impl Execution<'_> {
         }
         let mut known = match self
             .parent_writing()
-            .cover(self.parent.cloned(), &self.plan.record_during, sink)
+            .widen(self.parent.cloned(), &self.plan.record_during, sink)
             .await
         {
             // Members have been written already: that is a failure of writing.
@@ -239,11 +217,11 @@ impl Execution<'_> {
             Ok(ending) => ending,
         };
         let kept = if ending == Ending::Done && progress.kept == 0 {
-            self.narrow(known, &progress.applied.uids, sink).await
+            self.narrow(&mut known, &progress.applied.uids, sink).await
         } else {
             // However a run ends, its members must be recorded.
             self.parent_writing()
-                .stay_wide(&mut known, &self.plan.record_during, sink)
+                .ensure_covers(&mut known, &self.plan.record_during, sink)
                 .await
                 .map(|()| ending)
         };
@@ -290,7 +268,7 @@ impl Execution<'_> {
             // A wave may take long, and another run may have narrowed the record meanwhile.
             if place > 0 && !self.interrupt.is_requested() {
                 self.parent_writing()
-                    .stay_wide(known, &self.plan.record_during, sink)
+                    .ensure_covers(known, &self.plan.record_during, sink)
                     .await?;
             }
             self.apply_wave(wave, progress, sink).await;

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-use super::pace::Pace;
-use super::{Interrupt, Sink};
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Event, ObjectOutcome};
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 
 /// What is told of a wave while it goes on.
@@ -47,7 +47,7 @@ pub(super) async fn each<'k, T, A>(
     interrupt: &Interrupt,
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
-    pace: &mut Pace,
+    pace: &mut ConcurrencyLimit,
     mut told: impl FnMut(News<A>),
 ) {
     let mut items = items.into_iter().enumerate();

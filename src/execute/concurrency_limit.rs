@@ -1,0 +1,123 @@
+//! How many writes are under way at once: more while the server answers as fast as it
+//! can, fewer when it pushes back.
+//!
+//! A pure account of what was observed; waiting for `Retry-After` is the business of
+//! `apiserver`.
+
+use std::time::Duration;
+
+/// Writes under way at the start, where the user allows as many.
+const START: usize = 16;
+/// An answer that takes longer than this many times the fastest one has waited in a
+/// queue of the server, which more writes would only make longer.
+const QUEUED: u32 = 3;
+
+/// The present limit, and what it is raised and lowered by.
+///
+/// Additive increase, multiplicative decrease, as TCP does it: a window of answers without
+/// queueing raises the limit by one, a refusal halves it. Below the start only refusals
+/// count: on a busy machine answers take different times without any queue.
+#[derive(Debug, Clone)]
+pub(super) struct ConcurrencyLimit {
+    limit: usize,
+    most: usize,
+    answers: usize,
+    fastest: Duration,
+    slowest: Duration,
+}
+
+impl ConcurrencyLimit {
+    /// A pace that never exceeds `most` writes at once.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            limit: START.min(most).max(1),
+            most: most.max(1),
+            answers: 0,
+            fastest: Duration::MAX,
+            slowest: Duration::ZERO,
+        }
+    }
+
+    /// How many writes may be under way.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes note of an answer and of the time that it took.
+    pub(super) fn answered(&mut self, latency: Duration) {
+        self.fastest = self.fastest.min(latency);
+        self.slowest = self.slowest.max(latency);
+        self.answers += 1;
+        if self.answers >= self.limit {
+            let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
+            if self.limit < START || !has_queued {
+                self.limit = (self.limit + 1).min(self.most);
+            }
+            self.answers = 0;
+            self.slowest = Duration::ZERO;
+        }
+    }
+
+    /// Takes note that the server refused a request for now.
+    pub(super) fn pushed_back(&mut self) {
+        self.limit = (self.limit / 2).max(1);
+        self.answers = 0;
+        self.slowest = Duration::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(pace: &mut ConcurrencyLimit, times: usize, milliseconds: u64) {
+        for _ in 0..times {
+            pace.answered(Duration::from_millis(milliseconds));
+        }
+    }
+
+    #[test]
+    fn a_server_that_keeps_up_gets_more() {
+        let mut pace = ConcurrencyLimit::new(64);
+        answer(&mut pace, 16, 10);
+        assert_eq!(pace.limit(), 17);
+        answer(&mut pace, 10_000, 10);
+        assert_eq!(pace.limit(), 64);
+    }
+
+    #[test]
+    fn a_server_that_queues_gets_no_more() {
+        let mut pace = ConcurrencyLimit::new(64);
+        answer(&mut pace, 1, 2);
+        answer(&mut pace, 1_000, 20);
+        assert_eq!(pace.limit(), 16);
+    }
+
+    #[test]
+    fn a_server_that_pushes_back_gets_half_but_never_nothing() {
+        let mut pace = ConcurrencyLimit::new(64);
+        pace.pushed_back();
+        assert_eq!(pace.limit(), 8);
+        for _ in 0..10 {
+            pace.pushed_back();
+        }
+        assert_eq!(pace.limit(), 1);
+        answer(&mut pace, 1, 10);
+        assert_eq!(pace.limit(), 2);
+    }
+
+    #[test]
+    fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
+        let mut pace = ConcurrencyLimit::new(64);
+        answer(&mut pace, 1, 2);
+        pace.pushed_back();
+        answer(&mut pace, 1_000, 20);
+        assert_eq!(pace.limit(), START);
+    }
+
+    #[test]
+    fn the_users_limit_holds() {
+        assert_eq!(ConcurrencyLimit::new(4).limit(), 4);
+        assert_eq!(ConcurrencyLimit::new(0).limit(), 1);
+    }
+}

@@ -1,0 +1,108 @@
+//! Reads the owner references of desired and kept objects once more, right before the first delete.
+//!
+//! A run may take minutes. What has become owned by a pruned object in that time would be deleted by
+//! the garbage collector, although the plan keeps it. Between this look and a delete a reference can
+//! still appear: the API server has no precondition on dependants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::future::try_join3;
+
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::execute::parent_record::labelled::labelled;
+use crate::manifest::desired::Desired;
+use crate::model::contents::Contents;
+use crate::model::holders::Owners;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan};
+use crate::read::{self, ListError, METADATA_LIST, Place, Places};
+
+/// Everything that the second look needs.
+pub(crate) struct SecondLook<'a> {
+    pub(crate) server: &'a ApiServer,
+    pub(crate) set: &'a Set,
+    /// The resource of the parent; `None` if there is no parent.
+    pub(crate) parent: Option<&'a Arc<Resource>>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) desired: &'a Desired,
+    pub(crate) contents: &'a BTreeMap<ObjectKey, Contents>,
+    /// Where members were looked for.
+    pub(crate) places: &'a Places,
+    pub(crate) concurrency: usize,
+}
+
+/// Owner references that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    #[error("{}: owner references could not be read: {error}", .place.resource.plural)]
+    Members { place: Place, error: ListError },
+    #[error("{parent}: owner references could not be read: {}", .error.kind)]
+    Parent { parent: ObjectKey, error: ApiError },
+}
+
+impl SecondLook<'_> {
+    /// Finds what the prunes of the plan would do to desired and kept objects as they are now.
+    /// Nothing is read where no dependant of what is pruned can be.
+    pub(crate) async fn dependants(&self) -> Result<Dependants, Unread> {
+        let near = Near::prunes_of(self.plan);
+        let (members, parent, holder_owners) =
+            try_join3(self.members(&near), self.parent(&near), self.holder_owners()).await?;
+        let observed = Observed {
+            members,
+            parent,
+            holder_owners,
+            contents: self.contents.clone(),
+            ..Observed::default()
+        };
+        Ok(Dependants::renewed(self.plan, self.desired, &observed))
+    }
+
+    /// The members, as far as they are of kinds and in namespaces of desired or kept objects.
+    async fn members(&self, near: &Near<'_>) -> Result<Vec<Live>, Unread> {
+        let desired = self.desired.members.iter();
+        let desired = desired.map(|object| (&object.key, &object.resource));
+        let skips = self.plan.skips.iter();
+        let skips = skips.map(|skip| (&skip.live.key, &skip.live.resource));
+        let mut places = Places::default();
+        let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
+        let mut resources = Vec::new();
+        for (key, resource) in desired.chain(skips) {
+            if near.holds(key.namespace.as_deref()) {
+                places.namespaces.extend(key.namespace.clone());
+                if kinds.insert(key.group_kind.clone()) {
+                    resources.push(Arc::clone(resource));
+                }
+            }
+        }
+        // Through the version in which they were read before.
+        let known = self.places.resources.iter();
+        places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
+        places.add_resources(resources);
+        let members = labelled(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
+        members.map_err(|(place, error)| Unread::Members { place, error })
+    }
+
+    async fn parent(&self, near: &Near<'_>) -> Result<Option<Dependant>, Unread> {
+        let key = &self.set.parent;
+        let Some(resource) = self.parent.filter(|_| near.holds(key.namespace.as_deref())) else {
+            return Ok(None);
+        };
+        let read = read::parent(self.server, resource, key).await;
+        let read = read.map_err(|error| Unread::Parent {
+            parent: key.clone(),
+            error,
+        })?;
+        Ok(read.map(|parent| Dependant::of_parent(key, resource, &parent)))
+    }
+
+    /// The owners of what holds the parent, desired and kept objects.
+    async fn holder_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
+        let holders = plan::holders_of_plan(self.set, self.parent, self.desired, self.plan);
+        let owners = read::owners_of_holders(self.server, &holders).await;
+        owners.map_err(|(place, error)| Unread::Members { place, error })
+    }
+}

@@ -1,0 +1,233 @@
+//! Removes owner references from desired or kept objects, so that the garbage collector does not
+//! delete them after their owners.
+//!
+//! Each write is bound to the object that was read, and changes nothing else of it; an object that
+//! has changed by then is read again. A run that ends between this and the deletion of the owners
+//! leaves objects without these owners, which is what the next run wants as well.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cluster::apiserver::{ApiServer, Call, query};
+use crate::event::Event;
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::reread::{is_about, reread};
+use crate::execute::wave::{News, each};
+use crate::execute::{Interrupt, Sink};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Presence;
+use crate::model::settings::{DryRun, Writing};
+use crate::model::text::listed;
+use crate::plan::{Dependant, Detachment, Judge};
+use crate::read::METADATA;
+
+/// How often an object that others write at the same time is read and written again.
+const ATTEMPTS: usize = 20;
+
+/// The reason why an object is configured that is otherwise as its manifest has it.
+pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
+
+/// Body of a patch that is a list of operations.
+const JSON_PATCH: &str = "application/json-patch+json";
+
+/// Everything that removing owner references needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Detaching<'a> {
+    pub(crate) server: &'a ApiServer,
+    pub(crate) writing: &'a Writing,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Detaching<'_> {
+    /// Detaches all of these that may be, and returns the objects that were detached. The judge
+    /// knows them as well: what is still attached keeps its owners from being deleted.
+    pub(crate) async fn detach_all(
+        &self,
+        detachments: &[Detachment],
+        judge: &mut Judge<'_>,
+        pace: &mut ConcurrencyLimit,
+        sink: &mut Sink<'_>,
+    ) -> BTreeSet<ObjectKey> {
+        let allowed: Vec<&Detachment> = detachments
+            .iter()
+            .filter(|detachment| judge.may_detach(detachment))
+            .collect();
+        let mut detached = Vec::new();
+        let told = |news: News<(usize, Result<(), String>)>| match news {
+            News::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            News::Answer((index, Ok(()))) => detached.push(allowed[index]),
+            News::Answer((index, Err(reason))) => sink(Event::failure(format!(
+                "{}: owner references could not be removed: {reason}",
+                allowed[index].dependant.key
+            ))),
+        };
+        let write = async |index: usize| (index, self.detach(allowed[index]).await);
+        let items = allowed.iter().enumerate();
+        let items = items.map(|(index, detachment)| (&detachment.dependant.key, index));
+        each(self.server, self.interrupt, items, write, pace, told).await;
+        for detachment in &detached {
+            judge.detach(detachment);
+        }
+        let kept = detached.iter().map(|detachment| &detachment.dependant);
+        let kept = kept.filter(|dependant| !judge.goes_last(dependant));
+        let mut kept = kept.map(|dependant| &dependant.key).peekable();
+        if kept.peek().is_some() {
+            let verb = match self.writing.dry_run {
+                DryRun::None => "removed",
+                DryRun::Client | DryRun::Server => "would remove",
+            };
+            sink(Event::Warning(format!(
+                "{verb} owner references to pruned objects, so that the garbage collector keeps: {}",
+                listed(kept)
+            )));
+        }
+        let keys = detached.iter().map(|detachment| &detachment.dependant.key);
+        keys.cloned().collect()
+    }
+
+    async fn detach(&self, detachment: &Detachment) -> Result<(), String> {
+        if self.writing.dry_run == DryRun::Client {
+            return Ok(());
+        }
+        let mut dependant = detachment.dependant.clone();
+        for _ in 0..ATTEMPTS {
+            let Some(operations) = operations(&dependant, detachment) else {
+                return Ok(());
+            };
+            match self.server.send(self.call(&dependant, &operations)).await {
+                Ok(reply) if is_about(&reply, &dependant.uid) => return Ok(()),
+                // The answer says nothing of it.
+                Ok(_) => {}
+                // What is gone cannot be lost.
+                Err(error) if error.is_missing_object() => return Ok(()),
+                Err(error) if error.is(StatusCode::CONFLICT) => {}
+                Err(error) => return Err(error.kind.to_string()),
+            }
+            let fresh = reread(self.server, &dependant.key, &dependant.resource).await;
+            match fresh.map_err(|error| error.kind.to_string())? {
+                Some(fresh) if fresh.uid == dependant.uid && fresh.presence == Presence::Present => {
+                    dependant = Dependant::of(&fresh);
+                }
+                // It is another object, or on its way out already.
+                Some(_) | None => return Ok(()),
+            }
+        }
+        Err("others kept changing it".to_owned())
+    }
+
+    fn call(&self, dependant: &Dependant, operations: &Value) -> Call {
+        let path = dependant
+            .resource
+            .path(dependant.key.namespace.as_deref(), Some(&dependant.key.name));
+        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
+        if self.writing.dry_run == DryRun::Server {
+            parameters.push(("dryRun", "All"));
+        }
+        Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: METADATA.to_owned(),
+            content_type: Some(JSON_PATCH),
+            body: Bytes::from(operations.to_string()),
+        }
+    }
+}
+
+/// The operations that remove the owners which go from the very object that was read; `None` if
+/// it has none of them. With another UID or resourceVersion the server answers with a conflict.
+fn operations(dependant: &Dependant, detachment: &Detachment) -> Option<Value> {
+    let goes = |uid: &String| detachment.owners.contains(uid);
+    let indices: Vec<usize> = (0..dependant.owners.len())
+        .rev()
+        .filter(|index| goes(&dependant.owners[*index]))
+        .collect();
+    if indices.is_empty() {
+        return None;
+    }
+    let mut operations = vec![
+        json!({"op": "replace", "path": "/metadata/uid", "value": dependant.uid}),
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": dependant.resource_version}),
+    ];
+    if indices.len() == dependant.owners.len() {
+        operations.push(json!({"op": "remove", "path": "/metadata/ownerReferences"}));
+    } else {
+        operations.extend(indices.iter().map(|index| {
+            let path = format!("/metadata/ownerReferences/{index}");
+            json!({"op": "remove", "path": path})
+        }));
+    }
+    Some(Value::Array(operations))
+}
+
+/// The object without the owner references that go, as it would be after they are removed.
+pub(crate) fn without_owners(object: &Value, detachment: &Detachment) -> Value {
+    let mut object = object.clone();
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else { return object };
+    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+        owners.retain(|owner| {
+            let uid = owner["uid"].as_str();
+            uid.is_none_or(|uid| !detachment.owners.contains(uid))
+        });
+        if owners.is_empty() {
+            metadata.remove("ownerReferences");
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::fixtures::live;
+
+    fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
+        let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
+        let mut dependant = Dependant::of(&live("ConfigMap", Some("shop"), "b"));
+        dependant.owners = texts(owners);
+        Detachment {
+            dependant,
+            owners: texts(going).into_iter().collect(),
+            pruned: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_owners_that_go_are_removed_and_only_from_what_was_read() {
+        let paths = |owners: &[&str], going: &[&str]| -> Option<Vec<String>> {
+            let detachment = detachment(owners, going);
+            let operations = operations(&detachment.dependant, &detachment)?;
+            let operations = operations.as_array()?.clone();
+            assert_eq!(operations[0]["value"], *detachment.dependant.uid);
+            assert_eq!(operations[1]["value"], *detachment.dependant.resource_version);
+            let removals = operations.iter().filter(|operation| operation["op"] == "remove");
+            Some(
+                removals
+                    .map(|operation| operation["path"].as_str().unwrap_or_default().to_owned())
+                    .collect(),
+            )
+        };
+        let at = |indices: &[usize]| -> Option<Vec<String>> {
+            let path = |index| format!("/metadata/ownerReferences/{index}");
+            Some(indices.iter().map(path).collect())
+        };
+        assert_eq!(paths(&["x"], &["a"]), None);
+        assert_eq!(paths(&[], &["a"]), None);
+        assert_eq!(paths(&["a", "x", "b"], &["a", "b"]), at(&[2, 0]));
+        let all = Some(vec!["/metadata/ownerReferences".to_owned()]);
+        assert_eq!(paths(&["a", "b"], &["a", "b", "c"]), all);
+    }
+
+    #[test]
+    fn a_prediction_lacks_the_owners_that_go() {
+        let object = |owners: Value| json!({"metadata": {"name": "b", "ownerReferences": owners}});
+        let both = object(json!([{"uid": "a"}, {"uid": "x"}]));
+        let one = detachment(&["a", "x"], &["a"]);
+        assert_eq!(without_owners(&both, &one), object(json!([{"uid": "x"}])));
+        let all = detachment(&["a", "x"], &["a", "x"]);
+        assert_eq!(without_owners(&both, &all), json!({"metadata": {"name": "b"}}));
+    }
+}

@@ -1,0 +1,11 @@
+//! Deletes objects, each only as it was judged: what left the manifests (`prune`), or a whole
+//! set (`set`) with its parent (`parent`).
+
+pub(crate) mod contents;
+pub(crate) mod dependants;
+pub(crate) mod detach;
+pub(crate) mod object;
+pub(crate) mod parent;
+pub(crate) mod prune;
+pub(crate) mod remaining;
+pub(crate) mod set;

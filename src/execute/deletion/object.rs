@@ -1,0 +1,251 @@
+//! Deletes members that are not wanted any more, and only the very objects that were
+//! judged: UID and resourceVersion are preconditions. What holds an object that this run
+//! has left in place is left, too.
+
+use std::iter;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::json;
+
+use crate::cluster::apiserver::{ApiError, ApiServer, Before, Call};
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::Interrupt;
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::members::apply::OVERTAKEN;
+use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
+use crate::execute::wave::{News, each};
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, Presence};
+use crate::model::settings::{DryRun, Writing};
+use crate::plan::saved::Approval;
+use crate::plan::{Judge, Judgement, Kept, Refusal, SkipReason, with_marks};
+use crate::read::{METADATA, WHOLE_OBJECTS};
+
+/// How often an object that keeps changing is judged again.
+const JUDGEMENTS: usize = 5;
+
+/// Everything that deleting members needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Deleting<'a> {
+    pub(crate) server: &'a ApiServer,
+    /// Judges every object right before it is deleted.
+    pub(crate) judge: &'a Judge<'a>,
+    pub(crate) writing: &'a Writing,
+    /// What is told of an object that was deleted.
+    pub(crate) done: Action,
+    /// As which objects may be deleted, where a plan was approved of.
+    pub(crate) approval: Option<&'a Approval>,
+}
+
+/// Objects that were to be deleted and are there to stay: another set's or marked to be
+/// kept since they were read, or not to be deleted by this user.
+#[derive(Debug, Default)]
+pub struct LeftInPlace(Kept);
+
+impl LeftInPlace {
+    pub(crate) fn note(&mut self, outcome: &ObjectOutcome) {
+        if matches!(outcome.action, Action::Skipped | Action::Failed) {
+            self.0.add(&outcome.subject.key());
+        }
+    }
+
+    /// Whether it is one of them.
+    pub(crate) fn contains(&self, live: &Live) -> bool {
+        self.0.contains(&live.key)
+    }
+
+    /// Whether it stays, because it is one of them or holds one.
+    pub(crate) fn keeps(&self, live: &Live) -> bool {
+        self.contains(live) || self.held_by(live).is_some()
+    }
+
+    /// One of them that would be lost with this namespace or definition of a kind.
+    pub(crate) fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
+        self.0.held_by(live)
+    }
+
+    /// What is told of such a namespace or definition, which is not deleted.
+    pub(crate) fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
+        let reason = SkipReason::HoldsKept {
+            kept: self.held_by(live)?.clone(),
+        };
+        let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+        Some(ObjectOutcome::because(
+            subject,
+            Action::Skipped,
+            reason.to_string(),
+        ))
+    }
+}
+
+impl Deleting<'_> {
+    /// Deletes the objects of one wave, but for what holds any that an earlier wave has
+    /// `left` in place, and what something came into; those of this wave are added to them.
+    pub(crate) async fn delete_wave<'l>(
+        &self,
+        wave: impl Iterator<Item = &'l Live>,
+        left: &mut LeftInPlace,
+        interrupt: &Interrupt,
+        pace: &mut ConcurrencyLimit,
+        told: &mut dyn FnMut(News<ObjectOutcome>),
+    ) {
+        let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
+        for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
+            told(News::Answer(outcome));
+        }
+        if interrupt.is_requested() {
+            return;
+        }
+        for outcome in self.filled(wave.iter().copied()).await {
+            left.note(&outcome);
+            told(News::Answer(outcome));
+        }
+        let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
+        let wave = wave.into_iter().map(|live| (&live.key, live));
+        let write = async |live| self.delete(live).await;
+        let noted = |news: News<ObjectOutcome>| {
+            if let News::Answer(outcome) = &news {
+                left.note(outcome);
+            }
+            told(news);
+        };
+        each(self.server, interrupt, wave, write, pace, noted).await;
+    }
+
+    /// Deletes the object as it was read; one that changed since is judged again.
+    pub(crate) async fn delete(&self, live: &Live) -> ObjectOutcome {
+        let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
+        let done = || ObjectOutcome::new(subject(), self.done);
+        let gone = || ObjectOutcome::because(subject(), self.done, GONE_ALREADY);
+        let failed =
+            |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));
+        let mut current = live.clone();
+        for _ in 0..JUDGEMENTS {
+            if let Some(outcome) = self.kept(live, &current) {
+                return outcome;
+            }
+            if self.writing.dry_run == DryRun::Client {
+                return done();
+            }
+            let before = match self.server.send(deletion(&current, self.writing.dry_run)).await {
+                Ok(reply) if is_of(&reply, &current) => return done(),
+                Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
+                Err(error) if error.is_missing_object() => return gone(),
+                Err(error) if error.is(StatusCode::CONFLICT) => error.before,
+                Err(error) => return failed(error.kind.to_string()),
+                // The answer says nothing of it.
+                Ok(_) => Before::Unknown,
+            };
+            match self.reread(&current).await {
+                Ok(Some(Again::Same(fresh))) => current = *fresh,
+                Ok(Some(Again::Other)) => return failed(OVERTAKEN.to_owned()),
+                Ok(None) => return gone(),
+                Err(error) => return failed(error.kind.to_string()),
+            }
+            // It was to be deleted, and something holds it.
+            let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
+            if is_going && before == Before::Unknown {
+                return done();
+            }
+            // What it holds may have changed along with it.
+            if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
+                return outcome;
+            }
+        }
+        failed("it kept changing".to_owned())
+    }
+
+    /// What is told of an object that was to be deleted as `planned` and is kept as it is now;
+    /// `None` if it is to be deleted.
+    fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
+        let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        match self.judge.judge(current) {
+            Judgement::Prune if current.uid == planned.uid => None,
+            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::because(
+                subject,
+                Action::Skipped,
+                "it changed meanwhile, and is no longer this set's",
+            )),
+            Judgement::Skip(reason) => Some(ObjectOutcome::because(
+                subject,
+                Action::Skipped,
+                reason.to_string(),
+            )),
+            // That could have been removed, and was not.
+            Judgement::Refuse(Refusal::OwnsDependants {
+                dependants, marks, ..
+            }) => Some(ObjectOutcome::failed(
+                subject,
+                format!(
+                    "not deleted: the garbage collector would then delete {}",
+                    with_marks(&dependants, &marks)
+                ),
+            )),
+            Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(
+                subject,
+                format!("it changed since it was planned to be deleted, and is kept: {refusal}"),
+            )),
+        }
+    }
+
+    async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
+        // The metadata of a definition do not say which kind it defines.
+        let accept = if self.approval.is_some() || live.defines.is_some() {
+            WHOLE_OBJECTS
+        } else {
+            METADATA
+        };
+        let Some(object) = reread_as(self.server, &live.key, &live.resource, accept).await? else {
+            return Ok(None);
+        };
+        let is_other = |approval: &Approval| {
+            let seen = approval.seen(&live.key);
+            seen.is_none_or(|seen| approval.renewed(seen, Some(&object)).is_none())
+        };
+        if self.approval.is_some_and(is_other) {
+            return Ok(Some(Again::Other));
+        }
+        Ok(Live::of(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
+    }
+}
+
+/// The outcome of an object that is left as it is.
+pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
+    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    ObjectOutcome::new(subject, Action::Skipped)
+}
+
+/// The request that deletes the very object that was read, and no other of its name.
+pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
+    let path = live
+        .resource
+        .path(live.key.namespace.as_deref(), Some(&live.key.name));
+    // A DELETE that has a body ignores its query, so this cannot be a parameter.
+    let dry_run: &[&str] = match dry_run {
+        DryRun::Server => &["All"],
+        DryRun::None | DryRun::Client => &[],
+    };
+    let options = json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
+        "dryRun": dry_run,
+    });
+    Call {
+        method: Method::DELETE,
+        path,
+        accept: METADATA.to_owned(),
+        content_type: Some("application/json"),
+        body: Bytes::from(options.to_string()),
+    }
+}
+
+/// An object that changed since it was read.
+enum Again {
+    /// It may be judged again.
+    Same(Box<Live>),
+    /// It is not what was approved of.
+    Other,
+}

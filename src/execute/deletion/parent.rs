@@ -1,0 +1,460 @@
+//! What becomes of the parent of a set whose members were deleted, or moved to another set.
+//!
+//! It goes only when a fresh look finds no member any more, those included that are on
+//! their way out. Until then it records what is left, so that the same command goes on from
+//! wherever a run ended. Where another run has written the record since it was planned on,
+//! members may be where the plan knows nothing of: the look goes there, too, and the record
+//! is not narrowed.
+
+use crate::cluster::apiserver::ApiError;
+use crate::cluster::discovery::{self, Discovery, DiscoveryError};
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::execute::deletion::object::LeftInPlace;
+use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unseen, obstacles};
+use crate::execute::parent_record::narrow::Narrowed;
+use crate::execute::parent_record::remove::{Left, Removal, Removed};
+use crate::execute::parent_record::requests::Known;
+use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
+use crate::execute::reread::{GONE_ALREADY, reread};
+use crate::execute::{ParentWriteError, ParentWriting, Sink, parent_managers};
+use crate::manifest::desired::Desired;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::set::Set;
+use crate::model::text::{counted, listed};
+use crate::plan::recorded_kinds;
+use crate::plan::{
+    Confirmation, ParentFate, ParentPolicy, Remains, SkipReason, Standing, SurveyError, judge_for_deletion,
+    parent_fate, survey,
+};
+use crate::read::{self, KindWait, Places, UnsettledError, WholeParent};
+
+/// Ends a set whose members are gone: deletes its parent, or takes the record off it.
+pub(crate) struct Releasing<'a> {
+    /// How the parent is written.
+    pub(crate) writing: ParentWriting<'a>,
+    /// The parent as the plan knows it.
+    pub(crate) known: &'a ParentObject,
+    /// What it records, without the kinds that vanished.
+    pub(crate) recorded: &'a Record,
+    /// Members that were not deleted.
+    pub(crate) left: &'a LeftInPlace,
+    /// Where to look for members.
+    pub(crate) remaining: Remaining<'a>,
+    /// What the parent said when these places were found.
+    pub(crate) surveyed: Reading,
+    /// What stays recorded because its objects cannot be listed.
+    pub(crate) unlisted: Record,
+}
+
+/// What became of the parent.
+pub(crate) enum Parent {
+    Gone,
+    /// It is deleted, and finalizers hold it.
+    Going(Box<Live>),
+    /// It is an ordinary object now.
+    Ordinary,
+    /// It is the parent of a set that another run has made in its place.
+    Replaced,
+    /// It stays, because of what is left of its set, and of kinds that cannot be listed.
+    Stays(Remains, Record),
+    /// The user wanted the run to stop before.
+    Untouched,
+}
+
+/// Why it is not known what became of the parent, or of what another run does to its set.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReleaseError {
+    #[error(transparent)]
+    Parent(#[from] ParentWriteError),
+    #[error("the set's parent could not be deleted: {}", .0.kind)]
+    Request(#[from] ApiError),
+    #[error("the set's parent was deleted or replaced, and no parent records what is left ({left}): {error}")]
+    Unrecorded { left: String, error: ParentWriteError },
+    #[error("the set's parent is kept, because whether members are left could not be seen: {0}")]
+    Unseen(Unseen),
+    #[error(
+        "the set's parent is {done}, and whether another run has put members into the set could not be seen: {unseen}; the same command looks again"
+    )]
+    Unwatched { done: &'static str, unseen: Unseen },
+    #[error(
+        "the set's parent is kept, because another run has written its record, and where members may be now could not be found out: {0}"
+    )]
+    Undiscovered(#[from] DiscoveryError),
+    #[error("the set's parent is kept, because another run has written its record: {0}")]
+    Unsettled(#[from] UnsettledError),
+    #[error("the set's parent is kept, because another run has written its record: {0}")]
+    Survey(#[from] SurveyError),
+}
+
+impl Releasing<'_> {
+    /// Sees to the parent, reading and judging it again as long as others write it.
+    pub(crate) async fn release(mut self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            writing,
+            interrupt,
+            ..
+        } = self.writing;
+        for _ in 0..ATTEMPTS {
+            let read = read::whole_parent(server, resource, &set.parent).await?;
+            let Some(parent) = read else {
+                return self.without_parent(sink).await;
+            };
+            if parent.live.uid != self.known.uid
+                || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
+            {
+                let reason = "it was changed by somebody else meanwhile, and is no longer this set's parent";
+                sink(told(&parent.live, Action::Skipped, reason.to_owned()));
+                return self.with_another_object(parent.object, sink).await;
+            }
+            self.follow(&parent.object).await?;
+            let managers = parent_managers(&writing.field_manager);
+            let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+            let found = self
+                .remaining
+                .settled(&fate, sink)
+                .await
+                .map_err(ReleaseError::Unseen)?;
+            if interrupt.is_requested() {
+                if let Some(obstacles) = obstacles(&found.remains, set, self.remaining.appliers) {
+                    sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
+                }
+                return Ok(Parent::Untouched);
+            }
+            if found.remains != Remains::default() || !self.unlisted.is_empty() {
+                return self.keep(&parent, found, sink).await;
+            }
+            let homes = self.remaining.homes.clone();
+            let released = match fate {
+                // What it lives in is a member, and stays with it.
+                ParentFate::Stays(_) if !homes.is_empty() => {
+                    let kept = homes.into_iter().cloned().collect();
+                    let remains = Remains {
+                        kept,
+                        ..Remains::default()
+                    };
+                    return self.keep(&parent, Found::of(remains), sink).await;
+                }
+                // What came into it, or was left in it, holds it.
+                ParentFate::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
+                    let undeleted = homes.into_iter().cloned().collect();
+                    let remains = Remains {
+                        undeleted,
+                        ..Remains::default()
+                    };
+                    return self.keep(&parent, Found::of(remains), sink).await;
+                }
+                ParentFate::Goes => self.delete_parent(&parent, sink).await?,
+                ParentFate::Stays(why) => self.take_record_off(&parent, &why.to_string(), sink).await?,
+            };
+            if let Some(released) = released {
+                return Ok(released);
+            }
+        }
+        Err(ReleaseError::Parent(ParentWriteError::Contended))
+    }
+
+    /// Creates the parent again if anything is left of its set: without a record, no later run
+    /// finds it.
+    async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+        let ParentWriting { set, resource, .. } = self.writing;
+        let told = |action, reason: &str, sink: &mut Sink<'_>| {
+            let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
+            sink(Event::Object(ObjectOutcome::because(subject, action, reason)));
+        };
+        let found = self.left_without_record(sink).await?;
+        if found.remains == Remains::default() && self.unlisted.is_empty() {
+            told(Action::Deleted, GONE_ALREADY, sink);
+            return Ok(Parent::Gone);
+        }
+        self.record_left(None, &found, sink).await?;
+        told(Action::Skipped, CREATED_AGAIN, sink);
+        if self.writing.interrupt.is_requested() {
+            return Ok(Parent::Untouched);
+        }
+        Ok(Parent::Stays(found.remains, self.unlisted))
+    }
+
+    /// Makes another object in the parent's place record what is left of the set, if that
+    /// object is a parent. An ordinary object is not taken over.
+    async fn with_another_object(
+        self,
+        object: ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<Parent, ReleaseError> {
+        let is_ordinary = object.reading == Reading::NoBookkeeping;
+        let found = self.left_without_record(sink).await?;
+        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+            self.record_left(Some(object), &found, sink).await?;
+        }
+        Ok(if is_ordinary {
+            Parent::Ordinary
+        } else {
+            Parent::Replaced
+        })
+    }
+
+    /// What is left of a set whose parent has disappeared. What the parent lives in goes last.
+    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<Found, ReleaseError> {
+        let found = self.remaining.settled(&ParentFate::Goes, sink).await;
+        found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
+    }
+
+    async fn record_left(
+        &self,
+        current: Option<ParentObject>,
+        found: &Found,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let writing = self.parent_writing(OF_THIS_TOOLING);
+        match writing.widen(current, &self.record(found), sink).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReleaseError::Unrecorded {
+                left: left_behind(found.remains.all(), &self.unlisted),
+                error,
+            }),
+        }
+    }
+
+    /// Looks for members in the places of the record, too, as another run has written it.
+    /// The kinds of that run may be newer than what is known of the server.
+    async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
+        if parent.reading == self.surveyed {
+            return Ok(());
+        }
+        let ParentWriting { server, set, .. } = self.writing;
+        let mut discovery = discovery::fetch(server).await?;
+        let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
+        if let Standing::Recorded(bookkeeping) = &standing {
+            let unlisted = |discovery: &Discovery| recorded_kinds::unlisted(&bookkeeping.kinds, discovery);
+            let wait = KindWait::unreported();
+            Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
+        }
+        let survey = survey(set, &standing, &Desired::default(), &discovery)?;
+        self.unlisted = self.unlisted.union(&survey.unlisted);
+        let Places {
+            resources,
+            namespaces,
+        } = survey.places;
+        self.remaining.places.add_resources(resources);
+        self.remaining.places.namespaces.extend(namespaces);
+        self.surveyed = parent.reading.clone();
+        Ok(())
+    }
+
+    fn parent_writing(&self, policy: ParentPolicy) -> ParentWriting<'_> {
+        ParentWriting {
+            policy,
+            manifest: None,
+            ..self.writing
+        }
+    }
+
+    /// Deletes the parent as it was read; `None` if it has changed since.
+    async fn delete_parent(
+        &self,
+        parent: &WholeParent,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Parent>, ReleaseError> {
+        let live = &parent.live;
+        let reported = |left, sink: &mut Sink<'_>| {
+            let reason = match left {
+                Left::NothingBefore => GONE_ALREADY.to_owned(),
+                Left::TerminatingBefore => SkipReason::Terminating {
+                    waits_for: live.waits_for.clone(),
+                }
+                .to_string(),
+                Left::Nothing | Left::Terminating | Left::Object => String::new(),
+            };
+            sink(told(live, Action::Deleted, reason));
+        };
+        let writing = self.parent_writing(OF_THIS_TOOLING);
+        let mut remains = Remains::default();
+        let second_look = async |_: &mut Sink<'_>| self.newcomers("deleted", &mut remains).await;
+        let removed = writing
+            .remove(Removal::Delete(live), reported, second_look, sink)
+            .await?;
+        Ok(match removed {
+            Removed::Overtaken => None,
+            Removed::RecordedAgain => Some(Parent::Stays(remains, Record::default())),
+            Removed::Done(Left::Terminating | Left::TerminatingBefore) => {
+                let going = self.going(live).await?;
+                Some(going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))))
+            }
+            Removed::Done(_) => Some(Parent::Gone),
+        })
+    }
+
+    /// The deleted parent as long as finalizers hold it; `None` where that is not looked at,
+    /// because the run waits for it in another way.
+    async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
+        if self.remaining.lingering == Lingering::Told {
+            return Ok(None);
+        }
+        let now = reread(self.writing.server, &live.key, &live.resource).await?;
+        Ok(now.filter(|now| now.uid == live.uid))
+    }
+
+    /// Takes the record off a parent that is used for something else as well; `None` if it has
+    /// changed since.
+    async fn take_record_off(
+        &self,
+        parent: &WholeParent,
+        why: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Parent>, ReleaseError> {
+        // It was this set's a moment ago, whatever it is without a record.
+        let writing = self.parent_writing(ParentPolicy {
+            take_over: Confirmation::Given,
+        });
+        let reported = |_, sink: &mut Sink<'_>| {
+            let reason = format!("{why}; only the record of the set was taken off it");
+            sink(told(&parent.live, Action::Skipped, reason));
+        };
+        let mut remains = Remains::default();
+        let second_look =
+            async |_: &mut Sink<'_>| self.newcomers("without the record now", &mut remains).await;
+        let removed = writing
+            .remove(Removal::TakeOff(&parent.object), reported, second_look, sink)
+            .await?;
+        Ok(match removed {
+            Removed::Overtaken => None,
+            Removed::RecordedAgain => Some(Parent::Stays(remains, Record::default())),
+            Removed::Done(_) => Some(Parent::Ordinary),
+        })
+    }
+
+    /// Makes the parent record what is left.
+    async fn keep(
+        &self,
+        parent: &WholeParent,
+        found: Found,
+        sink: &mut Sink<'_>,
+    ) -> Result<Parent, ReleaseError> {
+        let going = found.remains.going.len();
+        let staying = found.remains.all().count() - going;
+        let reason = match (staying, going) {
+            (0, 0) => unlistable(&self.unlisted),
+            (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
+            (staying, 0) => format!("{} of its set left", counted(staying, "object")),
+            (staying, going) => format!(
+                "{} of its set left, and {going} still being deleted",
+                counted(staying, "object")
+            ),
+        };
+        if parent.object.reading == self.known.reading {
+            self.narrow(parent, &found, sink).await?;
+        } else {
+            // The other run counts on what it has recorded.
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            let current = Some(parent.object.clone());
+            let writing = self.parent_writing(OF_THIS_TOOLING);
+            writing.widen(current, &self.record(&found), sink).await?;
+        }
+        sink(told(&parent.live, Action::Skipped, reason));
+        Ok(Parent::Stays(found.remains, self.unlisted.clone()))
+    }
+
+    async fn narrow(
+        &self,
+        parent: &WholeParent,
+        found: &Found,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let record = self.record(found);
+        if is_up_to_date(&parent.object, &annotations(&self.writing.set.tooling, &record)) {
+            return Ok(());
+        }
+        let writing = self.parent_writing(OF_THIS_TOOLING);
+        let mut known = Known::of(&parent.object);
+        let second_look = async || {
+            let now = self.look().await.map_err(ReleaseError::Unseen)?;
+            Ok::<_, ReleaseError>(Record::of(
+                now.all().map(|live| &live.key),
+                &self.writing.set.parent,
+            ))
+        };
+        let narrowed = writing.narrow(&mut known, &record, self.recorded, second_look, sink);
+        if narrowed.await? == Narrowed::Overtaken {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            writing.widen(writing.read().await?, self.recorded, sink).await?;
+        }
+        Ok(())
+    }
+
+    /// The places of these members, of copies, and of what the parent lives in; and those of kinds
+    /// that cannot be listed.
+    fn record(&self, found: &Found) -> Record {
+        let homes = self.remaining.homes.iter().copied();
+        let keys = found.all().chain(homes).map(|live| &live.key);
+        Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
+    }
+
+    /// Looks after the parent is `done` with: the places of what another run has put into the set,
+    /// if anything. It `remains`.
+    async fn newcomers(
+        &self,
+        done: &'static str,
+        remains: &mut Remains,
+    ) -> Result<Option<Record>, ReleaseError> {
+        let found = self.look().await;
+        let found = found.map_err(|unseen| ReleaseError::Unwatched { done, unseen })?;
+        let record = (found.remains != Remains::default()).then(|| self.record(&found));
+        *remains = found.remains;
+        Ok(record)
+    }
+
+    async fn look(&self) -> Result<Found, Unseen> {
+        self.remaining.look(&ParentFate::Goes).await
+    }
+}
+
+/// The reason of a parent that another client deleted during the run, while its set has members.
+pub(crate) const CREATED_AGAIN: &str =
+    "it was deleted during the run, and created again to record what is left";
+
+/// Names what is left of a set: objects, and kinds that cannot be listed.
+pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
+    let objects = objects.map(|live| live.key.to_string());
+    let kinds = unlisted
+        .group_kinds
+        .iter()
+        .map(|kind| format!("objects of kind {kind}"));
+    listed(objects.chain(kinds))
+}
+
+/// Says that objects which cannot be listed may be members.
+pub(crate) fn unlistable(unlisted: &Record) -> String {
+    let kinds = listed(&unlisted.group_kinds);
+    format!("there may be members of kinds that cannot be listed: {kinds}")
+}
+
+/// Whose a parent may be that this run writes.
+const OF_THIS_TOOLING: ParentPolicy = ParentPolicy {
+    take_over: Confirmation::Missing,
+};
+
+pub(crate) fn told(live: &Live, action: Action, reason: String) -> Event {
+    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    Event::Object(ObjectOutcome::because(subject, action, reason))
+}
+
+pub(crate) fn names(objects: &[Live]) -> String {
+    listed(objects.iter().map(|live| &live.key))
+}
+
+/// What a dry run says of the parent of a set of which nothing will be left.
+pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentFate, Event) {
+    let managers = parent_managers(field_manager);
+    let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+    let event = match &fate {
+        ParentFate::Goes => told(&parent.live, Action::Deleted, String::new()),
+        ParentFate::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
+    };
+    (fate, event)
+}

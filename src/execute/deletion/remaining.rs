@@ -1,0 +1,236 @@
+//! Looks for what is left of a set, and gives what is on its way out some time to go.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::apiserver::ApiServer;
+use crate::event::{Ending, Event};
+use crate::execute::parent_record::labelled::labelled;
+use crate::execute::{Interrupt, Sink};
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, Presence};
+use crate::model::set::Set;
+use crate::model::text::listed;
+use crate::plan::{self, ParentFate, Remains};
+use crate::read::{ListError, Place, Places, WHOLE_OBJECTS};
+
+/// Pauses between the first looks: what the server's own controllers hold back goes within
+/// them.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
+
+/// The pause between later looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long namespaces, definitions of kinds and the work of the garbage collector are waited
+/// for. Their controllers take seconds, where nothing is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether a look waits for what is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lingering {
+    /// It does, for a while.
+    Awaited,
+    /// The run waits in a way of its own, or not at all.
+    Told,
+}
+
+/// Where to look for the rest of a set, and how.
+#[derive(Clone)]
+pub(crate) struct Remaining<'a> {
+    pub(crate) server: &'a ApiServer,
+    pub(crate) set: &'a Set,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) concurrency: usize,
+    /// Field managers whose part-of labels make members.
+    pub(crate) appliers: &'a BTreeSet<String>,
+    /// Where members may be.
+    pub(crate) places: Places,
+    /// What the parent lives in and what goes after it: it is not looked for.
+    pub(crate) homes: Vec<&'a Live>,
+    /// UIDs of what the run has deleted.
+    pub(crate) deleted: BTreeSet<String>,
+    /// UIDs of what is kept because a mark keeps an object in it.
+    pub(crate) holders: BTreeSet<String>,
+    pub(crate) lingering: Lingering,
+}
+
+/// A collection that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", .place.resource.plural)]
+pub(crate) struct Unseen {
+    place: Place,
+    error: ListError,
+}
+
+/// What a look has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) remains: Remains,
+    /// Copies of labels that other objects own. They hold nothing.
+    pub(crate) copies: Vec<Live>,
+}
+
+impl Found {
+    /// What is left, and no copies.
+    pub(crate) fn of(remains: Remains) -> Self {
+        Self {
+            remains,
+            copies: Vec::new(),
+        }
+    }
+
+    /// Everything that carries the label of the set.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Live> {
+        self.remains.all().chain(&self.copies)
+    }
+}
+
+impl Remaining<'_> {
+    /// Looks once.
+    pub(crate) async fn look(&self, parent: &ParentFate) -> Result<Found, Unseen> {
+        self.look_into(&self.places, parent).await
+    }
+
+    /// Looks until nothing is on its way out any more, or for as long as that is worth waiting
+    /// for. Reports once what it waits for, if that takes longer than the first looks.
+    pub(crate) async fn settled(&self, parent: &ParentFate, sink: &mut Sink<'_>) -> Result<Found, Unseen> {
+        let mut is_reported = false;
+        let begin = Instant::now();
+        let mut found = self.look(parent).await?;
+        let mut looks = 0;
+        while let Some(places) = self.worth_waiting(&found.remains, looks, begin.elapsed()) {
+            let pause = PAUSES.get(looks).copied().unwrap_or(PAUSE);
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.interrupt.requested() => return Ok(found),
+            }
+            looks += 1;
+            let partial = self.look_into(&places, parent).await?;
+            // Only the kinds that are waited for were looked at.
+            if self
+                .worth_waiting(&partial.remains, looks, begin.elapsed())
+                .is_none()
+            {
+                found = self.look(parent).await?;
+            } else if looks >= PAUSES.len() && !is_reported {
+                is_reported = true;
+                let awaited = listed(self.awaited(&partial.remains, looks).map(waiting));
+                sink(Event::Note(format!("waiting for {awaited} to be deleted")));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The places of what is worth waiting for after so many looks and so much time.
+    fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<Places> {
+        if self.lingering == Lingering::Told || waited >= PATIENCE {
+            return None;
+        }
+        let awaited = self.awaited(remains, looks);
+        let kinds: BTreeSet<GroupKind> = awaited.map(|live| live.key.group_kind.clone()).collect();
+        let resources = self.places.resources.iter();
+        let resources = resources.filter(|resource| kinds.contains(&resource.group_kind()));
+        (!kinds.is_empty()).then(|| Places {
+            resources: resources.cloned().collect(),
+            namespaces: self.places.namespaces.clone(),
+        })
+    }
+
+    /// What is waited for after so many looks.
+    fn awaited<'r>(&'r self, remains: &'r Remains, looks: usize) -> impl Iterator<Item = &'r Live> {
+        let is_short = looks < PAUSES.len();
+        // A copy without an owner goes soon after its original, too.
+        let going = remains.going.iter();
+        let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
+        awaited.filter(move |live| is_short || self.takes_time(live))
+    }
+
+    fn is_copy(&self, live: &Live) -> bool {
+        plan::copied(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
+    }
+
+    /// Whether it goes by itself, and not at once.
+    fn takes_time(&self, live: &Live) -> bool {
+        let is_collected = || {
+            let mut owners = live.owners.iter();
+            owners.any(|owner| self.deleted.contains(&owner.uid))
+        };
+        let is_going = live.presence == Presence::Terminating;
+        if is_going {
+            plan::is_container(live)
+        } else {
+            is_collected()
+        }
+    }
+
+    async fn look_into(&self, places: &Places, parent: &ParentFate) -> Result<Found, Unseen> {
+        let found = labelled(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
+        let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
+        found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
+        let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
+        let (copies, left) = found.into_iter().partition(is_copy);
+        Ok(Found {
+            remains: Remains::sort(
+                left,
+                self.set,
+                self.appliers,
+                &self.deleted,
+                &self.holders,
+                parent,
+            ),
+            copies,
+        })
+    }
+}
+
+/// What stands against the end of the set, as text; `None` if nothing does.
+pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
+    let mut obstacles = Vec::new();
+    if !remains.undeleted.is_empty() {
+        let named = remains.undeleted.iter().map(|live| {
+            match plan::copied(live, set.parent_uid.as_deref(), appliers) {
+                Some(reason) => format!("{} ({reason})", live.key),
+                None => live.key.to_string(),
+            }
+        });
+        obstacles.push(format!("still members: {}", listed(named)));
+    }
+    if !remains.going.is_empty() {
+        obstacles.push(format!(
+            "still being deleted: {}",
+            listed(remains.going.iter().map(waiting))
+        ));
+    }
+    (!obstacles.is_empty()).then(|| obstacles.join("; "))
+}
+
+/// Reports the failure of a run that leaves some of the set behind although it should be gone.
+pub(crate) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, sink: &mut Sink<'_>) -> Ending {
+    let Some(obstacles) = obstacles(remains, set, appliers) else {
+        return Ending::Done;
+    };
+    sink(Event::failure(format!(
+        "{}: the set could not be deleted: {obstacles}",
+        set.parent
+    )));
+    if !remains.going.is_empty() {
+        let hint = "run the same command again when they are gone, or use --wait";
+        sink(Event::Hint(hint.to_owned()));
+    }
+    Ending::Incomplete
+}
+
+/// An object with what holds it.
+pub(crate) fn waiting(live: &Live) -> String {
+    if live.waits_for.is_empty() {
+        live.key.to_string()
+    } else {
+        format!("{} ({})", live.key, live.waits_for.join("; "))
+    }
+}

@@ -1,0 +1,532 @@
+//! What a run would make of each object that it would send or prune: the live object, and
+//! what the server says in a dry run that it would become. Nothing is written.
+//!
+//! Requests are sent only for what the plan sends or prunes; what differs is found in
+//! `diff`.
+
+pub(crate) mod server_dry_run;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use crate::compare::ownership::{self, Former};
+use crate::event::{Action, Ending, ObjectOutcome, Subject};
+use crate::execute::Execution;
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
+use crate::execute::members::apply::{TERMINATING, uid};
+use crate::execute::members::conflict::explained;
+use crate::execute::members::refused;
+use crate::execute::reread::GONE_ALREADY;
+use crate::execute::wave::{News, each};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::message::Message;
+use crate::model::settings::{Conflicts, Writing};
+use crate::plan::{
+    Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, defined_kind, is_promised,
+};
+use crate::read::{self, WHOLE_OBJECTS};
+
+/// What a run would do to one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foreseen {
+    /// The object, and what would be done to it.
+    pub outcome: ObjectOutcome,
+    /// The object as it is; `None` where it is not there, or was not looked at because
+    /// nothing would be done to it.
+    pub live: Option<Value>,
+    /// What it would be; `None` where it would be gone, or was not looked at.
+    pub predicted: Option<Value>,
+    /// What the server said along with it.
+    pub warnings: Vec<String>,
+    /// Whether nobody knows what a run would do: the question did not get through.
+    pub unanswered: bool,
+}
+
+/// What a run would make of the parent by its own manifest.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ForeseenParent {
+    /// The parent as it is; `None` where it is not there.
+    pub live: Option<Value>,
+    /// What it would be; `None` where the server cannot know it yet, or refuses.
+    pub predicted: Option<Value>,
+    /// What stands against it.
+    pub error: Option<Message>,
+}
+
+impl Execution<'_> {
+    /// Foresees a run, and hands on what is foreseen of each object. `is_stopped` says
+    /// which objects a refusal stops: those are not asked about.
+    pub async fn foresee(
+        &self,
+        is_stopped: impl Fn(&DesiredObject) -> bool,
+        sink: &mut dyn FnMut(News<Foreseen>),
+    ) -> Ending {
+        let detachments = self.allowed_detachments();
+        let mut detached = Vec::new();
+        let skips = self.plan.skips.iter();
+        let skips = skips.filter(|skip| skip.reason != SkipReason::PruningDisabled);
+        let skips = skips.map(|skip| {
+            ObjectOutcome::because(subject(&skip.live), Action::Skipped, skip.reason.to_string())
+        });
+        for outcome in self.unchanged().chain(skips) {
+            match detachments.get(&outcome.subject.key()) {
+                Some(detachment) => detached.push((outcome, *detachment)),
+                None => sink(News::Answer(of_outcome(outcome))),
+            }
+        }
+        let mut sink = |news: News<Foreseen>| {
+            sink(match news {
+                News::Slowest(slowest) => News::Slowest(slowest),
+                News::Answer(foreseen) => {
+                    let detachment = detachments.get(&foreseen.outcome.subject.key());
+                    News::Answer(match detachment {
+                        Some(detachment) => foreseen.detached(detachment),
+                        None => foreseen,
+                    })
+                }
+            });
+        };
+        let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
+        // Dry runs do not build upon each other, so there is nothing to wait for between waves.
+        let applies = self
+            .plan
+            .prerequisites
+            .iter()
+            .chain(self.plan.waves.iter().flatten());
+        let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
+        let applies = applies.map(|apply| (self.key(apply), apply));
+        let ask = async |apply| self.foresee_apply(apply).await;
+        each(self.server, self.interrupt, applies, ask, &mut pace, &mut sink).await;
+        let read = async |(outcome, detachment): (ObjectOutcome, &Detachment)| {
+            self.foresee_detached(outcome, detachment).await
+        };
+        let items = detached.into_iter();
+        let items = items.map(|item| (&item.1.dependant.key, item));
+        each(self.server, self.interrupt, items, read, &mut pace, &mut sink).await;
+        let read = async |live| self.foresee_prune(live).await;
+        let prunes = self.plan.prunes.iter().flatten();
+        let prunes = prunes.map(|live| (&live.key, live));
+        each(self.server, self.interrupt, prunes, read, &mut pace, &mut sink).await;
+        if self.interrupt.is_requested() {
+            Ending::Interrupted
+        } else {
+            Ending::Done
+        }
+    }
+
+    /// Foresees what the parent's own manifest makes of it; `None` where there is none.
+    pub async fn foresee_parent(&self) -> Result<Option<ForeseenParent>, ApiError> {
+        let Some(manifest) = &self.desired.parent else {
+            return Ok(None);
+        };
+        if self.is_out_of_reach(manifest) {
+            return Ok(Some(ForeseenParent::default()));
+        }
+        let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
+        let parent = self.parent_writing();
+        let rehearse = async || parent.rehearse_manifest(manifest).await;
+        Ok(Some(
+            match self.rehearse_on(&mut live, manifest, rehearse).await {
+                Ok(reply) => ForeseenParent {
+                    live,
+                    predicted: content(&reply),
+                    error: None,
+                },
+                Err(error) if is_unanswered(&error) => return Err(error),
+                Err(error) => ForeseenParent {
+                    predicted: live.clone(),
+                    live,
+                    error: Some(refused::reason(&error, manifest)),
+                },
+            },
+        ))
+    }
+
+    async fn foresee_apply(&self, apply: &Apply) -> Foreseen {
+        let object = &self.desired.members[apply.index];
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
+        let mut foreseen = match apply.standing {
+            MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
+            _ => self.foresee_member(object, subject, &apply.standing).await,
+        };
+        foreseen.outcome.source = Some(object.position.clone());
+        if let MemberStanding::Member {
+            reason: Some(reason), ..
+        } = &apply.standing
+        {
+            foreseen.outcome.reason = reason.to_string();
+        }
+        foreseen
+    }
+
+    /// Lets the server rehearse an apply, and compares the outcome with the live object: a
+    /// dry run leaves the resourceVersion as it is, so that does not tell.
+    pub(crate) async fn foresee_member(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        standing: &MemberStanding,
+    ) -> Foreseen {
+        if self.is_out_of_reach(object) {
+            return self.foresee_unrehearsed(object, subject, standing).await;
+        }
+        // Most objects that are no members are not there.
+        let mut live = match standing {
+            MemberStanding::NotAMember => None,
+            _ => match read::object(self.server, &object.resource, &object.key).await {
+                Ok(live) => live,
+                Err(error) => return unforeseen(subject, &error),
+            },
+        };
+        let rehearse = async || self.rehearse_call(object, standing).await;
+        let reply = match self.rehearse_on(&mut live, object, rehearse).await {
+            Ok(reply) => reply,
+            // The dry run is typed by the former schema.
+            Err(error) if is_invalid(&error) && self.is_redefined(object) => {
+                return self.foresee_unrehearsed(object, subject, standing).await;
+            }
+            Err(error) => {
+                let mut foreseen = unforeseen(subject, &error);
+                foreseen.outcome.error = Some(explained(self.server, object, &error).await);
+                return Foreseen {
+                    predicted: live.clone(),
+                    live,
+                    ..foreseen
+                };
+            }
+        };
+        let mut predicted = content(&reply);
+        let moved = match (&live, &predicted) {
+            (Some(live), Some(applied)) => self.without_leftovers(object, standing, live, applied).await,
+            _ => None,
+        };
+        let has_leftovers = moved.is_some();
+        predicted = moved.or(predicted);
+        let action = match (&live, &predicted) {
+            _ if reply.status == StatusCode::CREATED => Action::Created,
+            (Some(live), Some(predicted)) if !has_leftovers && timeless(live) == timeless(predicted) => {
+                Action::Unchanged
+            }
+            _ => Action::Configured,
+        };
+        let of_reply = |pointer| predicted.as_ref()?.pointer(pointer)?.as_str();
+        subject.uid = of_reply("/metadata/uid").map(str::to_owned);
+        let mut outcome = ObjectOutcome::new(subject, action);
+        if let (Some(live), Some(predicted)) = (&live, &predicted) {
+            self.mark_if_taken_in(object, standing, live, predicted, &mut outcome);
+        }
+        Foreseen {
+            warnings: reply
+                .warnings
+                .iter()
+                .map(|text| format!("{}: {text}", object.key))
+                .collect(),
+            live,
+            predicted,
+            ..of_outcome(outcome)
+        }
+    }
+
+    /// Returns whether this run changes the definition of the object's kind.
+    fn is_redefined(&self, object: &DesiredObject) -> bool {
+        let waves = self.plan.waves.iter().flatten();
+        let mut applies = self.plan.prerequisites.iter().chain(waves);
+        let kind = &object.key.group_kind;
+        applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
+    }
+
+    /// Foresees what the server cannot rehearse. An object may be there in another version than
+    /// that of its manifest; then the manifest is laid over it as well as can be.
+    async fn foresee_unrehearsed(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        standing: &MemberStanding,
+    ) -> Foreseen {
+        let mut live = None;
+        let readable = self.readable_through(object);
+        if let Some(resource) = readable {
+            live = match read::object(self.server, resource, &object.key).await {
+                Ok(live) => live,
+                Err(error) => return unforeseen(subject, &error),
+            };
+        }
+        let reason = match (is_promised(object), readable) {
+            (true, Some(_)) => "its version does not exist yet",
+            (true, None) => "its kind does not exist yet",
+            (false, Some(_)) => "its CustomResourceDefinition changes in the same run",
+            (false, None) => "its namespace does not exist yet",
+        };
+        let manifest = object.object.value();
+        let (action, predicted) = match &live {
+            None => (Action::Created, manifest),
+            Some(live) => {
+                let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+                subject.uid = uid.map(str::to_owned);
+                (Action::Configured, laid_over(live, &manifest))
+            }
+        };
+        let mut outcome = ObjectOutcome::new(subject, action);
+        if let Some(live) = &live {
+            self.mark_if_taken_in(object, standing, live, &predicted, &mut outcome);
+        }
+        Foreseen {
+            warnings: vec![format!(
+                "{} could not be validated by the server, because {reason}",
+                object.key
+            )],
+            live,
+            predicted: Some(predicted),
+            ..of_outcome(outcome)
+        }
+    }
+
+    /// Rehearses the apply of an object, and makes `live` the very object that it was rehearsed
+    /// on; `None` where it would be created.
+    ///
+    /// What others write between a read and a dry run would be told as a difference. A dry run
+    /// keeps the resourceVersion, which shows whether both are of one moment; where they never
+    /// are, an object that never rests is compared as well as can be.
+    async fn rehearse_on(
+        &self,
+        live: &mut Option<Value>,
+        object: &DesiredObject,
+        rehearse: impl AsyncFn() -> Result<Reply, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let reply = rehearse().await?;
+            if reply.status == StatusCode::CREATED {
+                *live = None;
+                return Ok(reply);
+            }
+            let predicted = content(&reply);
+            if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
+            *live = read::object(self.server, &object.resource, &object.key).await?;
+            if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// A run takes fields from their former owner before it applies, which a dry run
+    /// cannot: here they are taken by force.
+    async fn rehearse_call(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Reply, ApiError> {
+        let carrying = self.carrying(object, standing).await?;
+        let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+        match self.server.send(self.member_call(object, standing, None)).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+                let forced = Writing {
+                    conflicts: Conflicts::Forced,
+                    ..self.writing.clone()
+                };
+                let execution = Execution {
+                    writing: &forced,
+                    ..*self
+                };
+                self.server
+                    .send(execution.member_call(object, standing, None))
+                    .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// What the object becomes when fields are taken from their former owner before it is
+    /// applied; `None` where that makes no difference. A field that goes may have a default:
+    /// the server fills it in, in a dry run of a patch that takes the fields away.
+    async fn without_leftovers(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        live: &Value,
+        applied: &Value,
+    ) -> Option<Value> {
+        let former = Former {
+            manager: &self.writing.field_manager,
+            tool: match standing {
+                MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+                _ => None,
+            },
+            last_applied: self.last_applied(),
+        };
+        let secret = object.is_secret().then_some(live);
+        let left = ownership::without_leftovers(applied, secret, &former)?;
+        let mut patch = ownership::merge_patch(live, &left);
+        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in ["managedFields", "resourceVersion", "generation"] {
+                metadata.remove(field);
+            }
+        }
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: WHOLE_OBJECTS.to_owned(),
+            content_type: Some("application/merge-patch+json"),
+            body: Bytes::from(patch.to_string()),
+        };
+        let filled = self.server.send(call).await.ok();
+        filled.as_ref().and_then(content).or(Some(left))
+    }
+
+    /// The objects from which a run removes owner references, if it may.
+    fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
+        let detachments = self.plan.dependants.detachments.iter();
+        let is_allowed = self.policy.data_loss == DataLoss::Allowed;
+        detachments
+            .filter(|_| is_allowed)
+            .map(|detachment| (detachment.dependant.key.clone(), detachment))
+            .collect()
+    }
+
+    /// Foresees an object that a run only detaches from its owners.
+    async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Foreseen {
+        let Dependant { key, resource, .. } = &detachment.dependant;
+        match read::object(self.server, resource, key).await {
+            Ok(live) => Foreseen {
+                predicted: live.clone(),
+                live,
+                ..of_outcome(outcome)
+            },
+            Err(error) => unforeseen(outcome.subject, &error),
+        }
+    }
+
+    async fn foresee_prune(&self, live: &Live) -> Foreseen {
+        match read::object(self.server, &live.resource, &live.key).await {
+            Ok(None) => of_outcome(ObjectOutcome::because(
+                subject(live),
+                Action::Pruned,
+                GONE_ALREADY,
+            )),
+            Ok(found) => Foreseen {
+                live: found,
+                ..told(subject(live), Action::Pruned)
+            },
+            Err(error) => unforeseen(subject(live), &error),
+        }
+    }
+}
+
+impl Foreseen {
+    /// The same, if the run also removes owner references from the object.
+    fn detached(mut self, detachment: &Detachment) -> Self {
+        let Some(predicted) = self.predicted.take() else {
+            return self;
+        };
+        let without = without_owners(&predicted, detachment);
+        if without != predicted && self.outcome.action == Action::Unchanged {
+            self.outcome.action = Action::Configured;
+            OWNERS_REMOVED.clone_into(&mut self.outcome.reason);
+        }
+        self.predicted = Some(without);
+        self
+    }
+}
+
+fn subject(live: &Live) -> Subject {
+    Subject::new(&live.key, &live.resource, Some(&live.uid))
+}
+
+fn told(subject: Subject, action: Action) -> Foreseen {
+    of_outcome(ObjectOutcome::new(subject, action))
+}
+
+fn of_outcome(outcome: ObjectOutcome) -> Foreseen {
+    Foreseen {
+        outcome,
+        live: None,
+        predicted: None,
+        warnings: Vec::new(),
+        unanswered: false,
+    }
+}
+
+fn failed(subject: Subject, error: impl Into<Message>) -> Foreseen {
+    of_outcome(ObjectOutcome::failed(subject, error))
+}
+
+fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
+    Foreseen {
+        unanswered: is_unanswered(error),
+        ..failed(subject, error.kind.to_string())
+    }
+}
+
+/// Returns whether the server says that the object does not fit its schema: a field that server-side
+/// apply cannot type is answered 500, too.
+fn is_invalid(error: &ApiError) -> bool {
+    let codes = [
+        StatusCode::BAD_REQUEST,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        StatusCode::INTERNAL_SERVER_ERROR,
+    ];
+    codes.into_iter().any(|code| error.is(code))
+}
+
+/// Whether the server has not said what it would do with an object: what it refuses in a dry
+/// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
+fn is_unanswered(error: &ApiError) -> bool {
+    error.status().is_none_or(|status| {
+        let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
+        !is_refused
+            || [401, 429].contains(&status.code)
+            || status.message.contains("does not support dry run")
+    })
+}
+
+/// How often an object is read and rehearsed that others write at the same time.
+const ATTEMPTS: u32 = 5;
+
+fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
+    let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
+    let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
+    live.is_some() && live == predicted
+}
+
+/// The object with all fields of the manifest in it; lists are the manifest's.
+fn laid_over(live: &Value, manifest: &Value) -> Value {
+    let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
+        return manifest.clone();
+    };
+    let mut fields = below.clone();
+    for (name, value) in above {
+        let laid = below.get(name).map(|live| laid_over(live, value));
+        fields.insert(name.clone(), laid.unwrap_or_else(|| value.clone()));
+    }
+    Value::Object(fields)
+}
+
+fn content(reply: &Reply) -> Option<Value> {
+    serde_json::from_slice(&reply.body).ok()
+}
+
+/// An object without what changes although nothing did: the times of field managers.
+fn timeless(object: &Value) -> Value {
+    let mut object = object.clone();
+    let entries = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    object
+}

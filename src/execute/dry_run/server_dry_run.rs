@@ -1,0 +1,114 @@
+//! Dry runs: what a run would do, and to each member, found out without writing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::execute::deletion::prune::Pruned;
+use crate::execute::members::apply::{MemberReply, failed, told, written};
+use crate::execute::{Execution, Progress, Sink};
+use crate::manifest::desired::DesiredObject;
+use crate::model::resource::Resource;
+use crate::model::settings::DryRun;
+use crate::plan::{MemberStanding, is_promised};
+use crate::read::METADATA;
+
+impl Execution<'_> {
+    /// Tells what a run would do, asking the server where the user wants that.
+    pub(crate) async fn rehearse(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Applying,
+            total: self.plan.applies(),
+        });
+        let mut progress = Progress::new(self.plan, self.writing.concurrency);
+        self.tell_unchanged(&mut progress.applied, sink);
+        self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+            .await;
+        for wave in &self.plan.waves {
+            self.apply_wave(wave, &mut progress, sink).await;
+        }
+        let is_asked =
+            |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
+        if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
+            && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
+        {
+            progress.applied.failed += 1;
+            sink(Event::failure(format!("the set's parent: {}", error.kind)));
+        }
+        self.tell_skips(sink);
+        if progress.applied.failed > 0 {
+            progress.applied.tell_held(&BTreeSet::new(), sink);
+            return Ending::Incomplete;
+        }
+        match self.prune_all(&mut progress, sink).await {
+            _ if self.interrupt.is_requested() => Ending::Interrupted,
+            Pruned { failed: 0, .. } => Ending::Done,
+            Pruned { .. } => Ending::Incomplete,
+        }
+    }
+
+    /// Lets the server rehearse an apply, and tells only what that would do.
+    pub(crate) async fn rehearse_member(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        standing: &MemberStanding,
+    ) -> MemberReply {
+        let foreseen = self.foresee_member(object, subject, standing).await;
+        MemberReply {
+            outcome: foreseen.outcome,
+            warnings: foreseen.warnings,
+            found: None,
+        }
+    }
+
+    /// What a run would do to a member, without sending it.
+    pub(crate) async fn predict(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        standing: &MemberStanding,
+    ) -> MemberReply {
+        if matches!(standing, MemberStanding::Member { .. }) {
+            return told(ObjectOutcome::new(subject, Action::Configured));
+        }
+        let Some(resource) = self.readable_through(object) else {
+            return told(ObjectOutcome::new(subject, Action::Created));
+        };
+        let path = resource.path(object.key.namespace.as_deref(), Some(&object.key.name));
+        match self.server.get(&path, METADATA).await {
+            Ok(reply) => {
+                subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
+                let found = serde_json::from_slice(&reply.body).unwrap_or_default();
+                let mut outcome = ObjectOutcome::new(subject, Action::Configured);
+                self.mark_if_taken_in(object, standing, &found, &found, &mut outcome);
+                told(outcome)
+            }
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                told(ObjectOutcome::new(subject, Action::Created))
+            }
+            Err(error) => failed(subject, error.kind.to_string()),
+        }
+    }
+
+    /// Whether the server cannot rehearse this object before other members are written: its
+    /// kind, its version or its namespace comes with them.
+    pub(crate) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
+        is_promised(object) || self.lacks_namespace_of(object)
+    }
+
+    /// The resource through which the object can be read now; `None` where it cannot be there.
+    pub(crate) fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
+        if self.lacks_namespace_of(object) {
+            return None;
+        }
+        object.readable_through(&self.places.resources)
+    }
+
+    fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
+        let namespace = object.key.namespace.as_ref();
+        namespace.is_some_and(|namespace| !self.namespaces.contains_key(namespace))
+    }
+}

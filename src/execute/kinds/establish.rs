@@ -1,0 +1,283 @@
+//! Waits until the server serves a kind whose CRD was applied moments before.
+//!
+//! The condition `Established` is the server's word that it accepts the definition; what
+//! serves custom resources learns of it a moment later, so a LIST has to find the path, too.
+//! 403 is answered before the path is looked at and proves nothing: users who may not list
+//! the kind go by the condition, and those who may not read the definition either by the
+//! discovery of the version, which everybody may read. An apply that comes too early all the
+//! same is answered 404, and sent again (`kinds`).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::event::Event;
+use crate::execute::wave::showing;
+use crate::execute::{Cause, Interrupt, Sink};
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
+
+/// How long all definitions of a run may take to be established and served. Seconds are
+/// usual; kubectl's waits default to thirty.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two looks.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why a kind is not served.
+#[derive(Debug)]
+pub(crate) enum NotServed {
+    /// The run was to stop before.
+    Interrupted,
+    /// What the server says of it.
+    Because(String),
+}
+
+/// The kinds that are waited for, each by its definition with why it is not served yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unserved(RefCell<BTreeMap<String, String>>);
+
+/// Runs `wait` for kinds that the object `key` needs. Once it takes long, reports what is waited
+/// for, and again if the time of the run is over before.
+pub(crate) async fn reporting<T>(
+    key: &ObjectKey,
+    interrupt: &Interrupt,
+    sink: &mut Sink<'_>,
+    wait: impl AsyncFnOnce(&Unserved) -> T,
+) -> T {
+    let unserved = Unserved::default();
+    let waited = Box::pin(showing(key, wait(&unserved), || unserved.lines(), sink)).await;
+    unserved.report_timeout(interrupt, sink);
+    waited
+}
+
+impl Unserved {
+    /// What is waited for, a line for each kind.
+    fn lines(&self) -> Vec<String> {
+        let unserved = self.0.borrow();
+        let line = |(definition, reason): (&String, &String)| format!("{definition}: {reason}");
+        unserved.iter().map(line).collect()
+    }
+
+    /// Reports what was waited for when the time of the run was over.
+    fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
+        if interrupt.is_requested() && interrupt.cause() == Cause::Time {
+            for line in self.lines() {
+                sink(Event::failure(format!("{line}; --timeout ran out")));
+            }
+        }
+    }
+}
+
+/// Waits until objects of this resource can be written in `namespace`. As long as they cannot, the
+/// kind is among `unserved`.
+pub(crate) async fn await_served(
+    server: &ApiServer,
+    interrupt: &Interrupt,
+    resource: &Resource,
+    namespace: Option<&str>,
+    deadline: Instant,
+    unserved: &Unserved,
+) -> Result<(), NotServed> {
+    let mut looking = Looking {
+        server,
+        resource,
+        namespace,
+        definition: Definition::Unseen,
+        unserved,
+    };
+    tokio::select! {
+        biased;
+        () = interrupt.requested() => Err(NotServed::Interrupted),
+        served = looking.until(deadline) => served.map_err(|reason| NotServed::Because(format!(
+            "{}: {reason}",
+            definition_of(resource)
+        ))),
+    }
+}
+
+/// Sleeps before another look, at most until the user wants the run to stop.
+pub(crate) async fn pause(interrupt: &Interrupt) {
+    tokio::select! {
+        () = interrupt.requested() => {}
+        () = sleep(PAUSE) => {}
+    }
+}
+
+/// Names the definition as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
+pub(crate) fn definition_of(resource: &Resource) -> String {
+    format!(
+        "customresourcedefinition.apiextensions.k8s.io/{}.{}",
+        resource.plural, resource.group
+    )
+}
+
+struct Looking<'a> {
+    server: &'a ApiServer,
+    resource: &'a Resource,
+    namespace: Option<&'a str>,
+    definition: Definition,
+    unserved: &'a Unserved,
+}
+
+/// What is known of the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Definition {
+    Unseen,
+    Established,
+    Forbidden,
+}
+
+/// What one look has found.
+enum Look {
+    Served,
+    NotYet(String),
+}
+
+impl Looking<'_> {
+    async fn until(&mut self, deadline: Instant) -> Result<(), String> {
+        let definition = definition_of(self.resource);
+        let served = self.look_until(&definition, deadline).await;
+        self.unserved.0.borrow_mut().remove(&definition);
+        served
+    }
+
+    async fn look_until(&mut self, definition: &str, deadline: Instant) -> Result<(), String> {
+        loop {
+            match self.look().await {
+                Ok(Look::Served) => return Ok(()),
+                Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
+                    return Err(format!("its kind is not served in time: {reason}"));
+                }
+                Ok(Look::NotYet(reason)) => {
+                    let reason = format!("its kind is not served yet: {reason}");
+                    self.unserved.0.borrow_mut().insert(definition.to_owned(), reason);
+                    sleep(PAUSE).await;
+                }
+                Err(error) => {
+                    return Err(format!("cannot tell whether its kind is served: {}", error.kind));
+                }
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<Look, ApiError> {
+        if self.definition == Definition::Unseen {
+            let path = format!(
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+                self.resource.plural, self.resource.group
+            );
+            match self.server.get(&path, "application/json").await {
+                Ok(reply) => {
+                    let read: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                    if let Some(reason) = not_established(&read) {
+                        return Ok(Look::NotYet(reason));
+                    }
+                    self.definition = Definition::Established;
+                }
+                Err(error) if error.is(StatusCode::FORBIDDEN) => self.definition = Definition::Forbidden,
+                Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                    return Ok(Look::NotYet("it does not exist".to_owned()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
+        match self.server.get(&collection, "application/json").await {
+            Ok(_) => Ok(Look::Served),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                Ok(Look::NotYet("the server does not find the path".to_owned()))
+            }
+            Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
+                Definition::Established => Ok(Look::Served),
+                Definition::Unseen | Definition::Forbidden => self.look_at_discovery().await,
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn look_at_discovery(&self) -> Result<Look, ApiError> {
+        let Resource { group, version, .. } = self.resource;
+        let path = format!("/apis/{group}/{version}");
+        let read: Value = match self.server.get(&path, "application/json").await {
+            Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
+            Err(error) => return Err(error),
+        };
+        let resources = read["resources"].as_array();
+        let is_it = |listed: &Value| listed["name"] == *self.resource.plural;
+        Ok(
+            if resources.is_some_and(|resources| resources.iter().any(is_it)) {
+                Look::Served
+            } else {
+                Look::NotYet(
+                    "discovery does not list it, and you may read neither its definition nor its objects"
+                        .to_owned(),
+                )
+            },
+        )
+    }
+}
+
+/// Why a definition is not established; `None` for one that is.
+fn not_established(definition: &Value) -> Option<String> {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
+    let is_established =
+        |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
+    if conditions.iter().any(is_established) {
+        return None;
+    }
+    let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+    let failing: Vec<String> = conditions
+        .iter()
+        .filter(|condition| condition["status"] != "True")
+        .map(|condition| format!("{}: {}", text(condition, "type"), text(condition, "message")))
+        .collect();
+    Some(if failing.is_empty() {
+        "it is not established yet".to_owned()
+    } else {
+        failing.join("; ")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_condition_says_that_a_definition_is_established() {
+        let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "message": "why"});
+        for (conditions, expected) in [
+            (json!([]), Some("it is not established yet")),
+            (
+                json!([condition("NamesAccepted", "True")]),
+                Some("it is not established yet"),
+            ),
+            (
+                json!([
+                    condition("NamesAccepted", "False"),
+                    condition("Established", "False")
+                ]),
+                Some("NamesAccepted: why; Established: why"),
+            ),
+            (
+                json!([
+                    condition("NamesAccepted", "True"),
+                    condition("Established", "True")
+                ]),
+                None,
+            ),
+        ] {
+            let definition = json!({"status": {"conditions": conditions}});
+            assert_eq!(not_established(&definition).as_deref(), expected, "{conditions}");
+        }
+        assert!(not_established(&json!({})).is_some());
+    }
+}

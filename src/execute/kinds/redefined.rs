@@ -1,0 +1,182 @@
+//! Custom resources of a kind whose definition this run has changed.
+//!
+//! The server serves custom resources by a copy of their definition that it replaces when it
+//! hears of a change (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds
+//! later, or seconds where it is busy, and no condition or version that can be read says when.
+//! Until then the former schema decides which fields there are and who owns them. What is
+//! certain are answers to applies: a field set that only the former schema gives, or the refusal
+//! of a field that the new one declares. So a dry run comes first, for one object of the kind
+//! that the two schemas type differently; and every answer is looked at in the same way, since
+//! there may be more than one server behind an address. Where no object is typed differently,
+//! there is nothing to wait for.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::cluster::apiserver::{ApiError, Reply};
+use crate::compare::changes::{Definition, Typing};
+use crate::execute::Execution;
+use crate::execute::kinds::Kinds;
+use crate::execute::kinds::establish::{PATIENCE, pause};
+use crate::execute::members::refused::is_misfit;
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::settings::DryRun;
+use crate::plan::{Apply, is_promised};
+use crate::read;
+
+/// How long an answer is not believed that may come of the former schema, and of the new one as
+/// well: an invalid value, or a conflict.
+const DOUBT: Duration = Duration::from_secs(5);
+
+/// A kind before and after this run has changed its definition.
+#[derive(Debug)]
+pub(crate) struct Redefined {
+    former: Value,
+    new: Value,
+    since: Instant,
+    /// Whether an answer has shown that the new schema is served.
+    is_seen: AtomicBool,
+}
+
+/// What an answer to an apply says of the schema that the server serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Served {
+    /// The former one.
+    Former,
+    /// Perhaps the former one.
+    Doubtful,
+    /// The new one, or it makes no difference.
+    New,
+}
+
+impl Redefined {
+    /// A definition as it is before this run applies it, and as it is to be.
+    fn new(former: Value, object: &DesiredObject) -> Self {
+        Self {
+            former,
+            new: object.object.value(),
+            since: Instant::now(),
+            is_seen: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether an answer is that of a server that does not serve the new schema yet, and the
+    /// object is to be applied again.
+    pub(crate) fn is_early(
+        &self,
+        object: &DesiredObject,
+        answer: &Result<Reply, ApiError>,
+        manager: &str,
+    ) -> bool {
+        let elapsed = self.since.elapsed();
+        match self.served(object, answer, manager) {
+            Served::Former => elapsed < PATIENCE,
+            Served::Doubtful => elapsed < DOUBT && !self.is_seen.load(Ordering::Relaxed),
+            Served::New => false,
+        }
+    }
+
+    /// Whether an apply that was answered like this was typed by the former schema.
+    pub(crate) fn has_typed(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
+        self.served_by(object, reply, manager) == Served::Former
+    }
+
+    /// How the former and the new schema type this object.
+    fn typings(&self, object: &DesiredObject) -> (Typing, Typing) {
+        let manifest = object.object.value();
+        let version = &object.resource.version;
+        let typing = |definition| Typing::of(&manifest, Definition::of(definition, version).as_ref());
+        (typing(&self.former), typing(&self.new))
+    }
+
+    fn served(&self, object: &DesiredObject, answer: &Result<Reply, ApiError>, manager: &str) -> Served {
+        match answer {
+            Ok(reply) => self.served_by(object, reply, manager),
+            Err(error) => match error.status() {
+                Some(status) if is_misfit(&status.message) => {
+                    if self.typings(object).1 == Typing::Undeclared {
+                        Served::New
+                    } else {
+                        Served::Former
+                    }
+                }
+                Some(status) if status.code == 422 || status.is_field_conflict() => Served::Doubtful,
+                _ => Served::New,
+            },
+        }
+    }
+
+    fn served_by(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> Served {
+        let (former, new) = self.typings(object);
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        if former.is_of(&answer["metadata"], manager, &new) {
+            return Served::Former;
+        }
+        if former != new {
+            self.is_seen.store(true, Ordering::Relaxed);
+        }
+        Served::New
+    }
+}
+
+impl Execution<'_> {
+    /// Reads the definitions of this wave that have objects in this run, as they are before they
+    /// are applied. What cannot be read is not waited for.
+    pub(crate) async fn former_definitions(
+        &self,
+        defined: &BTreeMap<ObjectKey, GroupKind>,
+    ) -> BTreeMap<ObjectKey, Redefined> {
+        if self.writing.dry_run != DryRun::None {
+            return BTreeMap::new();
+        }
+        let members = || self.desired.members.iter();
+        let reads = defined.iter().map(async |(key, kind)| {
+            let of_kind = members().find(|object| object.key.group_kind == *kind && !is_promised(object))?;
+            let definition = members().find(|object| object.key == *key)?;
+            let former = read::definition(self.server, &of_kind.resource).await.ok()??;
+            Some((key.clone(), Redefined::new(former, definition)))
+        });
+        join_all(reads).await.into_iter().flatten().collect()
+    }
+
+    /// Waits until the server types objects of redefined kinds by the new schema.
+    pub(crate) async fn await_schemas(&self, wave: &[&Apply], kinds: &Kinds) {
+        let waits = kinds.redefined.iter().map(async |(kind, redefined)| {
+            let objects = wave
+                .iter()
+                .map(|apply| (*apply, &self.desired.members[apply.index]));
+            let mut of_kind = objects.filter(|(_, object)| object.key.group_kind == *kind);
+            let telling = of_kind.find(|(_, object)| {
+                let (former, new) = redefined.typings(object);
+                former != new && new != Typing::Undeclared
+            });
+            if let Some((apply, object)) = telling {
+                self.await_schema(apply, object, redefined).await;
+            }
+        });
+        join_all(waits).await;
+    }
+
+    /// Sends dry runs of one object until the server types it by the new schema.
+    async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
+        while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
+            let mut call = self.member_call(object, &apply.standing, None);
+            // By force, since a conflict would hide how the object is typed.
+            call.path.push_str("&dryRun=All&force=true");
+            let answer = tokio::select! {
+                () = self.interrupt.requested() => return,
+                answer = self.server.send(call) => answer,
+            };
+            if redefined.served(object, &answer, &self.writing.field_manager) != Served::Former {
+                return;
+            }
+            pause(self.interrupt).await;
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Applies one member by server-side apply, and says what that did to it.
+
+use std::collections::BTreeSet;
+
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cluster::apiserver::{ApiError, Before, Call, Reply, query};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY};
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::Execution;
+use crate::execute::kinds::Kinds;
+use crate::execute::members::conflict::explained;
+use crate::execute::members::creation::{self, Precondition, Unapplied, as_new};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::parent::Pairs;
+use crate::model::message::Message;
+use crate::model::object::Object;
+use crate::model::settings::{Conflicts, DryRun};
+use crate::plan::saved::Seen;
+use crate::plan::{Apply, MemberStanding, Refusal};
+use crate::read::{self, METADATA, WHOLE_OBJECTS};
+
+/// Body of server-side apply. JSON is YAML.
+pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// What became of one member, and what the server said along with it.
+pub(crate) struct MemberReply {
+    pub(crate) outcome: ObjectOutcome,
+    pub(crate) warnings: Vec<String>,
+    /// Set if the object was there although it was believed new: the caller has to judge whose it
+    /// was before.
+    pub(crate) found: Option<FoundLive>,
+}
+
+/// An object that was there when it was applied, although it was believed new.
+pub(crate) struct FoundLive {
+    /// The resourceVersion that the apply left.
+    pub(crate) version: String,
+    /// What is reported of it if it was in no set; `None` if the answer cannot be read.
+    pub(crate) reason: Option<String>,
+}
+
+/// The metadata that a write is answered with.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) metadata: WrittenMetadata,
+}
+
+/// See `Written`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WrittenMetadata {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) namespace: Option<String>,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    #[serde(default)]
+    pub(crate) deletion_timestamp: Option<String>,
+    #[serde(default)]
+    pub(crate) annotations: Pairs,
+}
+
+impl Execution<'_> {
+    pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
+        let object = &self.desired.members[apply.index];
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
+        let mut reply = match self.writing.dry_run {
+            _ if apply.standing == MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
+            DryRun::Client => self.predict(object, subject, &apply.standing).await,
+            DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
+            DryRun::None => self.send_member(object, subject, &apply.standing, kinds).await,
+        };
+        reply.outcome.source = Some(object.position.clone());
+        let mut seen = BTreeSet::new();
+        reply.warnings.retain(|warning| seen.insert(warning.clone()));
+        for warning in &mut reply.warnings {
+            *warning = format!("{}: {warning}", object.position);
+        }
+        if let MemberStanding::Member {
+            reason: Some(reason), ..
+        } = &apply.standing
+        {
+            reply.outcome.reason = reason.to_string();
+        }
+        reply
+    }
+
+    async fn send_member(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        standing: &MemberStanding,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        match self.apply_if_allowed(object, standing, kinds).await {
+            Ok(reply) => {
+                let is_surprise = self
+                    .approval
+                    .is_some_and(|approval| approval.seen(&object.key).is_none())
+                    && !self.has_made(&reply, standing);
+                let mut told = self.judge_reply(&reply, subject, standing);
+                if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
+                    && redefined.has_typed(object, &reply, &self.writing.field_manager)
+                    && told.outcome.error.is_none()
+                {
+                    told.outcome.action = Action::Failed;
+                    told.outcome.error = Some(FORMER_SCHEMA.into());
+                }
+                // Which run of one field manager has made an object within the last second, its
+                // metadata do not show.
+                if *standing == MemberStanding::NotAMember
+                    && reply.status != StatusCode::CREATED
+                    && told.outcome.error.is_none()
+                {
+                    told.found = written(&reply).ok().map(|written| FoundLive {
+                        version: written.metadata.resource_version,
+                        reason: self.reason_of_taking_in(object, &reply.body),
+                    });
+                }
+                if is_surprise {
+                    told.warnings.push(format!(
+                        "{} was to be created, and was there already: somebody has made it in the meantime",
+                        object.key
+                    ));
+                }
+                told
+            }
+            Err(Unapplied::Exists) if self.approval.is_some() => failed(subject, OVERTAKEN.to_owned()),
+            Err(Unapplied::Exists) => {
+                let hint = Refusal::UNOWNED_HINT;
+                failed(subject, Message::new(creation::EXISTS).with_hint(hint))
+            }
+            Err(Unapplied::Taken(message)) => failed(subject, message),
+            Err(Unapplied::Failed(error)) if self.approval.is_some() && is_passing_conflict(&error) => {
+                failed(subject, OVERTAKEN.to_owned())
+            }
+            Err(Unapplied::Failed(error)) => failed(subject, explained(self.server, object, &error).await),
+        }
+    }
+
+    /// Applies the object, and takes from client-side apply what it owns of it. The
+    /// answer is that of the first apply that succeeded: it tells what was there before.
+    pub(crate) async fn apply_and_migrate(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        precondition: Precondition,
+    ) -> Result<Reply, ApiError> {
+        if precondition == Precondition::Absent {
+            // What this creates, no other manager owns.
+            return self
+                .server
+                .send(self.member_call(&as_new(object), standing, None))
+                .await;
+        }
+        let is_known_to_need_it = match standing {
+            MemberStanding::Member {
+                client_side_apply, ..
+            } => *client_side_apply || self.writing.former_manager.is_some(),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => false,
+        };
+        if is_known_to_need_it {
+            self.migrate(object).await?;
+        }
+        let lock = self.approval.and_then(|approval| approval.seen(&object.key));
+        let reply = match self.send_settled(object, standing, lock).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+                self.migrate(object).await?;
+                return self.send_settled(object, standing, lock).await;
+            }
+            reply => reply?,
+        };
+        let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        // What this apply has just created, nobody else owns.
+        if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
+            self.migrate(object).await?;
+            let lock = self.approval.and_then(|approval| approval.written(&written));
+            self.send_settled(object, standing, lock.as_ref()).await?;
+        }
+        Ok(reply)
+    }
+
+    /// Two runs that create the same object at once are answered with a conflict that
+    /// concerns no field; the object is there then. So is an apply over a parent whose record
+    /// its own run has written since it was read. An object that was approved of is sent
+    /// again only as long as it is what it was.
+    async fn send_settled(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        lock: Option<&Seen>,
+    ) -> Result<Reply, ApiError> {
+        let mut lock = lock.cloned();
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let carrying = self.carrying(object, standing).await?;
+            let call = match &carrying {
+                None => self.member_call(object, standing, lock.as_ref()),
+                Some(carrying) => {
+                    let lock = lock.as_ref().unwrap_or(&carrying.seen);
+                    self.member_call(&carrying.object, standing, Some(lock))
+                }
+            };
+            let error = match self.server.send(call).await {
+                Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
+                reply => return reply,
+            };
+            if let Some(approval) = self.approval
+                && let Some(seen) = &lock
+            {
+                let now = read::object(self.server, &object.resource, &object.key).await?;
+                lock = approval.renewed(seen, now.as_ref());
+                if lock.is_none() {
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Whether all fields in conflict belong to a manager that gives them up to a run:
+    /// client-side apply, and of members of a set that is taken over its former tool.
+    pub(crate) fn is_conflict_with_former_owner(&self, error: &ApiError, standing: &MemberStanding) -> bool {
+        let former = match standing {
+            MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+        };
+        let owners = [Some(CLIENT_SIDE_APPLY), former];
+        let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
+        let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
+        error.status().is_some_and(|status| {
+            let mut conflicts = status.field_conflicts().peekable();
+            conflicts.peek().is_some() && conflicts.all(|cause| gives_way(&cause.message))
+        })
+    }
+
+    /// The apply of a member; with a lock, it fails where the object is another one.
+    pub(crate) fn member_call(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        lock: Option<&Seen>,
+    ) -> Call {
+        let mut parameters = vec![
+            ("fieldManager", self.writing.field_manager.as_str()),
+            ("fieldValidation", self.writing.validation.parameter()),
+        ];
+        // Whoever steals an object from another set takes its fields, too: the part-of
+        // label is one of them.
+        if self.writing.conflicts == Conflicts::Forced || *standing == MemberStanding::OfAnotherSet {
+            parameters.push(("force", "true"));
+        }
+        if self.writing.dry_run == DryRun::Server {
+            parameters.push(("dryRun", "All"));
+        }
+        let accept = match self.writing.dry_run {
+            // What was written under a plan is what the next write of the object is locked to.
+            DryRun::None if self.approval.is_none() => METADATA,
+            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
+        };
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: accept.to_owned(),
+            content_type: Some(APPLY_PATCH),
+            body: match lock {
+                None => object.object.body(),
+                Some(seen) => locked(object, seen).body(),
+            },
+        }
+    }
+
+    /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
+    /// that to a later one cannot tell, and the owner of the fields does.
+    fn has_made(&self, reply: &Reply, standing: &MemberStanding) -> bool {
+        let was_absent = matches!(standing, MemberStanding::NotAMember);
+        let is_ours = || {
+            let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            ownership::was_made_by(&object["metadata"], &self.writing.field_manager)
+        };
+        reply.status == StatusCode::CREATED || (was_absent && reply.before == Before::Unknown && is_ours())
+    }
+
+    fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStanding) -> MemberReply {
+        let written = match written(reply) {
+            Ok(written) => written.metadata,
+            Err(error) => return failed(subject, error.to_string()),
+        };
+        if written.name != subject.name || written.namespace != subject.namespace {
+            return failed(subject, OF_ANOTHER.to_owned());
+        }
+        let known_version = match standing {
+            MemberStanding::Member { resource_version, .. } => Some(resource_version),
+            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+        };
+        let action = if self.has_made(reply, standing) {
+            Action::Created
+        } else if known_version == Some(&written.resource_version) {
+            Action::Unchanged
+        } else {
+            Action::Configured
+        };
+        subject.uid = Some(written.uid);
+        let mut reply = MemberReply {
+            warnings: reply
+                .warnings
+                .iter()
+                .map(|text| format!("{}: {text}", subject.key()))
+                .collect(),
+            outcome: ObjectOutcome::new(subject, action),
+            found: None,
+        };
+        if written.deletion_timestamp.is_some() {
+            reply.outcome.action = Action::Failed;
+            reply.outcome.error = Some(TERMINATING.into());
+        }
+        reply
+    }
+}
+
+/// The object as it is sent to be written only over the one that was seen.
+pub(crate) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
+    let mut metadata = object.object.metadata();
+    metadata.insert("uid".to_owned(), json!(seen.uid));
+    metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
+    object.object.with_metadata(&metadata)
+}
+
+/// Told of an object that is not what a saved plan was made for.
+pub(crate) const OVERTAKEN: &str = "it was changed since the plan was approved of; it is left as it is";
+
+/// How often an apply is sent that meets another writer.
+pub(crate) const ATTEMPTS: u32 = 5;
+
+pub(crate) fn is_passing_conflict(error: &ApiError) -> bool {
+    error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
+}
+
+pub(crate) const TERMINATING: &str =
+    "it or its namespace is being deleted; wait until that is gone, and run again";
+
+/// Reported of an object that a server has typed by a schema that this run has replaced.
+const FORMER_SCHEMA: &str = "the server still applies the former schema of its CustomResourceDefinition after 30 s; \
+     the same command applies it again";
+
+const OF_ANOTHER: &str =
+    "the server's answer is about another object, so nobody knows whether it was applied";
+
+pub(crate) fn uid(standing: &MemberStanding) -> Option<&str> {
+    match standing {
+        MemberStanding::Member { uid, .. } => Some(uid),
+        MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+    }
+}
+
+pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
+    serde_json::from_slice(&reply.body)
+}
+
+pub(crate) fn told(outcome: ObjectOutcome) -> MemberReply {
+    MemberReply {
+        outcome,
+        warnings: Vec::new(),
+        found: None,
+    }
+}
+
+pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
+    told(ObjectOutcome::failed(subject, error))
+}

@@ -1,0 +1,131 @@
+//! Creates members that no object may exist for: where the user or an approved plan allows to
+//! apply only what is new.
+//!
+//! Server-side apply has no such mode. But the API server compares a resourceVersion in the body
+//! with that of the object if there is one, and ignores it if there is none. So an apply with a
+//! version that no object has creates the object, or is answered 409 and changes nothing, also
+//! where it is forced.
+
+use http::StatusCode;
+use serde_json::json;
+
+use crate::cluster::apiserver::{ApiError, Before, Reply};
+use crate::execute::Execution;
+use crate::execute::kinds::Kinds;
+use crate::execute::members::apply::ATTEMPTS;
+use crate::execute::members::contested;
+use crate::manifest::desired::DesiredObject;
+use crate::model::live::Live;
+use crate::model::message::Message;
+use crate::plan::{MemberStanding, Unowned};
+use crate::read;
+
+/// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
+const VERSION_OF_NO_OBJECT: &str = "1";
+
+/// What has to be true of an object for its apply to be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precondition {
+    /// Nothing, or what an approved plan has seen of it.
+    Any,
+    /// It does not exist.
+    Absent,
+}
+
+/// Why a member was not applied.
+pub(crate) enum Unapplied {
+    /// The request failed.
+    Failed(ApiError),
+    /// An object exists that may not be taken in.
+    Exists,
+    /// An object exists that is a member of another set by now.
+    Taken(Message),
+}
+
+impl Execution<'_> {
+    /// Returns what has to be true of the object for it to be applied. The plan was made while it
+    /// did not exist, if `standing` says that it is no member and only new objects are allowed.
+    fn precondition(&self, object: &DesiredObject, standing: &MemberStanding) -> Precondition {
+        let is_approved_as_new = || {
+            self.approval
+                .is_some_and(|approval| approval.seen(&object.key).is_none())
+        };
+        let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
+        if *standing == MemberStanding::NotAMember && has_to_be_new {
+            Precondition::Absent
+        } else {
+            Precondition::Any
+        }
+    }
+
+    /// Applies a member under its precondition.
+    ///
+    /// An object that does exist after all is applied if it is in this set: this run has created it
+    /// and the answer was lost, or another run of the set was faster.
+    pub(crate) async fn apply_if_allowed(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        kinds: &Kinds,
+    ) -> Result<Reply, Unapplied> {
+        let precondition = self.precondition(object, standing);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let answer = self.apply_in_time(object, standing, precondition, kinds).await;
+            let error = match answer {
+                Err(error) if precondition == Precondition::Absent && error.is(StatusCode::CONFLICT) => error,
+                answer => return answer.map_err(Unapplied::Failed),
+            };
+            let found = read::metadata(self.server, &object.resource, &object.key).await;
+            let found = found.map_err(Unapplied::Failed)?;
+            let found = found.and_then(|found| Live::of(&found, &object.resource));
+            let standing = match &found {
+                // The conflict was about something else, or the object is gone again.
+                None if attempts < ATTEMPTS => continue,
+                None => return Err(Unapplied::Failed(error)),
+                Some(live) => self.standing_of_found(live)?,
+            };
+            let answer = self
+                .apply_in_time(object, &standing, Precondition::Any, kinds)
+                .await;
+            return answer.map_err(Unapplied::Failed).map(|reply| Reply {
+                before: match error.before {
+                    Before::Unknown => Before::Unknown,
+                    Before::Nothing => reply.before,
+                },
+                ..reply
+            });
+        }
+    }
+
+    fn standing_of_found(&self, live: &Live) -> Result<MemberStanding, Unapplied> {
+        match &live.part_of {
+            None => Err(Unapplied::Exists),
+            Some(id) if id == self.set.id.as_str() => Ok(MemberStanding::Member {
+                uid: live.uid.clone(),
+                resource_version: live.resource_version.clone(),
+                reason: None,
+                client_side_apply: live.client_side_apply,
+                is_parent: live.parent_of.is_some(),
+            }),
+            Some(id) => Err(Unapplied::Taken(contested::joined(id))),
+        }
+    }
+}
+
+/// The object as it is sent to be created.
+pub(crate) fn as_new(object: &DesiredObject) -> DesiredObject {
+    let mut metadata = object.object.metadata();
+    metadata.insert("resourceVersion".to_owned(), json!(VERSION_OF_NO_OBJECT));
+    DesiredObject {
+        object: object.object.with_metadata(&metadata),
+        ..object.clone()
+    }
+}
+
+/// Reported of an object that exists, and that `--only-new-or-owned` does not take in.
+pub(crate) const EXISTS: &str = "it was created in no set since the run began, and --only-new-or-owned does not take it in; it is left as it is";
+
+/// Reported of an object that was taken in against `--only-new-or-owned`.
+pub(crate) const IGNORED: &str = "it existed in no set and is a member now: the server ignored the resourceVersion that should have kept it out";

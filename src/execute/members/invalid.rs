@@ -1,0 +1,128 @@
+//! Tells in few words what the server finds invalid about an object, with the lines of the
+//! fields, and what to do where a field of an object that is there cannot be changed.
+//!
+//! Which manifests do not even fit the API is the business of `refused`.
+
+use crate::cluster::apiserver::{Status, StatusCause};
+use crate::manifest::desired::DesiredObject;
+use crate::manifest::line_of_field;
+use crate::model::message::Message;
+
+/// The longest text about one field that is shown whole, in characters.
+const LONGEST: usize = 200;
+
+/// Words by which the API server says that a field is what it was when the object was created
+/// (`validation` of the built-in kinds, and of CEL rules as custom resources have them).
+const UNCHANGEABLE: [&str; 5] = [
+    "immutable",
+    "may not change",
+    "cannot change",
+    "cannot be changed",
+    "updates to ",
+];
+
+/// Kinds that take other objects or data along when they are deleted.
+const PRECIOUS: [&str; 4] = [
+    "CustomResourceDefinition",
+    "Namespace",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+];
+
+/// What the server finds invalid; `None` where its own message says it as well.
+pub(crate) fn told(status: &Status, object: &DesiredObject) -> Option<Message> {
+    let causes = &status.details.causes;
+    let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
+    let is_long = causes.iter().any(|cause| cause.message.chars().count() > LONGEST);
+    if status.reason != "Invalid" || !(is_unchangeable || is_long) {
+        return None;
+    }
+    let faults = causes.iter().map(|cause| fault(cause, object));
+    let message = match causes.as_slice() {
+        [cause] => fault(cause, object),
+        _ => Message::new("the server finds it invalid").with_details(faults.flat_map(|fault| {
+            let differing = fault.details.into_iter().map(|line| format!("  {line}"));
+            std::iter::once(fault.text).chain(differing)
+        })),
+    };
+    Some(if is_unchangeable {
+        message.with_hint(way_out(object))
+    } else {
+        message
+    })
+}
+
+fn is_unchangeable(message: &str) -> bool {
+    UNCHANGEABLE.iter().any(|words| message.contains(words))
+}
+
+fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
+    let line = line_of_field(&object.position, &cause.field);
+    let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+    in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
+}
+
+/// The text without the value as Go prints it, and of a comparison only what differs.
+fn in_short(message: &str) -> Message {
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    let first = match first
+        .strip_prefix("Invalid value: ")
+        .and_then(|told| told.rsplit_once(": "))
+    {
+        Some((_, reason)) if first.chars().count() > LONGEST => reason,
+        _ => first,
+    };
+    let first = match first.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &first[..end]),
+        None => first.to_owned(),
+    };
+    let differing = rest
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| line.starts_with(['-', '+']))
+        .map(|line| line.replace('\t', "  "));
+    Message::new(first).with_details(differing)
+}
+
+fn way_out(object: &DesiredObject) -> String {
+    let key = &object.key;
+    let leave = "this cannot be changed: leave it as it is, or give the object another name";
+    if PRECIOUS.contains(&key.group_kind.kind.as_str()) {
+        return leave.to_owned();
+    }
+    format!(
+        "{leave}, or delete it with `kubectl delete {}` and apply again",
+        key.argument()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_go_prints_is_left_out() {
+        let go = "core.PodTemplateSpec{ObjectMeta:v1.ObjectMeta{Name:\"\", ".repeat(40);
+        let long = "x".repeat(300);
+        for (message, expected) in [
+            (
+                format!("Invalid value: {go}: field is immutable"),
+                "field is immutable".to_owned(),
+            ),
+            (
+                "Invalid value: 0: must be greater".to_owned(),
+                "Invalid value: 0: must be greater".to_owned(),
+            ),
+            (
+                "Forbidden: spec is immutable\n  core.Spec{\n- \ta: 1,\n+ \ta: 2,\n  }\n".to_owned(),
+                "Forbidden: spec is immutable\n  -   a: 1,\n  +   a: 2,".to_owned(),
+            ),
+            (
+                format!("Forbidden: {long}"),
+                format!("Forbidden: {}…", "x".repeat(189)),
+            ),
+        ] {
+            assert_eq!(in_short(&message).to_string(), expected);
+        }
+    }
+}

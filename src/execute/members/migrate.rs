@@ -1,0 +1,69 @@
+//! Takes the fields of one object from client-side apply before they can outlive their
+//! manifest. What is moved is decided in `ownership`.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::compare::ownership::{self, Former, LastApplied};
+use crate::execute::Execution;
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::Tooling;
+use crate::read::METADATA;
+
+/// How often an object that others write at the same time is read and tried again.
+const ATTEMPTS: u32 = 5;
+
+impl Execution<'_> {
+    /// A set that stays kubectl's goes on being applied by it, maybe from the client's side.
+    pub(crate) fn last_applied(&self) -> LastApplied {
+        if self.set.tooling.is_same_program(&Tooling::ours()) {
+            LastApplied::Moved
+        } else {
+            LastApplied::LeftToItsOwner
+        }
+    }
+
+    /// Moves what client-side apply owns of a live object to our field manager, and to `data`
+    /// what was applied as `stringData`.
+    pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let reply = self.server.get(&path, METADATA).await?;
+            let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let former = Former {
+                manager: &self.writing.field_manager,
+                tool: self.writing.former_manager.as_deref(),
+                last_applied: self.last_applied(),
+            };
+            let metadata = &live["metadata"];
+            let moves = if object.is_secret() {
+                ownership::migration_of_secret(metadata, &former)
+            } else {
+                ownership::migration(metadata, former.manager, former.tool, former.last_applied)
+            };
+            let Some(moves) = moves else {
+                return Ok(());
+            };
+            let call = Call {
+                method: Method::PATCH,
+                path: format!(
+                    "{path}?{}",
+                    query(&[("fieldManager", &self.writing.field_manager)])
+                ),
+                accept: METADATA.to_owned(),
+                content_type: Some("application/json-patch+json"),
+                body: Bytes::from(moves.to_string()),
+            };
+            match self.server.send(call).await {
+                Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
+                reply => return reply.map(drop),
+            }
+        }
+    }
+}

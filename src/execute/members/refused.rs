@@ -1,0 +1,216 @@
+//! Says why the server does not take an object, and in which lines of the manifest.
+//!
+//! The server knows fields by their paths alone. Which fields an API has, and which values,
+//! only the server knows; the message names the command that tells.
+
+use crate::cluster::apiserver::ApiError;
+use crate::execute::members::invalid;
+use crate::manifest::desired::DesiredObject;
+use crate::manifest::line_of_field;
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
+
+/// How structured-merge-diff says that there is no such field.
+const UNDECLARED: &str = "field not declared in schema";
+
+/// How the server begins to say that a manifest cannot be read by the schema of its kind
+/// (apimachinery, `managedfields/internal/structuredmerge.go`).
+const NOT_TYPED: &str = "failed to create typed patch object";
+
+const NO_FIELD: &str = "there is no such field";
+
+/// The reason why a write of this object failed.
+pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
+    let status = error.status();
+    let mut faults = status.map_or_else(Vec::new, |status| faults(&status.message));
+    // What the server says of a value may hold the value.
+    if object.key.group_kind == GroupKind::new("", "Secret") {
+        for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
+            "its value is of another type".clone_into(&mut fault.text);
+        }
+    }
+    let Some(first) = faults.first() else {
+        return status.map_or_else(
+            || error.kind.to_string().into(),
+            |status| invalid::told(status, object).unwrap_or_else(|| status.explained()),
+        );
+    };
+    let told: Vec<String> = faults
+        .iter()
+        .map(|fault| {
+            let line = line_of_field(&object.position, &fault.path);
+            let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+            format!("{}{line}: {}", fault.path.trim_start_matches('.'), fault.text)
+        })
+        .collect();
+    let resource = &object.resource;
+    let version = if resource.group.is_empty() {
+        String::new()
+    } else {
+        format!(" --api-version={}/{}", resource.group, resource.version)
+    };
+    Message::new(format!(
+        "the manifest does not fit the API: {}; `kubectl explain {}{}{version}` lists the fields",
+        told.join("; "),
+        resource.plural,
+        parent_of(&first.path)
+    ))
+}
+
+/// Whether this message says that the manifest does not fit the API. Of server-side apply the
+/// server says so with status 500, which mishaps have, too.
+pub(crate) fn is_misfit(message: &str) -> bool {
+    message.starts_with(NOT_TYPED)
+}
+
+/// A field that the server does not take.
+#[derive(Debug, PartialEq, Eq)]
+struct FieldFault {
+    path: String,
+    text: String,
+}
+
+/// The fields that a message of the server is about. Empty for all but two kinds of
+/// messages: those of server-side apply, a fault in each line, and those of strict decoding.
+fn faults(message: &str) -> Vec<FieldFault> {
+    if is_misfit(message) {
+        let list = message.split_once("): ").map_or("", |(_, list)| list);
+        return list.lines().filter_map(typed_fault).collect();
+    }
+    let Some((_, list)) = message.split_once("strict decoding error: ") else {
+        return Vec::new();
+    };
+    list.split("unknown field \"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('"'))
+        .map(|(path, _)| FieldFault {
+            path: path.to_owned(),
+            text: NO_FIELD.to_owned(),
+        })
+        .collect()
+}
+
+fn typed_fault(line: &str) -> Option<FieldFault> {
+    let (path, text) = line.trim().split_once(": ")?;
+    path.starts_with('.').then(|| FieldFault {
+        path: path.to_owned(),
+        text: if text == UNDECLARED {
+            NO_FIELD.to_owned()
+        } else {
+            plainly(text)
+        },
+    })
+}
+
+/// What the server says of a value of the wrong type, without Go's words for the value.
+fn plainly(text: &str) -> String {
+    let told = GO_VALUES.iter().find_map(|prefix| {
+        let (said, value) = text.split_once(prefix)?;
+        Some((said, value.strip_suffix('}')?))
+    });
+    let Some((said, value)) = told else {
+        return text.to_owned();
+    };
+    if value.starts_with("map[") {
+        format!("{said}a mapping")
+    } else if value.starts_with('[') {
+        format!("{said}a list")
+    } else {
+        format!("{said}{value}")
+    }
+}
+
+/// How Go prints a value of structured-merge-diff, in the order of trying.
+const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
+
+/// The path without its last field and without selectors, as `kubectl explain` takes it.
+fn parent_of(path: &str) -> String {
+    let mut parent = String::new();
+    let mut depth = 0;
+    for character in path.trim_start_matches('.').chars() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ if depth == 0 => parent.push(character),
+            _ => {}
+        }
+    }
+    parent
+        .rsplit_once('.')
+        .map_or_else(String::new, |(parent, _)| format!(".{parent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(message: &str) -> Vec<(String, String)> {
+        let faults = faults(message).into_iter();
+        faults.map(|fault| (fault.path, fault.text)).collect()
+    }
+
+    #[test]
+    fn fields_are_read_from_the_servers_messages() {
+        let none = NO_FIELD;
+        let one = "failed to create typed patch object (a/b; /v1, Kind=Service): .spec.prots: field not declared in schema";
+        let two = "failed to create typed patch object (a/b; x.com/v1, Kind=Widget): errors:\n  \
+                   .spec.list[0].b: field not declared in schema\n  .spec.size: expected numeric (int or float), got string";
+        let strict = "Service in version \"v1\" cannot be handled as a Service: strict decoding error: \
+                      unknown field \"spec.ports[0].protcol\", unknown field \"spec.prots\"";
+        let table: [(&str, &[(&str, &str)]); 4] = [
+            (one, &[(".spec.prots", none)]),
+            (
+                two,
+                &[
+                    (".spec.list[0].b", none),
+                    (".spec.size", "expected numeric (int or float), got string"),
+                ],
+            ),
+            (strict, &[("spec.ports[0].protcol", none), ("spec.prots", none)]),
+            ("Service \"x\" is invalid: spec.ports: Required value", &[]),
+        ];
+        for (message, expected) in table {
+            let expected: Vec<(String, String)> = expected
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+                .collect();
+            assert_eq!(read(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_without_words_of_go() {
+        for (text, expected) in [
+            (
+                "expected string, got &value.valueUnstructured{Value:1}",
+                "expected string, got 1",
+            ),
+            (
+                "expected string, got &value.valueUnstructured{Value:map[string]interface {}{\"a\":1}}",
+                "expected string, got a mapping",
+            ),
+            (
+                "expected string, got &value.valueUnstructured{Value:[]interface {}{1}}",
+                "expected string, got a list",
+            ),
+            ("expected map, got &{x}", "expected map, got x"),
+            (
+                "expected numeric (int or float), got string",
+                "expected numeric (int or float), got string",
+            ),
+        ] {
+            assert_eq!(plainly(text), expected);
+        }
+    }
+
+    #[test]
+    fn explain_is_told_where_to_look() {
+        for (path, parent) in [
+            (".spec.prots", ".spec"),
+            (".spec.ports[port=80,protocol=\"a.b\"].protcol", ".spec.ports"),
+            ("spce", ""),
+        ] {
+            assert_eq!(parent_of(path), parent);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Ends a set and keeps its objects.
+
+use serde_json::Value;
+
+use super::relabel::Relabelling;
+use super::{counting, ending, members};
+use crate::event::{Action, Ending, Event, Phase};
+use crate::execute::Sink;
+use crate::execute::deletion::parent::unlistable;
+use crate::execute::parent_record::ATTEMPTS;
+use crate::execute::parent_record::remove::{Removal, Removed};
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Reading;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::DryRun;
+use crate::plan::{MembershipPlan, judge_release};
+use crate::read::{ListError, Places};
+
+/// Forgetting a set.
+pub struct Disbanding<'a> {
+    /// The set, and how its parent is written.
+    pub parent: ParentWriting<'a>,
+    /// The parent as it was read.
+    pub current: &'a ParentObject,
+    /// Where its members are.
+    pub places: &'a Places,
+    /// What stays recorded because its objects cannot be listed.
+    pub unlisted: &'a Record,
+    /// Who is released.
+    pub plan: &'a MembershipPlan,
+}
+
+impl Disbanding<'_> {
+    /// Disbands.
+    ///
+    /// # Errors
+    ///
+    /// None before the first write; what fails later is told as an event.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        counting(self.plan, sink, async |sink| Ok(self.write(sink).await)).await
+    }
+
+    async fn write(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Releasing,
+            total: self.plan.changes.len(),
+        });
+        let ending = self.release(&self.plan.changes, sink).await;
+        if ending == Ending::Done && !self.unlisted.is_empty() {
+            let reason = unlistable(self.unlisted);
+            let is_not_removed = match self.parent.writing.dry_run {
+                DryRun::None => "was not removed",
+                DryRun::Client | DryRun::Server => "would not be removed",
+            };
+            let parent = &self.parent.set.parent;
+            let failure = format!("{parent}: the record {is_not_removed}: {reason}");
+            sink(Event::failure(failure));
+            return Ending::Incomplete;
+        }
+        if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
+            return ending;
+        }
+        self.remove_record(sink).await.unwrap_or_else(|error| {
+            sink(Event::failure(match &error {
+                ParentWriteError::Request(error) => {
+                    format!("the set's parent could not be written: {}", error.kind)
+                }
+                error => error.to_string(),
+            }));
+            Ending::Incomplete
+        })
+    }
+
+    async fn release(&self, objects: &[Live], sink: &mut Sink<'_>) -> Ending {
+        let judge = |_: &Value, live: &Live| judge_release(live, self.parent.set);
+        let relabelling = Relabelling {
+            server: self.parent.server,
+            interrupt: self.parent.interrupt,
+            writing: self.parent.writing,
+            part_of: None,
+            done: Action::Released,
+            selector: None,
+            judge: &judge,
+        };
+        let relabelled = relabelling.write_all(objects, sink).await;
+        ending(relabelled, &self.parent)
+    }
+
+    /// What another run has labelled between the last look and the end of the record is in
+    /// no set any more that anybody could find.
+    async fn release_latecomers(&self, sink: &mut Sink<'_>) -> Ending {
+        match members(&self.parent, self.places).await {
+            Ok(latecomers) if latecomers.is_empty() => Ending::Done,
+            Ok(latecomers) => self.release(&latecomers, sink).await,
+            Err(error) => {
+                sink(Event::failure(format!(
+                    "the set is forgotten, and whether another run has added to it meanwhile is not known: {error}"
+                )));
+                Ending::Incomplete
+            }
+        }
+    }
+
+    /// Takes the record off the parent if no other run has written it or put a member into the set
+    /// since. A change of another field of the parent does not matter.
+    async fn remove_record(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        for _ in 0..ATTEMPTS {
+            let Some(current) = self.parent.read().await? else {
+                self.release_latecomers(sink).await;
+                let parent = &self.parent.set.parent;
+                sink(Event::failure(format!(
+                    "{parent}: the record could not be removed: the parent was deleted during the run"
+                )));
+                return Ok(Ending::Incomplete);
+            };
+            if current.reading == Reading::NoBookkeeping {
+                // The write got through, and its answer was lost.
+                return Ok(self.release_latecomers(sink).await);
+            }
+            let has_newcomers = match members(&self.parent, self.places).await {
+                Ok(members) => !members.is_empty(),
+                Err(ListError::Request(error)) => return Err(error.into()),
+                Err(_) => true,
+            };
+            if current.reading != self.current.reading || has_newcomers {
+                break;
+            }
+            if self.parent.interrupt.is_requested() {
+                return Ok(Ending::Interrupted);
+            }
+            let mut ending = Ending::Done;
+            let second_look = async |sink: &mut Sink<'_>| {
+                ending = self.release_latecomers(sink).await;
+                Ok::<_, ParentWriteError>(None)
+            };
+            let removal = Removal::TakeOff(&current);
+            let removed = self.parent.remove(removal, |_, _| {}, second_look, sink).await?;
+            if removed != Removed::Overtaken {
+                return Ok(ending);
+            }
+        }
+        sink(Event::failure(
+            "another run works on this set, so its record stays; run the same command again".to_owned(),
+        ));
+        Ok(Ending::Incomplete)
+    }
+}

@@ -1,0 +1,82 @@
+//! Takes live objects into a set, moves them to another, or releases them, in the order in
+//! which an interruption anywhere leaves no member outside of a record: the record that has
+//! to grow is written first, labels next, and the record that may shrink last.
+//!
+//! Which objects are taken was decided in `plan`; `relabel` writes single labels.
+
+mod adopt;
+mod disband;
+mod move_members;
+mod relabel;
+
+pub use adopt::Adopting;
+pub use disband::Disbanding;
+pub use move_members::{Farewell, Moving, Obstacles};
+use relabel::Relabelled;
+
+use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
+use crate::execute::deletion::object::untouched;
+use crate::execute::parent_record::labelled::labelled;
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::{Sink, interrupt};
+use crate::model::live::Live;
+use crate::plan::{Left, MembershipPlan};
+use crate::read::{ListError, METADATA_LIST, Places};
+
+/// Lists what carries the label of the set in these places.
+async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live>, ListError> {
+    let concurrency = parent.writing.concurrency;
+    let found = labelled(parent.server, parent.set, places, concurrency, METADATA_LIST).await;
+    found.map_err(|(_, error)| error)
+}
+
+fn ending(relabelled: Relabelled, parent: &ParentWriting<'_>) -> Ending {
+    match relabelled.failed {
+        _ if parent.interrupt.is_requested() => Ending::Interrupted,
+        0 => Ending::Done,
+        _ => Ending::Incomplete,
+    }
+}
+
+/// Runs `write`, and tells how much of the plan an interrupted run has left undone.
+async fn counting(
+    plan: &MembershipPlan,
+    sink: &mut Sink<'_>,
+    write: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Ending, ParentWriteError>,
+) -> Result<Ending, ParentWriteError> {
+    let left = plan.left.iter().map(left_alone);
+    let changes = plan.changes.iter().map(untouched);
+    let planned = plan.settled.iter().map(settled).chain(left).chain(changes);
+    sink(Event::Planned(planned.collect()));
+    let mut done = 0;
+    let mut counting = |event: Event| {
+        done += usize::from(matches!(event, Event::Object(_)));
+        sink(event);
+    };
+    let ending = write(&mut counting).await?;
+    if ending == Ending::Interrupted {
+        let left = plan.objects().saturating_sub(done);
+        sink(interrupt::left(left, Resume::SameCommand));
+    }
+    Ok(ending)
+}
+
+/// Tells of the objects that stay as they are.
+pub fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+    let outcomes = plan.settled.iter().map(settled);
+    for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
+        sink(Event::Object(outcome));
+    }
+}
+
+fn settled(live: &Live) -> ObjectOutcome {
+    ObjectOutcome {
+        action: Action::Unchanged,
+        ..untouched(live)
+    }
+}
+
+fn left_alone(left: &Left) -> ObjectOutcome {
+    let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
+    ObjectOutcome::because(subject, Action::Skipped, left.reason.to_string())
+}

@@ -1,0 +1,295 @@
+//! Takes members from one set into another.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::adopt::Adopting;
+use super::{counting, members};
+use crate::event::{Ending, Event};
+use crate::execute::Sink;
+use crate::execute::deletion::object::LeftInPlace;
+use crate::execute::deletion::parent::{
+    CREATED_AGAIN, Parent, ReleaseError, Releasing, foreseen, left_behind, names, unlistable,
+};
+use crate::execute::deletion::remaining::{Lingering, Remaining, waiting};
+use crate::execute::parent_record::narrow::Narrowed;
+use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
+use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::DryRun;
+use crate::model::text::counted;
+use crate::plan::judge_move;
+use crate::read::{self, Places};
+
+/// Taking members from one set into another.
+pub struct Moving<'a> {
+    /// The set that they leave, and how its parent is written.
+    pub from: ParentWriting<'a>,
+    /// The parent that they leave, as it was read.
+    pub former: &'a ParentObject,
+    /// Where its members are.
+    pub places: &'a Places,
+    /// What it records, without the kinds that vanished.
+    pub recorded: &'a Record,
+    /// What stays recorded because its objects cannot be listed.
+    pub unlisted: &'a Record,
+    /// The set that they come into.
+    pub into: Adopting<'a>,
+    /// Managers whose part-of labels make members.
+    pub appliers: &'a BTreeSet<String>,
+    /// What becomes of the parent that they leave.
+    pub farewell: Farewell,
+}
+
+/// What becomes of the old parent when members have moved to another set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Farewell {
+    /// It records what is left in its set.
+    Narrow,
+    /// It does so, too, although its whole set was to move.
+    Keep(Obstacles),
+    /// Nothing is left in its set, and it gets the treatment that deleting a set gives it.
+    Release,
+}
+
+/// What keeps a set whose members were all to move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacles {
+    /// Members that cannot move.
+    pub members: Vec<Live>,
+    /// A member of the new set that names the old parent as its owner.
+    pub owned: Option<ObjectKey>,
+    /// Where there may be members that cannot be listed.
+    pub unlisted: Record,
+}
+
+impl Moving<'_> {
+    /// Moves.
+    ///
+    /// # Errors
+    ///
+    /// The new parent cannot be written; no label was written then.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        let judge =
+            |_: &Value, live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
+        counting(self.into.plan, sink, async |sink| {
+            let ending = self.into.write(&judge, sink).await?;
+            // Where nothing moves, the right to write the old parent was not looked at either.
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+            let is_dry = self.from.writing.dry_run != DryRun::None;
+            let seen_to = match &self.farewell {
+                _ if !self.into.plan.takes_any() => Ok(ending),
+                Farewell::Narrow | Farewell::Keep(_) if is_dry => Ok(ending),
+                Farewell::Narrow | Farewell::Keep(_) => self.narrow(sink).await,
+                Farewell::Release if is_dry => self.foresee_release(sink).await,
+                Farewell::Release => self.release(sink).await,
+            };
+            let ending = seen_to.unwrap_or_else(|error| {
+                sink(Event::failure(error.to_string()));
+                Ending::Incomplete
+            });
+            Ok(match &self.farewell {
+                Farewell::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
+                Farewell::Keep(_) | Farewell::Narrow | Farewell::Release => ending,
+            })
+        })
+        .await
+    }
+
+    /// Reports why the old set is kept. It fails if members may have been left that the user
+    /// does not see.
+    fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+        let parent = &self.from.set.parent;
+        if !obstacles.members.is_empty() {
+            let count = counted(obstacles.members.len(), "object");
+            let names = names(&obstacles.members);
+            sink(Event::Warning(format!(
+                "{parent}: the old set is kept with {count}: {names}"
+            )));
+        }
+        if let Some(owned) = &obstacles.owned {
+            sink(Event::Warning(format!(
+                "{parent}: kept, because {owned} names it as its owner"
+            )));
+        }
+        self.report_unlisted(&obstacles.unlisted, sink)
+    }
+
+    fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+        if unlisted.is_empty() {
+            return Ending::Done;
+        }
+        let is_kept = match self.from.writing.dry_run {
+            DryRun::None => "is kept",
+            DryRun::Client | DryRun::Server => "would be kept",
+        };
+        let parent = &self.from.set.parent;
+        let reason = unlistable(unlisted);
+        sink(Event::failure(format!(
+            "{parent}: the old set {is_kept}: {reason}"
+        )));
+        Ending::Incomplete
+    }
+
+    /// Deletes the old parent, whose members have all moved, or takes the record off it: an
+    /// empty set would be of no use. What another run has put into the old set keeps it, and
+    /// is that run's business.
+    async fn release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        let nothing_left = LeftInPlace::default();
+        let releasing = Releasing {
+            writing: self.from,
+            known: self.former,
+            recorded: self.recorded,
+            left: &nothing_left,
+            remaining: Remaining {
+                server: self.from.server,
+                set: self.from.set,
+                interrupt: self.from.interrupt,
+                concurrency: self.from.writing.concurrency,
+                appliers: self.appliers,
+                places: self.places.clone(),
+                // What it lives in has moved like any other member.
+                homes: Vec::new(),
+                deleted: BTreeSet::new(),
+                holders: BTreeSet::new(),
+                lingering: Lingering::Awaited,
+            },
+            unlisted: self.unlisted.clone(),
+            surveyed: self.former.reading.clone(),
+        };
+        Ok(match Box::pin(releasing.release(sink)).await? {
+            Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
+            Parent::Going(live) => {
+                let parent = &self.from.set.parent;
+                let text = format!(
+                    "{parent}: the old parent is still being deleted: {}",
+                    waiting(&live)
+                );
+                sink(Event::failure(text));
+                Ending::Incomplete
+            }
+            Parent::Stays(remains, unlisted) => {
+                let obstacles = Obstacles {
+                    members: remains.all().cloned().collect(),
+                    owned: None,
+                    unlisted,
+                };
+                self.report(&obstacles, sink)
+            }
+            Parent::Untouched => Ending::Interrupted,
+        })
+    }
+
+    /// Reports what becomes of the old parent, and writes nothing.
+    async fn foresee_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            writing,
+            ..
+        } = self.from;
+        if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
+            let (_, event) = foreseen(set, &parent, &writing.field_manager);
+            sink(event);
+        }
+        Ok(Ending::Done)
+    }
+
+    /// Narrows the record of the old parent to what is left in its set, unless another client has
+    /// written it since it was read.
+    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        for _ in 0..ATTEMPTS {
+            let current = self.from.read().await.map_err(ParentWriteError::from)?;
+            let left = self.left().await?;
+            let record = self.record(&left);
+            let Some(current) = current else {
+                return self.without_parent(&left, sink).await;
+            };
+            // Also if the write before got through, and its answer was lost.
+            if is_up_to_date(&current, &annotations(&self.from.set.tooling, &record)) {
+                return Ok(Ending::Done);
+            }
+            if current.reading != self.former.reading {
+                return self.with_another_record(current, &left, sink).await;
+            }
+            let mut known = Known::of(&current);
+            let second_look = async || Ok(self.record(&self.left().await?));
+            let narrowed = self
+                .from
+                .narrow(&mut known, &record, self.recorded, second_look, sink);
+            match narrowed.await.map_err(|error: ParentWriteError| error)? {
+                Narrowed::Done | Narrowed::Widened => return Ok(Ending::Done),
+                Narrowed::Interrupted => return Ok(Ending::Interrupted),
+                Narrowed::Overtaken => {}
+            }
+        }
+        sink(Event::Warning(OVERTAKEN.to_owned()));
+        Ok(Ending::Done)
+    }
+
+    /// Creates the old parent again if anything is left of its set: without a record, no later
+    /// run finds it.
+    async fn without_parent(&self, left: &[Live], sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        if left.is_empty() && self.unlisted.is_empty() {
+            return Ok(Ending::Done);
+        }
+        self.widen(None, left, sink).await?;
+        let parent = &self.from.set.parent;
+        sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
+        Ok(Ending::Done)
+    }
+
+    /// Leaves the record that another run has written, as far as it holds what is left.
+    async fn with_another_record(
+        &self,
+        current: ParentObject,
+        left: &[Live],
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
+        let is_ordinary = current.reading == Reading::NoBookkeeping;
+        if !left.is_empty() || !self.unlisted.is_empty() {
+            self.widen(Some(current), left, sink).await?;
+        }
+        if !is_ordinary {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+        }
+        Ok(Ending::Done)
+    }
+
+    /// Widens the record of the old parent, which was `current` when it was last read, to what is
+    /// left.
+    async fn widen(
+        &self,
+        current: Option<ParentObject>,
+        left: &[Live],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        match self.from.widen(current, &self.record(left), sink).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReleaseError::Unrecorded {
+                left: left_behind(left.iter(), self.unlisted),
+                error,
+            }),
+        }
+    }
+
+    /// What the old set still holds.
+    async fn left(&self) -> Result<Vec<Live>, ParentWriteError> {
+        let left = members(&self.from, self.places).await;
+        left.map_err(ParentWriteError::Unwatched)
+    }
+
+    /// The places of these members, and the kinds that cannot be listed.
+    fn record(&self, left: &[Live]) -> Record {
+        let keys = left.iter().map(|live| &live.key);
+        Record::of(keys, &self.from.set.parent).union(self.unlisted)
+    }
+}

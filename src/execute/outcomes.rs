@@ -1,0 +1,146 @@
+//! What a run reports of objects that it does not send, of its parent, and of what it has planned.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::execute::deletion::{detach, object};
+use crate::execute::members::apply;
+use crate::execute::parent_record::requests::Known;
+use crate::execute::{Applied, Execution, Sink};
+use crate::manifest::Position;
+use crate::model::identity::ObjectKey;
+use crate::model::text::counted;
+use crate::plan::{Skip, SkipReason};
+
+impl Applied {
+    /// Tells what has become of the members that nothing else has changed, of which these were
+    /// `detached` from their owners.
+    pub(super) fn tell_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+        let configured = |outcome: &ObjectOutcome| ObjectOutcome {
+            action: Action::Configured,
+            reason: detach::OWNERS_REMOVED.to_owned(),
+            ..outcome.clone()
+        };
+        let is_detached = |outcome: &ObjectOutcome| detached.contains(&outcome.subject.key());
+        for outcome in self.held.drain(..) {
+            let is_detached = is_detached(&outcome);
+            sink(Event::Object(if is_detached {
+                configured(&outcome)
+            } else {
+                outcome
+            }));
+        }
+        // These have owners that nobody knew of when they were told about.
+        for outcome in self.unchanged.drain(..).filter(is_detached) {
+            sink(Event::Revised {
+                before: outcome.action,
+                now: configured(&outcome),
+            });
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// What becomes of each object of the plan if the run ends before it.
+    pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
+        let applies = self
+            .plan
+            .prerequisites
+            .iter()
+            .chain(self.plan.waves.iter().flatten());
+        let applied = applies.map(|apply| {
+            let object = &self.desired.members[apply.index];
+            ObjectOutcome {
+                source: Some(object.position.clone()),
+                ..ObjectOutcome::new(
+                    Subject::new(&object.key, &object.resource, apply::uid(&apply.standing)),
+                    Action::Skipped,
+                )
+            }
+        });
+        let pruned = self.plan.prunes.iter().flatten().map(object::untouched);
+        self.unchanged()
+            .chain(applied)
+            .chain(self.skipped())
+            .chain(pruned)
+            .collect()
+    }
+
+    /// Tells what its own manifest made of the parent, which had this resourceVersion before.
+    pub(super) fn tell_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
+        let action = match self.parent {
+            _ if self.desired.parent.is_none() => return,
+            None => Action::Created,
+            Some(_) if known.resource_version != version => Action::Configured,
+            Some(_) => return,
+        };
+        sink(Event::Parent(self.set.parent.clone(), action));
+    }
+
+    pub(super) fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
+        for outcome in self.unchanged() {
+            applied.uids.extend(outcome.subject.uid.clone());
+            self.tell_unchanged_member(outcome, applied, sink);
+        }
+    }
+
+    /// Tells of a member that was sent in vain, or not at all; later, if it may still be detached
+    /// from its owners.
+    pub(super) fn tell_unchanged_member(
+        &self,
+        outcome: ObjectOutcome,
+        applied: &mut Applied,
+        sink: &mut Sink<'_>,
+    ) {
+        if applied.attached.contains(&outcome.subject.key()) {
+            applied.held.push(outcome);
+            return;
+        }
+        // Without any prune, none is detached.
+        if self.plan.deletions() > 0 {
+            applied.unchanged.push(outcome.clone());
+        }
+        sink(Event::Object(outcome));
+    }
+
+    /// The outcomes of the objects that are not sent.
+    pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
+        let members = self.desired.members.iter();
+        let positions: HashMap<&ObjectKey, &Position> =
+            members.map(|object| (&object.key, &object.position)).collect();
+        self.plan.unchanged.iter().map(move |live| ObjectOutcome {
+            source: positions.get(&live.key).copied().cloned(),
+            ..ObjectOutcome::new(
+                Subject::new(&live.key, &live.resource, Some(&live.uid)),
+                Action::Unchanged,
+            )
+        })
+    }
+
+    /// The outcomes of the objects that left the manifests and are kept, each for its own reason.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
+        let has_reason = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
+        self.plan
+            .skips
+            .iter()
+            .filter(has_reason)
+            .map(|skip| ObjectOutcome {
+                reason: skip.reason.to_string(),
+                ..object::untouched(&skip.live)
+            })
+    }
+
+    pub(super) fn tell_skips(&self, sink: &mut Sink<'_>) {
+        for outcome in self.skipped() {
+            sink(Event::Object(outcome));
+        }
+        let is_unpruned = |skip: &&Skip| skip.reason == SkipReason::PruningDisabled;
+        let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
+        if unpruned > 0 {
+            sink(Event::Warning(format!(
+                "{} that left the manifests stay, because of --prune=false",
+                counted(unpruned, "object")
+            )));
+        }
+    }
+}

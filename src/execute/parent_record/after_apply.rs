@@ -1,0 +1,198 @@
+//! Narrows the record at the end of `apply`: what the look before it takes into account.
+//!
+//! Only the places are looked at that the record is about to lose.
+
+use std::collections::BTreeSet;
+use std::iter;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::OVERTAKEN;
+use super::labelled::labelled;
+use super::narrow::Narrowed;
+use super::requests::{Known, ParentWriteError};
+use crate::event::{Ending, Event};
+use crate::execute::reread::reread;
+use crate::execute::{Execution, Sink};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::annotations;
+use crate::model::identity::GroupKind;
+use crate::model::live::{Live, Presence};
+use crate::model::resource::{Resource, Scope};
+use crate::read::{ListError, METADATA_LIST, Places};
+
+/// Pauses between looks at what is being deleted: what the server's own controllers hold back
+/// goes within them.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
+
+impl Execution<'_> {
+    /// Narrows the record to what the plan says and what is not gone yet. If another run has
+    /// written the record since, ensures only that nothing of this run is missing.
+    ///
+    /// `settled` are the UIDs of the members that this run has applied or left as they are.
+    pub(crate) async fn narrow(
+        &self,
+        known: &mut Known,
+        settled: &BTreeSet<String>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
+        let parent = self.parent_writing();
+        let needed = &self.plan.record_during;
+        let exact = annotations(&self.set.tooling, &self.plan.record_after);
+        if known.annotations == exact {
+            if self.plan.applies() > 0 {
+                parent.ensure_covers(known, needed, sink).await?;
+            }
+            return Ok(Ending::Done);
+        }
+        // Where another run has written the record, there is nothing to look for.
+        let lingering = if known.overtaken {
+            None
+        } else {
+            let found = self.look_for_others(settled).await?;
+            (!found.has_newcomers()).then_some(found.lingering)
+        };
+        let Some(lingering) = lingering else {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+            parent.ensure_covers(known, needed, sink).await?;
+            return Ok(Ending::Done);
+        };
+        let after = self.plan.record_after.union(&lingering);
+        let target = annotations(&self.set.tooling, &after);
+        if known.annotations == target {
+            parent.ensure_covers(known, needed, sink).await?;
+            return Ok(Ending::Done);
+        }
+        let second_look = async || self.look(settled).await.map(|found| found.newcomers);
+        match parent.narrow(known, &after, needed, second_look, sink).await? {
+            Narrowed::Done | Narrowed::Widened => Ok(Ending::Done),
+            // All is done but for this, and the record is wide enough.
+            Narrowed::Interrupted => Ok(Ending::Interrupted),
+            Narrowed::Overtaken => {
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                parent.ensure_covers(known, needed, sink).await?;
+                Ok(Ending::Done)
+            }
+        }
+    }
+
+    /// Looks until what is being deleted has gone, or waits for something that takes its time.
+    async fn look_for_others(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+        let mut found = self.look(settled).await?;
+        for pause in PAUSES {
+            if found.has_newcomers() || found.lingering == Record::default() || self.interrupt.is_requested()
+            {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            found = self.look(settled).await?;
+        }
+        Ok(found)
+    }
+
+    /// What is where this run is about to record nothing. What two groups serve is no
+    /// newcomer under the name that the manifests do not use.
+    async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+        let mut others = Others::default();
+        for places in self.places_to_leave() {
+            let members = labelled(
+                self.server,
+                self.set,
+                &places,
+                self.writing.concurrency,
+                METADATA_LIST,
+            )
+            .await;
+            let members = members.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
+            let (present, terminating): (Vec<&Live>, Vec<&Live>) = members
+                .iter()
+                .partition(|live| live.presence == Presence::Present);
+            let newcomers = present.iter().filter(|live| !settled.contains(&live.uid));
+            let newcomers = Record::of(newcomers.map(|live| &live.key), &self.set.parent);
+            others.newcomers = others.newcomers.union(&newcomers);
+            // A list of metadata does not show what a namespace waits for.
+            let lingering = Record::of(terminating.iter().map(|live| &live.key), &self.set.parent);
+            others.lingering = others.lingering.union(&lingering);
+        }
+        for definition in self.plan.prunes.iter().flatten() {
+            let Some(kind) = &definition.defines else { continue };
+            let fresh = reread(self.server, &definition.key, &definition.resource).await;
+            if fresh
+                .map_err(|error| ParentWriteError::Unwatched(ListError::Request(error)))?
+                .is_some()
+            {
+                let lingering = self.pruned_of(kind, definition);
+                others.lingering = others.lingering.union(&lingering);
+            }
+        }
+        Ok(others)
+    }
+
+    /// The places of a pruned definition and of the members of its kind. A definition stays until
+    /// all objects of its kind are gone.
+    fn pruned_of(&self, kind: &GroupKind, definition: &Live) -> Record {
+        let pruned = self.plan.prunes.iter().flatten();
+        let skipped = self.plan.skips.iter().map(|skip| &skip.live);
+        let of_kind = pruned.chain(skipped).filter(|live| live.key.group_kind == *kind);
+        let keys = iter::once(&definition.key).chain(of_kind.map(|live| &live.key));
+        Record::of(keys, &self.set.parent)
+    }
+
+    /// The places that the record loses: whole kinds, and namespaces of the kinds that stay.
+    fn places_to_leave(&self) -> [Places; 2] {
+        let after = &self.plan.record_after;
+        let own = self.set.parent.namespace.as_ref();
+        let is_dropped = |namespace: &&String| {
+            !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
+        };
+        let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
+        // The objects of a pruned definition are gone as soon as it is, and it is looked for itself.
+        let undefined: BTreeSet<&GroupKind> = self
+            .plan
+            .prunes
+            .iter()
+            .flatten()
+            .filter_map(|live| live.defines.as_ref())
+            .collect();
+        let resources = self
+            .places
+            .resources
+            .iter()
+            .filter(|resource| !undefined.contains(&resource.group_kind()));
+        let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
+        let namespaces = &self.places.namespaces;
+        [
+            Places {
+                resources: dropped.into_iter().cloned().collect(),
+                namespaces: namespaces.clone(),
+            },
+            Places {
+                resources: kept
+                    .into_iter()
+                    .filter(|kept| kept.scope == Scope::Namespaced)
+                    .cloned()
+                    .collect(),
+                namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
+            },
+        ]
+    }
+}
+
+/// Members where a run is about to record none.
+#[derive(Debug, Default)]
+struct Others {
+    /// The places of those that another run has put there.
+    newcomers: Record,
+    /// The places of those that were deleted and are not gone yet.
+    lingering: Record,
+}
+
+impl Others {
+    fn has_newcomers(&self) -> bool {
+        self.newcomers != Record::default()
+    }
+}

@@ -1,0 +1,25 @@
+//! Lists the objects that carry the set's label.
+
+use crate::cluster::apiserver::ApiServer;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::live::Live;
+use crate::model::set::Set;
+use crate::read::{self, ListError, Place, Places, Selector};
+
+/// Lists what carries the label of the set in these places, without its parent. `accept` says how
+/// much of each object is read.
+pub(crate) async fn labelled(
+    server: &ApiServer,
+    set: &Set,
+    places: &Places,
+    concurrency: usize,
+    accept: &'static str,
+) -> Result<Vec<Live>, (Place, ListError)> {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", set.id),
+        accept,
+    };
+    let mut found = read::members(server, places, &selector, concurrency, Live::of).await?;
+    found.retain(|live| !set.is_parent(live));
+    Ok(found)
+}

@@ -1,0 +1,60 @@
+//! The protocol of the parent's record. Every write of a record is made here.
+//!
+//! It keeps two promises:
+//!
+//! - The record is never narrower than reality: it names the kind and the namespace of each object
+//!   that carries the set's label, or a run that is not over yet is going to widen it.
+//! - No run overwrites a record that another run has written since this one read it.
+//!
+//! Every run keeps them by three rules:
+//!
+//! 1. It widens the record to the union of what it says and of what the run writes, before the
+//!    first member. It ensures the same between waves and after the last member (`widen`).
+//! 2. Every write is bound to the resourceVersion that it was decided on. After a conflict the run
+//!    reads the record again and decides again.
+//! 3. It narrows or removes the record only after a look that began after it had read the record,
+//!    and looks again right after that write. What another run has put into the set between the
+//!    two is recorded again (`narrow`, `remove`).
+//!
+//! A run that is killed leaves the record wide. Two moments are exceptions, both only while another
+//! run narrows or widens the same record: between the write that narrows and the end of the look
+//! after it, and between the member that a run writes and its next look at a record that another run
+//! has narrowed since the plan was made. A member may be outside then. The next run of the same
+//! manifests finds it, and `verify` finds it by its label.
+//!
+//! `model` checks both promises for all interleavings of short runs.
+//!
+//! `repair` writes what `verify --fix` has found out; the look after it is that of `verify`.
+
+mod after_apply;
+pub(crate) mod labelled;
+#[cfg(test)]
+mod model;
+pub(crate) mod narrow;
+mod own_manifest;
+pub(crate) mod remove;
+pub(crate) mod repair;
+pub(crate) mod requests;
+mod widen;
+
+use serde_json::Value;
+
+use crate::model::applyset::parent::Reading;
+use crate::model::parent_object::ParentObject;
+
+/// Limit on how often a parent that others write at the same time is read and tried again.
+pub(crate) const ATTEMPTS: usize = 20;
+
+/// Warning that another run works on the same set.
+pub(crate) const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
+
+/// Returns whether the parent says already what is to be written on it.
+pub(crate) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
+    let Some(target) = target.as_object() else {
+        return false;
+    };
+    matches!(parent.reading, Reading::Parent(_))
+        && target
+            .iter()
+            .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
+}

@@ -1,0 +1,77 @@
+//! Narrows the record: a write that is bound to the version that was read before the look, and a
+//! second look after it.
+
+use super::requests::{Known, ParentWriteError, ParentWriting, Written};
+use super::{ATTEMPTS, OVERTAKEN, is_up_to_date};
+use crate::event::Event;
+use crate::execute::Sink;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::annotations;
+
+/// Outcome of narrowing the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Narrowed {
+    /// It names exactly what it was to name.
+    Done,
+    /// It did for a moment, and is wide again: another run has put a member outside.
+    Widened,
+    /// It is as another run has written it.
+    Overtaken,
+    /// It is as it was: the user stopped the run before the write.
+    Interrupted,
+}
+
+impl ParentWriting<'_> {
+    /// Narrows the record to `target`, which a look has found that began after `known` was read or
+    /// written. `second_look` returns the places of members that the first one did not show. If
+    /// `target` does not cover them, or they cannot be read, the record becomes `wide` again.
+    pub(crate) async fn narrow<E: From<ParentWriteError>>(
+        &self,
+        known: &mut Known,
+        target: &Record,
+        wide: &Record,
+        second_look: impl AsyncFnOnce() -> Result<Record, E>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Narrowed, E> {
+        let written = self.write_narrow(known, target).await?;
+        if written != Narrowed::Done {
+            return Ok(written);
+        }
+        match second_look().await {
+            Ok(found) if target.covers(&found) => Ok(Narrowed::Done),
+            Ok(found) => {
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                self.ensure_covers(known, &wide.union(&found), sink).await?;
+                Ok(Narrowed::Widened)
+            }
+            // Members that cannot be seen must not be forgotten.
+            Err(error) => {
+                self.ensure_covers(known, wide, sink).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes `target` over the record that is `known`. A write that failed only because another
+    /// field of the parent changed is sent again.
+    async fn write_narrow(&self, known: &mut Known, target: &Record) -> Result<Narrowed, ParentWriteError> {
+        let target = annotations(&self.set.tooling, target);
+        for _ in 0..ATTEMPTS {
+            if self.interrupt.is_requested() {
+                return Ok(Narrowed::Interrupted);
+            }
+            if let Written::Done(_) = self.write_record(&known.resource_version, &target).await? {
+                return Ok(Narrowed::Done);
+            }
+            match self.read().await? {
+                // The write got through, and its answer was lost.
+                Some(found) if is_up_to_date(&found, &target) => return Ok(Narrowed::Done),
+                Some(found) if is_up_to_date(&found, &known.annotations) => {
+                    known.resource_version = found.resource_version;
+                }
+                Some(_) | None => break,
+            }
+        }
+        Ok(Narrowed::Overtaken)
+    }
+}

@@ -1,0 +1,108 @@
+//! Applies the parent's own manifest, if it is among the manifests: its data and none of the
+//! record, which another field manager owns.
+
+use super::requests::{Known, ParentWriteError, ParentWriting};
+use crate::cluster::apiserver::{ApiError, Call, Reply};
+use crate::compare::ownership::MEMBER_FIELD_MANAGER;
+use crate::event::Event;
+use crate::execute::Sink;
+use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, locked, written};
+use crate::execute::members::bookkeeping::{Carrying, carrying};
+use crate::manifest::desired::DesiredObject;
+use crate::model::settings::Conflicts;
+use crate::plan::saved::Approval;
+use crate::read::{self, WHOLE_OBJECTS};
+
+impl ParentWriting<'_> {
+    /// Applies the parent's own manifest, where it is among the manifests: its data, and
+    /// none of the bookkeeping, which another field manager owns.
+    pub(crate) async fn apply_manifest(
+        &self,
+        known: &mut Known,
+        approval: Option<&Approval>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let Some(object) = self.manifest else {
+            return Ok(());
+        };
+        let reply = self.send_manifest(object, approval).await?;
+        for warning in &reply.warnings {
+            sink(Event::Warning(format!("{}: {warning}", object.key)));
+        }
+        // This write is not bound to what the record was, so it may come after another run's.
+        let live = written(&reply)?.metadata;
+        known.overtaken |= known.annotations.as_object().is_some_and(|recorded| {
+            recorded
+                .iter()
+                .any(|(key, value)| live.annotations.get(key).map(String::as_str) != value.as_str())
+        });
+        known.resource_version = live.resource_version;
+        Ok(())
+    }
+
+    /// A parent that was approved of is written only as it was seen, but for its record, which
+    /// this run has written. One that was not there is this run's own by now.
+    async fn send_manifest(
+        &self,
+        object: &DesiredObject,
+        approval: Option<&Approval>,
+    ) -> Result<Reply, ParentWriteError> {
+        let parameters = self.member_parameters();
+        let approval = approval.filter(|approval| approval.parent().is_some());
+        for _ in 0..ATTEMPTS {
+            let approved = match approval {
+                None => None,
+                Some(approval) => {
+                    let now = read::object(self.server, self.resource, &self.set.parent).await?;
+                    let seen = approval.renewed_parent(now.as_ref());
+                    Some(seen.ok_or(ParentWriteError::Disapproved)?)
+                }
+            };
+            // Read last, so that an older version is locked to, and none that is newer.
+            let carrying = self.carrying(object).await?;
+            let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+            let Some(seen) = approved.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
+                let call = self.parent_call(sent.object.body(), &parameters);
+                return Ok(self.server.send(call).await?);
+            };
+            let call = self.parent_call(locked(sent, &seen).body(), &parameters);
+            match self.server.send(call).await {
+                Err(error) if is_passing_conflict(&error) => {}
+                reply => return Ok(reply?),
+            }
+        }
+        Err(ParentWriteError::Contended)
+    }
+
+    /// Returns what to send for the parent's own manifest if its record was written under the
+    /// field manager of members, as kubectl's is under `--field-manager kubectl-applyset`.
+    async fn carrying(&self, object: &DesiredObject) -> Result<Option<Carrying>, ApiError> {
+        let manager = &self.writing.field_manager;
+        if manager == MEMBER_FIELD_MANAGER {
+            return Ok(None);
+        }
+        carrying(self.server, object, manager).await
+    }
+
+    pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {
+        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
+        if self.writing.conflicts == Conflicts::Forced {
+            parameters.push(("force", "true"));
+        }
+        parameters
+    }
+
+    /// Lets the server rehearse the parent's own manifest, and answers with what it would
+    /// make of the parent.
+    pub(crate) async fn rehearse_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
+        let mut parameters = self.member_parameters();
+        parameters.push(("dryRun", "All"));
+        let carrying = self.carrying(manifest).await?;
+        let manifest = carrying.as_ref().map_or(manifest, |carrying| &carrying.object);
+        let call = Call {
+            accept: WHOLE_OBJECTS.to_owned(),
+            ..self.parent_call(manifest.object.body(), &parameters)
+        };
+        self.server.send(call).await
+    }
+}

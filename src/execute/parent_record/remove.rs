@@ -1,0 +1,144 @@
+//! Removes the record: deletes the parent, or takes the record off an object that stays. Both are
+//! bound to the version that was read before the last look, and followed by another look.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::OVERTAKEN;
+use super::requests::{MERGE_PATCH, ParentWriteError, ParentWriting, is_overtaken};
+use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use crate::event::Event;
+use crate::execute::Sink;
+use crate::execute::deletion::object::deletion;
+use crate::execute::reread::is_of;
+use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};
+use crate::model::live::{Live, Presence};
+use crate::model::parent_object::ParentObject;
+use crate::model::settings::DryRun;
+use crate::read::METADATA;
+
+/// Ways to remove a record.
+#[derive(Clone, Copy)]
+pub(crate) enum Removal<'a> {
+    /// The parent is deleted as it was read.
+    Delete(&'a Live),
+    /// The parent stays without its record.
+    TakeOff(&'a ParentObject),
+}
+
+/// State of the parent after the write that removed its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing is left of it.
+    Nothing,
+    /// Another client had deleted it.
+    NothingBefore,
+    /// It is deleted, and finalizers hold it.
+    Terminating,
+    /// Another client had deleted it, and finalizers hold it.
+    TerminatingBefore,
+    /// It is an ordinary object.
+    Object,
+}
+
+/// Outcome of removing the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// It is gone.
+    Done(Left),
+    /// It was gone for a moment, and records again what another run has put into the set.
+    RecordedAgain,
+    /// The parent is not what it was: another client has changed or deleted it.
+    Overtaken,
+}
+
+impl ParentWriting<'_> {
+    /// Removes the record. `reported` is called once that is done; `second_look` returns what is to
+    /// be recorded again, if anything.
+    pub(crate) async fn remove<E: From<ApiError> + From<ParentWriteError>>(
+        &self,
+        removal: Removal<'_>,
+        reported: impl FnOnce(Left, &mut Sink<'_>),
+        second_look: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Option<Record>, E>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Removed, E> {
+        let left = match removal {
+            Removal::Delete(live) => self.delete(live).await?,
+            Removal::TakeOff(parent) => self.take_off(parent).await?,
+        };
+        let Some(left) = left else {
+            return Ok(Removed::Overtaken);
+        };
+        reported(left, sink);
+        let Some(found) = second_look(sink).await? else {
+            return Ok(Removed::Done(left));
+        };
+        sink(Event::Warning(OVERTAKEN.to_owned()));
+        let current = match removal {
+            Removal::Delete(_) => None,
+            Removal::TakeOff(_) => self.read().await.map_err(ParentWriteError::from)?,
+        };
+        self.widen(current, &found, sink).await?;
+        Ok(Removed::RecordedAgain)
+    }
+
+    /// Deletes the parent as it was read; `None` if it has changed.
+    async fn delete(&self, live: &Live) -> Result<Option<Left>, ApiError> {
+        if live.presence == Presence::Terminating {
+            return Ok(Some(Left::TerminatingBefore));
+        }
+        match self.server.send(deletion(live, DryRun::None)).await {
+            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(Left::Nothing)),
+            Ok(reply) if is_of(&reply, live) => Ok(Some(Left::Terminating)),
+            Ok(_) => Ok(None),
+            Err(error) if error.is_missing_object() => Ok(Some(Left::NothingBefore)),
+            Err(error) if error.is(StatusCode::CONFLICT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the record off the parent as it was read, and leaves the rest of it as it is. kubectl
+    /// labels a parent that is among its manifests into its own set; that label goes, too. `None`
+    /// if the parent has changed.
+    async fn take_off(&self, parent: &ParentObject) -> Result<Option<Left>, ApiError> {
+        let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
+            keys.map(|key| (key.to_owned(), Value::Null))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let annotations = parent.annotations.keys().map(String::as_str);
+        let is_own = parent.part_of.as_deref() == Some(self.set.id.as_str());
+        let own_label = is_own.then_some(PART_OF_LABEL);
+        let patch = json!({"metadata": {
+            "uid": parent.uid,
+            "resourceVersion": parent.resource_version,
+            "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
+            "annotations": removed(&mut annotations.filter(|key| is_bookkeeping_key(key))),
+        }});
+        let identity = &self.set.parent;
+        let path = self
+            .resource
+            .path(identity.namespace.as_deref(), Some(&identity.name));
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&[("fieldManager", self.field_manager())])),
+            accept: METADATA.to_owned(),
+            content_type: Some(MERGE_PATCH),
+            body: Bytes::from(patch.to_string()),
+        };
+        match self.server.send(call).await {
+            Ok(_) => Ok(Some(Left::Object)),
+            Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns whether the answer to a delete says that nothing is left of the object. One that
+/// finalizers hold is answered with the object.
+fn is_gone(reply: &Reply) -> bool {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    answer["kind"] == "Status"
+}

@@ -1,0 +1,74 @@
+//! Writes what `verify --fix` mends on the parent of a set, and nothing else.
+//!
+//! What is written was decided in `verify`, on what the parent was when it was read:
+//! another one is left as it is.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::cluster::apiserver::{Call, query};
+use crate::compare::ownership::PARENT_FIELD_MANAGER;
+use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
+use crate::model::applyset::parent::annotations;
+use crate::read::METADATA;
+use crate::verify::{Mend, Removal};
+
+/// What became of a mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mended {
+    /// It is written.
+    Written,
+    /// Somebody else has changed the parent since it was judged.
+    Overtaken,
+}
+
+impl ParentWriting<'_> {
+    /// Writes the record, then takes off what does not belong on the parent.
+    pub async fn mend(&self, mend: &Mend) -> Result<Mended, ParentWriteError> {
+        let target = annotations(&mend.set.tooling, &mend.record);
+        let written = self.write_record(&mend.resource_version, &target).await?;
+        let Written::Done(written) = written else {
+            return Ok(Mended::Overtaken);
+        };
+        if mend.removals.is_empty() {
+            return Ok(Mended::Written);
+        }
+        match self.take_keys_off(&written, &mend.removals).await? {
+            Written::Done(_) => Ok(Mended::Written),
+            Written::Overtaken => Ok(Mended::Overtaken),
+        }
+    }
+
+    /// Server-side apply only takes off what its own manager owns; these were written by
+    /// others.
+    async fn take_keys_off(
+        &self,
+        written: &Known,
+        removals: &[Removal],
+    ) -> Result<Written, ParentWriteError> {
+        let mut metadata = json!({"resourceVersion": written.resource_version});
+        for removal in removals {
+            let (field, key) = match removal {
+                Removal::Annotation(key) => ("annotations", *key),
+                Removal::Label(key) => ("labels", *key),
+            };
+            if !metadata[field].is_object() {
+                metadata[field] = Value::Object(Map::new());
+            }
+            metadata[field][key] = Value::Null;
+        }
+        let parent = &self.set.parent;
+        let path = self
+            .resource
+            .path(parent.namespace.as_deref(), Some(&parent.name));
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&[("fieldManager", PARENT_FIELD_MANAGER)])),
+            accept: METADATA.to_owned(),
+            content_type: Some("application/merge-patch+json"),
+            body: Bytes::from(json!({"metadata": metadata}).to_string()),
+        };
+        known(self.server.send(call).await, &written.annotations)
+    }
+}

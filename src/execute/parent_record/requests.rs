@@ -1,0 +1,269 @@
+//! The requests that write the record, each bound to the resourceVersion that it was decided on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Reply, query};
+use crate::compare::ownership::parent_field_manager;
+use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
+use crate::execute::members::apply::{APPLY_PATCH, written};
+use crate::execute::{Interrupt, Sink};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::parent::labels;
+use crate::model::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
+};
+use crate::model::object::apply_body;
+use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+use crate::model::settings::Writing;
+use crate::plan::{ParentPolicy, Refusal, is_promised};
+use crate::read::{self, ListError, METADATA};
+
+/// Everything that writing the parent of a set needs.
+#[derive(Clone, Copy)]
+pub struct ParentWriting<'a> {
+    /// Where to write.
+    pub server: &'a ApiServer,
+    /// The set.
+    pub set: &'a Set,
+    /// The resource of the parent.
+    pub resource: &'a Arc<Resource>,
+    /// What may be done about a parent that is not what was planned for.
+    pub policy: ParentPolicy,
+    /// The parent's own manifest, where there is one.
+    pub manifest: Option<&'a DesiredObject>,
+    /// How.
+    pub writing: &'a Writing,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
+}
+
+/// The parent could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ParentWriteError {
+    /// A request did not succeed.
+    #[error("the set's parent could not be written: {0}")]
+    Request(#[from] ApiError),
+    /// Another run changed the parent in a way that stops this one.
+    #[error("the set's parent was changed by somebody else while this run went on")]
+    Refused(Vec<Refusal>),
+    /// The answer to a write cannot be read.
+    #[error("the answer to writing the set's parent cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// Nobody knows whether other runs have members where the record is to name none.
+    #[error("whether other runs work on this set could not be found out, so its record stays wide: {0}")]
+    Unwatched(ListError),
+    /// It is not what a saved plan was made for.
+    #[error("the set's parent was changed since the plan was approved of; its own manifest was not applied")]
+    Disapproved,
+    /// It is a custom resource, and the server does not serve its kind.
+    #[error("{0}")]
+    NotServed(String),
+    /// Others kept changing it.
+    #[error("the set's parent was changed by others again and again")]
+    Contended,
+}
+
+impl ParentWriteError {
+    /// The error without what the server said, as the reason of what is left undone after it.
+    pub(crate) fn brief(&self) -> &'static str {
+        match self {
+            Self::Request(_) | Self::Unreadable(_) => "the set's parent could not be read or written",
+            Self::Refused(_) | Self::Disapproved | Self::Contended => {
+                "the set's parent changed during the run"
+            }
+            Self::NotServed(_) => "the kind of the set's parent is not served",
+            Self::Unwatched(_) => "cannot tell whether other runs work on this set",
+        }
+    }
+}
+
+/// The parent as this run knows it to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) resource_version: String,
+    pub(crate) annotations: Value,
+    /// Whether another run has written the record since this one was planned: then it
+    /// may hold places that the plan knows nothing of.
+    pub(crate) overtaken: bool,
+}
+
+impl Known {
+    /// The record as it was read.
+    pub(crate) fn of(parent: &ParentObject) -> Self {
+        let keys = [
+            TOOLING_ANNOTATION,
+            GROUP_KINDS_ANNOTATION,
+            GROUP_RESOURCES_ANNOTATION,
+            ADDITIONAL_NAMESPACES_ANNOTATION,
+        ];
+        // A key that is not there is null: only a record without it is the same.
+        let pairs = keys.map(|key| (key.to_owned(), json!(parent.annotations.get(key))));
+        Self {
+            resource_version: parent.resource_version.clone(),
+            annotations: pairs.into_iter().collect(),
+            overtaken: false,
+        }
+    }
+}
+
+/// What became of a write that is bound to what the parent was.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It is written.
+    Done(Known),
+    /// Somebody else was faster: changed, created or deleted it.
+    Overtaken,
+}
+
+/// Body of a patch in which `null` removes a field.
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+impl ParentWriting<'_> {
+    pub(crate) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
+        read::parent(self.server, self.resource, &self.set.parent).await
+    }
+
+    /// Writes the record on a parent that has this resourceVersion.
+    pub(crate) async fn write_record(
+        &self,
+        resource_version: &str,
+        target: &Value,
+    ) -> Result<Written, ParentWriteError> {
+        let mut object = self.bare_parent();
+        object["metadata"]["resourceVersion"] = json!(resource_version);
+        object["metadata"]["labels"] = labels(&self.set.id);
+        object["metadata"]["annotations"] = target.clone();
+        let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
+        known(
+            self.server
+                .send(self.parent_call(apply_body(&object), &parameters))
+                .await,
+            target,
+        )
+    }
+
+    /// Creates a parent that is not there.
+    ///
+    /// A bare one is created by POST, which fails where another run was faster; an apply
+    /// would overwrite that run's record. One with a manifest is applied with the tooling
+    /// annotation alone and recorded on in a second write: interrupted between the two,
+    /// the annotation tells the next run that it may go on.
+    pub(crate) async fn create(
+        &self,
+        target: &Value,
+        sink: &mut Sink<'_>,
+    ) -> Result<Written, ParentWriteError> {
+        let Some(manifest) = self.manifest else {
+            let mut object = self.bare_parent();
+            object["metadata"]["labels"] = labels(&self.set.id);
+            object["metadata"]["annotations"] = target.clone();
+            let call = Call {
+                method: Method::POST,
+                path: format!(
+                    "{}?{}",
+                    self.resource.path(self.set.parent.namespace.as_deref(), None),
+                    query(&[("fieldManager", self.field_manager())])
+                ),
+                accept: METADATA.to_owned(),
+                content_type: Some("application/json"),
+                body: Bytes::from(object.to_string()),
+            };
+            return known(self.server.send(call).await, target);
+        };
+        if is_promised(manifest) {
+            let namespace = manifest.key.namespace.as_deref();
+            let deadline = Instant::now() + PATIENCE;
+            let resource = &manifest.resource;
+            let served = reporting(&manifest.key, self.interrupt, sink, async |unserved| {
+                await_served(
+                    self.server,
+                    self.interrupt,
+                    resource,
+                    namespace,
+                    deadline,
+                    unserved,
+                )
+                .await
+            });
+            match Box::pin(served).await {
+                Ok(()) => {}
+                Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
+                Err(NotServed::Interrupted) => {
+                    return Err(ParentWriteError::NotServed("interrupted".to_owned()));
+                }
+            }
+        }
+        let mut object = manifest.object.value();
+        let metadata = &mut object["metadata"];
+        if !metadata["annotations"].is_object() {
+            metadata["annotations"] = json!({});
+        }
+        metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
+        let reply = self
+            .server
+            .send(self.parent_call(apply_body(&object), &self.member_parameters()))
+            .await?;
+        if reply.status != StatusCode::CREATED {
+            // Another run has made it meanwhile, and may have recorded a set on it.
+            return Ok(Written::Overtaken);
+        }
+        self.write_record(&written(&reply)?.metadata.resource_version, target)
+            .await
+    }
+
+    /// Returns the field manager of the record.
+    pub(super) fn field_manager(&self) -> &'static str {
+        parent_field_manager(&self.set.tooling)
+    }
+
+    fn bare_parent(&self) -> Value {
+        let mut metadata = json!({"name": self.set.parent.name});
+        if let Some(namespace) = &self.set.parent.namespace {
+            metadata["namespace"] = json!(namespace);
+        }
+        json!({
+            "apiVersion": self.resource.api_version(),
+            "kind": self.resource.kind,
+            "metadata": metadata,
+        })
+    }
+
+    pub(super) fn parent_call(&self, object: Bytes, parameters: &[(&str, &str)]) -> Call {
+        let parent = &self.set.parent;
+        let path = self
+            .resource
+            .path(parent.namespace.as_deref(), Some(&parent.name));
+        Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(parameters)),
+            accept: METADATA.to_owned(),
+            content_type: Some(APPLY_PATCH),
+            body: object,
+        }
+    }
+}
+
+/// What an answer to a bound write says of the parent.
+pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
+    match answer {
+        Ok(reply) => Ok(Written::Done(Known {
+            resource_version: written(&reply)?.metadata.resource_version,
+            annotations: target.clone(),
+            overtaken: false,
+        })),
+        Err(error) if is_overtaken(&error) => Ok(Written::Overtaken),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether somebody else wrote the object first: changed, created or deleted it.
+pub(super) fn is_overtaken(error: &ApiError) -> bool {
+    error.is(StatusCode::CONFLICT)
+}

@@ -1,0 +1,89 @@
+//! Widens the record: before the first member is written, and whenever another run may have
+//! narrowed it.
+
+use super::requests::{Known, ParentWriteError, ParentWriting, Written};
+use super::{ATTEMPTS, is_up_to_date};
+use crate::execute::Sink;
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{Bookkeeping, RecordedKinds, annotations};
+use crate::model::parent_object::ParentObject;
+use crate::plan::{self, Standing};
+
+impl ParentWriting<'_> {
+    /// Widens the record of the parent, which was `current` when it was last read, to the union of
+    /// what it says and `needed`; creates a parent that is not there.
+    pub(crate) async fn widen(
+        &self,
+        mut current: Option<ParentObject>,
+        needed: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Known, ParentWriteError> {
+        let mut overtaken = false;
+        for _ in 0..ATTEMPTS {
+            let standing =
+                plan::judge(self.set, current.as_ref(), self.policy).map_err(ParentWriteError::Refused)?;
+            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
+            let attempt = match &current {
+                Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
+                    resource_version: parent.resource_version.clone(),
+                    annotations: target.clone(),
+                    overtaken: false,
+                }),
+                Some(parent) => self.write_record(&parent.resource_version, &target).await?,
+                None => Box::pin(self.create(&target, sink)).await?,
+            };
+            match attempt {
+                Written::Done(known) => return Ok(Known { overtaken, ..known }),
+                Written::Overtaken => {
+                    let found = self.read().await?;
+                    // The very record that was to be written is this run's own, of which the
+                    // answer was lost, or that of a run with the same places; and where only
+                    // something else of the parent was changed, it is the one that was planned
+                    // on. None of them holds places that the plan knows nothing of.
+                    let is_expected = |found: &ParentObject| {
+                        let before = current.as_ref().map(|before| &before.reading);
+                        is_up_to_date(found, &target) || before == Some(&found.reading)
+                    };
+                    overtaken |= !found.as_ref().is_some_and(is_expected);
+                    current = found;
+                }
+            }
+        }
+        Err(ParentWriteError::Contended)
+    }
+
+    /// Reads the record and widens it if another run has narrowed it below `needed`.
+    pub(crate) async fn ensure_covers(
+        &self,
+        known: &mut Known,
+        needed: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let current = self.read().await?;
+        let has_changed = !current
+            .as_ref()
+            .is_some_and(|parent| is_up_to_date(parent, &known.annotations));
+        let latest = self.widen(current, needed, sink).await?;
+        *known = Known {
+            overtaken: known.overtaken || has_changed || latest.overtaken,
+            ..latest
+        };
+        Ok(())
+    }
+}
+
+/// What the parent records of a set that the plan was not made for: by another run.
+fn recorded(standing: &Standing) -> Record {
+    match standing {
+        Standing::Recorded(Bookkeeping {
+            kinds: RecordedKinds::GroupKinds(group_kinds),
+            additional_namespaces,
+            ..
+        }) => Record {
+            group_kinds: group_kinds.clone(),
+            additional_namespaces: additional_namespaces.clone(),
+        },
+        // The deprecated list was translated when the plan was made, and nobody writes it today.
+        Standing::Recorded(_) | Standing::New => Record::default(),
+    }
+}

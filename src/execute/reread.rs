@@ -1,0 +1,85 @@
+//! A second look at an object that changed between the read that a decision was made on and
+//! the write of that decision, and at what an answer says of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply, query};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::read::{METADATA, METADATA_LIST};
+
+/// Reads the object again; `None` where it is gone.
+pub(super) async fn reread(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
+) -> Result<Option<Live>, ApiError> {
+    let object = reread_as(server, key, resource, METADATA).await?;
+    Ok(object.and_then(|object| Live::of(&object, resource)))
+}
+
+/// The same, with as much of the object as `accept` asks for. What cannot be read, or is
+/// another object, is an error: it is not gone.
+pub(super) async fn reread_as(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
+    accept: &str,
+) -> Result<Option<Value>, ApiError> {
+    let path = resource.path(key.namespace.as_deref(), Some(&key.name));
+    let reply = match server.get(&path, accept).await {
+        Ok(reply) => reply,
+        Err(error) if error.is_missing_object() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    match Live::of(&object, resource) {
+        Some(fresh) if fresh.key == *key => Ok(Some(object)),
+        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
+    }
+}
+
+/// Reads the object again as one of those with these labels; `None` if it is gone or does not
+/// have them any more.
+pub(super) async fn reread_selected(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Arc<Resource>,
+    labels: &str,
+) -> Result<Option<Value>, ApiError> {
+    let name = format!("metadata.name={}", key.name);
+    let parameters = [("labelSelector", labels), ("fieldSelector", name.as_str())];
+    let path = format!(
+        "{}?{}",
+        resource.path(key.namespace.as_deref(), None),
+        query(&parameters)
+    );
+    let reply = server.get(&path, METADATA_LIST).await?;
+    let mut list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let items = list.get_mut("items").map(Value::take);
+    let is_it = |object: &Value| Live::of(object, resource).is_some_and(|live| live.key == *key);
+    match items {
+        // Go writes an empty slice as null.
+        Some(Value::Null) => Ok(None),
+        Some(Value::Array(items)) if items.iter().all(is_it) => Ok(items.into_iter().next()),
+        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
+    }
+}
+
+/// Told of an object that somebody else has deleted.
+pub(super) const GONE_ALREADY: &str = "it was gone already";
+
+/// Whether an answer to a write is about this object.
+pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
+    is_about(reply, &live.uid)
+}
+
+/// Whether an answer to a write is about the object with this UID.
+pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
+    is_success || answer["metadata"]["uid"] == uid
+}
