@@ -7,7 +7,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::saved::{Approval, SavedPlan};
+use crate::plan::saved::SavedPlan;
 use crate::report::SetDocument;
 use crate::session;
 use crate::session::prepare::{self, Prepared, saved_plan};
@@ -43,7 +43,7 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
-    carry_out(run, &prepared, None, options).await
+    carry_out(run, &prepared, options).await
 }
 
 /// Runs `apply --plan`.
@@ -71,25 +71,20 @@ async fn apply_plan(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let (prepared, approval) = saved_plan::approve(run, shared, options, plan).await?;
+        let prepared = saved_plan::approve(run, shared, options, plan).await?;
         check_permissions(&prepared).await?;
-        Ok::<_, Error>((prepared, approval))
+        Ok::<_, Error>(prepared)
     };
-    let (prepared, approval) = tokio::select! {
+    let prepared = tokio::select! {
         approved = approve => approved?,
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
-    carry_out(run, &prepared, Some(&approval), options).await
+    carry_out(run, &prepared, options).await
 }
 
-async fn carry_out(
-    run: &mut Run,
-    prepared: &Prepared,
-    approval: Option<&Approval>,
-    options: &ApplyOptions,
-) -> Result<Ending, Error> {
+async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    let execution = prepared.execution(approval, &interrupt);
+    let execution = prepared.execution(&interrupt);
     let reporter = &mut run.reporter;
     let is_real = options.writing.dry_run == DryRun::None;
     let patience = options.waiting.patience.filter(|_| is_real);

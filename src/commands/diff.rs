@@ -175,7 +175,7 @@ async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen
             foreseen.push(object);
         }
     };
-    let execution = prepared.execution(None, &interrupt);
+    let execution = prepared.execution(&interrupt);
     execution
         .foresee(|object| is_stopped(&object.key), &mut sink)
         .await
@@ -253,7 +253,7 @@ async fn compare_parent(
         ..
     } = prepared;
     let interrupt = run.interrupt.clone();
-    let foreseen = prepared.execution(None, &interrupt).foresee_parent().await;
+    let foreseen = prepared.execution(&interrupt).foresee_parent().await;
     let foreseen = foreseen.map_err(|error| Error::Read {
         what: format!("what would become of the set's parent {}", named.set.parent),
         error,

@@ -44,7 +44,6 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::settings::{DryRun, Writing};
 use crate::model::text::counted;
-use crate::plan::saved::Approval;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
 use crate::read::{NamespaceState, Places};
 
@@ -76,8 +75,6 @@ pub struct Execution<'a> {
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// How.
     pub writing: &'a Writing,
-    /// As which objects may be written, where a plan was saved and approved of.
-    pub approval: Option<&'a Approval>,
     /// The user's wish to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -155,9 +152,11 @@ impl Execution<'_> {
         };
         if ending == Ending::Interrupted {
             let left = self.plan.objects().saturating_sub(done);
-            let resume = match self.approval {
-                Some(_) => Resume::NewPlan,
-                None => Resume::SameCommand,
+            // A plan that is bound to the objects of its time is stale once some of it is done.
+            let resume = if self.plan.preconditions.are_bound() {
+                Resume::NewPlan
+            } else {
+                Resume::SameCommand
             };
             sink(interrupt::left(left, resume));
         }
@@ -257,7 +256,7 @@ impl Execution<'_> {
         }
         let parent = self.parent_writing();
         let version = known.resource_version.clone();
-        match parent.apply_manifest(known, self.approval, sink).await {
+        match parent.apply_manifest(known, &self.plan.preconditions, sink).await {
             Err(error) => {
                 progress.applied.failed += 1;
                 sink(Event::failure(error.to_string()));

@@ -10,7 +10,7 @@ use crate::execute::{Applied, Execution, Sink};
 use crate::manifest::Position;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::{Skip, SkipReason};
+use crate::plan::{DataLoss, Skip, SkipReason};
 
 impl Applied {
     /// Tells what has become of the members that nothing else has changed, of which these were
@@ -96,11 +96,16 @@ impl Execution<'_> {
             applied.held.push(outcome);
             return;
         }
-        // Without any prune, none is detached.
-        if self.plan.deletions() > 0 {
+        // Without a prune or a permission, none is detached.
+        if self.plan.deletions() > 0 && self.may_detach_any() {
             applied.unchanged.push(outcome.clone());
         }
         sink(Event::Object(outcome));
+    }
+
+    /// Returns whether any owner reference may be removed in this run.
+    fn may_detach_any(&self) -> bool {
+        self.policy.data_loss == DataLoss::Allowed || !self.plan.accepted.is_empty()
     }
 
     /// The outcomes of the objects that are not sent.

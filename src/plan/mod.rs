@@ -21,6 +21,7 @@ mod parent_judgement;
 pub mod permissions;
 mod planned_items;
 mod policy;
+mod preconditions;
 mod prune_rules;
 pub mod recorded_kinds;
 mod refusal;
@@ -52,6 +53,7 @@ pub use parent_judgement::{
 };
 pub use planned_items::{Apply, MemberStanding, Plan, Skip};
 pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned};
+pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 pub use refusal::{Refusal, with_marks};
 pub use scope::{Survey, SurveyError, survey};
@@ -95,6 +97,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         skips,
         dependants,
         accepted: Vec::new(),
+        preconditions: Preconditions::default(),
         refusals: Vec::new(),
     };
     plan.refusals = refusal::of_plan(&plan, &judge, set, desired, observed, policy);

@@ -26,6 +26,8 @@ pub struct Plan {
     pub dependants: Dependants,
     /// Refusals that the user has confirmed.
     pub accepted: Vec<Refusal>,
+    /// What the objects have to be when they are written.
+    pub preconditions: Preconditions,
     /// Reasons for which the plan may not be carried out.
     pub refusals: Vec<Refusal>,
 }

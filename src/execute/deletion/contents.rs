@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::model::contents::Contents;
 use crate::execute::deletion::object::Deleting;
+use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::settings::DryRun;

@@ -18,8 +18,7 @@ use crate::execute::wave::{News, each};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::settings::{DryRun, Writing};
-use crate::plan::saved::Approval;
-use crate::plan::{Judge, Judgement, Kept, Refusal, SkipReason, with_marks};
+use crate::plan::{Judge, Judgement, Kept, Preconditions, Refusal, SkipReason, with_marks};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// How often an object that keeps changing is judged again.
@@ -34,8 +33,8 @@ pub(crate) struct Deleting<'a> {
     pub(crate) writing: &'a Writing,
     /// What is told of an object that was deleted.
     pub(crate) done: Action,
-    /// As which objects may be deleted, where a plan was approved of.
-    pub(crate) approval: Option<&'a Approval>,
+    /// What the objects have to be.
+    pub(crate) preconditions: &'a Preconditions,
 }
 
 /// Objects that were to be deleted and are there to stay: another set's or marked to be
@@ -191,7 +190,7 @@ impl Deleting<'_> {
 
     async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
         // The metadata of a definition do not say which kind it defines.
-        let accept = if self.approval.is_some() || live.defines.is_some() {
+        let accept = if self.preconditions.are_bound() || live.defines.is_some() {
             WHOLE_OBJECTS
         } else {
             METADATA
@@ -199,11 +198,7 @@ impl Deleting<'_> {
         let Some(object) = reread_as(self.server, &live.key, &live.resource, accept).await? else {
             return Ok(None);
         };
-        let is_other = |approval: &Approval| {
-            let seen = approval.seen(&live.key);
-            seen.is_none_or(|seen| approval.renewed(seen, Some(&object)).is_none())
-        };
-        if self.approval.is_some_and(is_other) {
+        if !self.preconditions.admit(&live.key, &object) {
             return Ok(Some(Again::Other));
         }
         Ok(Live::of(&object, &live.resource).map(|live| Again::Same(Box::new(live))))

@@ -48,9 +48,11 @@ impl Execution<'_> {
             return pruned;
         };
         judge.renew(&dependants);
-        // Nothing is detached that the approved plan does not name.
-        let is_approved =
-            |detachment: &&Detachment| self.approval.is_none() || self.plan.dependants.includes(detachment);
+        // Nothing is detached that a bound plan does not name.
+        let is_approved = |detachment: &&Detachment| {
+            let is_bound = self.plan.preconditions.are_bound();
+            !is_bound || self.plan.dependants.includes(detachment)
+        };
         let approved = dependants.detachments.iter().filter(is_approved).cloned();
         let approved: Vec<Detachment> = approved.collect();
         let detaching = Detaching {
@@ -65,7 +67,7 @@ impl Execution<'_> {
             judge: &judge,
             writing: self.writing,
             done: Action::Pruned,
-            approval: self.approval,
+            preconditions: &self.plan.preconditions,
         };
         let mut left = LeftInPlace::default();
         for wave in &self.plan.prunes {

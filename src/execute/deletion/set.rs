@@ -479,7 +479,7 @@ impl SetDeletion<'_> {
             judge,
             writing: self.writing,
             done: Action::Deleted,
-            approval: None,
+            preconditions: &self.plan.preconditions,
         }
     }
 

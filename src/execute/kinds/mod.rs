@@ -18,7 +18,7 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause, reporting};
 use crate::execute::kinds::redefined::Redefined;
-use crate::execute::members::creation::Precondition;
+use crate::execute::members::creation::Expected;
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -149,7 +149,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
-        mut precondition: Precondition,
+        mut precondition: Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let redefined = kinds.redefined.get(&object.key.group_kind);
@@ -158,7 +158,7 @@ impl Execution<'_> {
             let mut answer = self.apply_and_migrate(object, standing, precondition).await;
             if let Ok(reply) = &mut answer {
                 // It is there from now on.
-                precondition = Precondition::Any;
+                precondition = Expected::Any;
                 // The first answer tells what was there before.
                 is_made |= reply.status == StatusCode::CREATED;
                 if is_made {

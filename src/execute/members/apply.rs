@@ -12,14 +12,13 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::conflict::explained;
-use crate::execute::members::creation::{self, Precondition, Unapplied, as_new};
+use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::settings::{Conflicts, DryRun};
-use crate::plan::saved::Seen;
-use crate::plan::{Apply, MemberStanding, Refusal};
+use crate::plan::{Apply, MemberStanding, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 /// Body of server-side apply. JSON is YAML.
@@ -95,12 +94,11 @@ impl Execution<'_> {
         standing: &MemberStanding,
         kinds: &Kinds,
     ) -> MemberReply {
+        let preconditions = &self.plan.preconditions;
+        let precondition = preconditions.of(&object.key);
         match self.apply_if_allowed(object, standing, kinds).await {
             Ok(reply) => {
-                let is_surprise = self
-                    .approval
-                    .is_some_and(|approval| approval.seen(&object.key).is_none())
-                    && !self.has_made(&reply, standing);
+                let is_surprise = precondition == Precondition::Absent && !self.has_made(&reply, standing);
                 let mut told = self.judge_reply(&reply, subject, standing);
                 if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
                     && redefined.has_typed(object, &reply, &self.writing.field_manager)
@@ -128,13 +126,13 @@ impl Execution<'_> {
                 }
                 told
             }
-            Err(Unapplied::Exists) if self.approval.is_some() => failed(subject, OVERTAKEN.to_owned()),
+            Err(Unapplied::Exists) if preconditions.are_bound() => failed(subject, OVERTAKEN.to_owned()),
             Err(Unapplied::Exists) => {
                 let hint = Refusal::UNOWNED_HINT;
                 failed(subject, Message::new(creation::EXISTS).with_hint(hint))
             }
             Err(Unapplied::Taken(message)) => failed(subject, message),
-            Err(Unapplied::Failed(error)) if self.approval.is_some() && is_passing_conflict(&error) => {
+            Err(Unapplied::Failed(error)) if preconditions.are_bound() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Err(Unapplied::Failed(error)) => failed(subject, explained(self.server, object, &error).await),
@@ -147,9 +145,9 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         standing: &MemberStanding,
-        precondition: Precondition,
+        precondition: Expected,
     ) -> Result<Reply, ApiError> {
-        if precondition == Precondition::Absent {
+        if precondition == Expected::Absent {
             // What this creates, no other manager owns.
             return self
                 .server
@@ -165,7 +163,7 @@ impl Execution<'_> {
         if is_known_to_need_it {
             self.migrate(object).await?;
         }
-        let lock = self.approval.and_then(|approval| approval.seen(&object.key));
+        let lock = self.plan.preconditions.of(&object.key).lock();
         let reply = match self.send_settled(object, standing, lock).await {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
                 self.migrate(object).await?;
@@ -177,7 +175,7 @@ impl Execution<'_> {
         // What this apply has just created, nobody else owns.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
-            let lock = self.approval.and_then(|approval| approval.written(&written));
+            let lock = self.plan.preconditions.written(&written);
             self.send_settled(object, standing, lock.as_ref()).await?;
         }
         Ok(reply)
@@ -209,11 +207,10 @@ impl Execution<'_> {
                 Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
                 reply => return reply,
             };
-            if let Some(approval) = self.approval
-                && let Some(seen) = &lock
-            {
+            let preconditions = &self.plan.preconditions;
+            if let Some(seen) = lock.as_ref().filter(|_| preconditions.are_bound()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
-                lock = approval.renewed(seen, now.as_ref());
+                lock = preconditions.renewed(seen, now.as_ref());
                 if lock.is_none() {
                     return Err(error);
                 }
@@ -258,7 +255,7 @@ impl Execution<'_> {
         }
         let accept = match self.writing.dry_run {
             // What was written under a plan is what the next write of the object is locked to.
-            DryRun::None if self.approval.is_none() => METADATA,
+            DryRun::None if !self.plan.preconditions.are_bound() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object

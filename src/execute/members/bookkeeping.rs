@@ -4,8 +4,7 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::saved::Seen;
-use crate::plan::{MemberStanding, may_hold_record};
+use crate::plan::{MemberStanding, Seen, may_hold_record};
 use crate::read;
 
 /// An object as it is sent over a parent, with its bookkeeping.

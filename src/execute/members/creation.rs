@@ -17,7 +17,7 @@ use crate::execute::members::contested;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{MemberStanding, Unowned};
+use crate::plan::{self, MemberStanding, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -25,7 +25,7 @@ const VERSION_OF_NO_OBJECT: &str = "1";
 
 /// What has to be true of an object for its apply to be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Precondition {
+pub(crate) enum Expected {
     /// Nothing, or what an approved plan has seen of it.
     Any,
     /// It does not exist.
@@ -45,16 +45,13 @@ pub(crate) enum Unapplied {
 impl Execution<'_> {
     /// Returns what has to be true of the object for it to be applied. The plan was made while it
     /// did not exist, if `standing` says that it is no member and only new objects are allowed.
-    fn precondition(&self, object: &DesiredObject, standing: &MemberStanding) -> Precondition {
-        let is_approved_as_new = || {
-            self.approval
-                .is_some_and(|approval| approval.seen(&object.key).is_none())
-        };
+    fn precondition(&self, object: &DesiredObject, standing: &MemberStanding) -> Expected {
+        let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
         if *standing == MemberStanding::NotAMember && has_to_be_new {
-            Precondition::Absent
+            Expected::Absent
         } else {
-            Precondition::Any
+            Expected::Any
         }
     }
 
@@ -74,7 +71,7 @@ impl Execution<'_> {
             attempts += 1;
             let answer = self.apply_in_time(object, standing, precondition, kinds).await;
             let error = match answer {
-                Err(error) if precondition == Precondition::Absent && error.is(StatusCode::CONFLICT) => error,
+                Err(error) if precondition == Expected::Absent && error.is(StatusCode::CONFLICT) => error,
                 answer => return answer.map_err(Unapplied::Failed),
             };
             let found = read::metadata(self.server, &object.resource, &object.key).await;
@@ -86,9 +83,7 @@ impl Execution<'_> {
                 None => return Err(Unapplied::Failed(error)),
                 Some(live) => self.standing_of_found(live)?,
             };
-            let answer = self
-                .apply_in_time(object, &standing, Precondition::Any, kinds)
-                .await;
+            let answer = self.apply_in_time(object, &standing, Expected::Any, kinds).await;
             return answer.map_err(Unapplied::Failed).map(|reply| Reply {
                 before: match error.before {
                     Before::Unknown => Before::Unknown,

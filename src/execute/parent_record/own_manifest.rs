@@ -10,7 +10,7 @@ use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, locked, writ
 use crate::execute::members::bookkeeping::{Carrying, carrying};
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::Conflicts;
-use crate::plan::saved::Approval;
+use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS};
 
 impl ParentWriting<'_> {
@@ -19,13 +19,13 @@ impl ParentWriting<'_> {
     pub(crate) async fn apply_manifest(
         &self,
         known: &mut Known,
-        approval: Option<&Approval>,
+        preconditions: &Preconditions,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let Some(object) = self.manifest else {
             return Ok(());
         };
-        let reply = self.send_manifest(object, approval).await?;
+        let reply = self.send_manifest(object, preconditions).await?;
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
         }
@@ -40,28 +40,27 @@ impl ParentWriting<'_> {
         Ok(())
     }
 
-    /// A parent that was approved of is written only as it was seen, but for its record, which
+    /// A parent that the plan is bound to is written only as it was seen, but for its record, which
     /// this run has written. One that was not there is this run's own by now.
     async fn send_manifest(
         &self,
         object: &DesiredObject,
-        approval: Option<&Approval>,
+        preconditions: &Preconditions,
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
-        let approval = approval.filter(|approval| approval.parent().is_some());
         for _ in 0..ATTEMPTS {
-            let approved = match approval {
+            let bound = match preconditions.parent() {
                 None => None,
-                Some(approval) => {
+                Some(_) => {
                     let now = read::object(self.server, self.resource, &self.set.parent).await?;
-                    let seen = approval.renewed_parent(now.as_ref());
+                    let seen = preconditions.renewed_parent(now.as_ref());
                     Some(seen.ok_or(ParentWriteError::Disapproved)?)
                 }
             };
             // Read last, so that an older version is locked to, and none that is newer.
             let carrying = self.carrying(object).await?;
             let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
-            let Some(seen) = approved.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
+            let Some(seen) = bound.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
                 let call = self.parent_call(sent.object.body(), &parameters);
                 return Ok(self.server.send(call).await?);
             };

@@ -6,7 +6,6 @@
 //! of Secrets out of it, and `overtaken` finds what has moved since. What is carried out is
 //! planned afresh by `plan`; a saved plan only says whether that is the same.
 
-mod content;
 mod overtaken;
 mod seal;
 mod secrets;
@@ -18,7 +17,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use content::{Approval, Salt, Seen};
+use super::preconditions::plain_digest;
+pub use super::preconditions::{Salt, Seen};
 pub use overtaken::{Fresh, Moved, looked_at, moved, uncompared};
 pub use seal::{Unsealable, discard, read, write};
 pub use secrets::{Alteration, is_lost, restore};
@@ -247,7 +247,7 @@ impl SavedCluster {
             uid,
             server: endpoint.address.clone(),
             // DER tells where each certificate ends.
-            certificate_authority: is_own.then(|| content::plain_digest(authorities.concat())),
+            certificate_authority: is_own.then(|| plain_digest(authorities.concat())),
         }
     }
 }

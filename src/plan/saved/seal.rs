@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use super::SavedPlan;
-use super::content::plain_digest;
+use super::plain_digest;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
 const KIND: &str = "Plan";

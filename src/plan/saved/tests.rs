@@ -283,6 +283,7 @@ fn situation() -> Situation {
         prunes: vec![vec![pruned.clone()]],
         skips: Vec::new(),
         dependants: Dependants::default(),
+        preconditions: crate::plan::Preconditions::default(),
         accepted: Vec::new(),
         refusals: Vec::new(),
     };

@@ -14,7 +14,7 @@ use crate::execute::{Execution, Interrupt};
 use crate::manifest::Manifest;
 use crate::manifest::desired::{self, Desired};
 use crate::model::settings::Writing;
-use crate::plan::saved::{self, Approval, Salt, SavedManifest};
+use crate::plan::saved::{self, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::report::SetDocument;
@@ -253,11 +253,7 @@ impl Prepared {
     }
 
     /// The plan with all that carrying it out needs.
-    pub fn execution<'a>(
-        &'a self,
-        approval: Option<&'a Approval>,
-        interrupt: &'a Interrupt,
-    ) -> Execution<'a> {
+    pub fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
         Execution {
             server: &self.cluster.server,
             set: &self.named.set,
@@ -271,7 +267,6 @@ impl Prepared {
             policy: &self.policy,
             contents: &self.state.observed.contents,
             writing: &self.writing,
-            approval,
             interrupt,
         }
     }

@@ -20,9 +20,10 @@ use crate::execute::Foreseen;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
+use crate::plan::Preconditions;
 use crate::plan::saved::{
-    self, Approval, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
-    SavedPlan, SavedSet, Seen,
+    self, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
+    SavedSet, Seen,
 };
 use crate::read::{self, Cluster, NamespaceState};
 use crate::report::{Comparison, Differences};
@@ -186,14 +187,14 @@ pub async fn approve(
     shared: &Shared,
     options: &ApplyOptions,
     saved: &SavedPlan,
-) -> Result<(Prepared, Approval), Error> {
+) -> Result<Prepared, Error> {
     let manifests = saved::restore(saved)?.map_err(Error::Altered)?;
     let input = Input::Saved {
         manifests,
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;
-    let prepared = match to_show(run, connection, options, input).await {
+    let mut prepared = match to_show(run, connection, options, input).await {
         // The manifests were right when the plan was made, so it is the cluster that is not.
         Err(error) if error.exit() == Exit::Usage => {
             return Err(Error::Overtaken(vec![Moved::Unplannable(error.to_string())]));
@@ -228,8 +229,8 @@ pub async fn approve(
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
     let written = saved.objects.iter().filter(is_written);
     let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    let approval = Approval::new(saved.salt.clone(), approved.collect(), parent_seen);
-    Ok((prepared, approval))
+    prepared.plan.preconditions = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
+    Ok(prepared)
 }
 
 /// Reads what either plan writes.

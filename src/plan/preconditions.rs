@@ -1,5 +1,7 @@
-//! What of a live object a plan stands on: its UID and its content, but not what changes
-//! without anybody wanting something else.
+//! The preconditions of a plan's writes: what each object has to be at that moment.
+//!
+//! An object counts by its UID and its content. What changes without anybody wanting something
+//! else, such as its status, does not count.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,14 +36,40 @@ pub struct Seen {
     pub digest: String,
 }
 
-/// The objects that a run may write, each only as it was seen.
+/// The preconditions of a plan. By default there are none beyond those of the judgement of each
+/// object; a plan that was made earlier and approved is bound to the objects of that time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preconditions(Option<Bound>);
+
+/// The objects that a plan is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
+struct Bound {
     salt: Salt,
     /// `None` for an object that must not be there.
     objects: BTreeMap<ObjectKey, Option<Seen>>,
-    /// The parent, where it has a manifest and was there.
+    /// The parent, if it has a manifest and was there.
     parent: Option<Seen>,
+}
+
+/// The precondition of the write of one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precondition<'a> {
+    /// There is none.
+    None,
+    /// The object must not be there.
+    Absent,
+    /// The object must be the one that was seen.
+    Unchanged(&'a Seen),
+}
+
+impl<'a> Precondition<'a> {
+    /// Returns what the write is locked to, if anything.
+    pub fn lock(self) -> Option<&'a Seen> {
+        match self {
+            Self::Unchanged(seen) => Some(seen),
+            Self::None | Self::Absent => None,
+        }
+    }
 }
 
 impl Salt {
@@ -125,44 +153,61 @@ impl Seen {
     }
 }
 
-impl Approval {
-    /// Approves of these objects as they are now, and of the parent, where it has a manifest
-    /// and is there.
-    pub fn new(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
-        Self {
+impl Preconditions {
+    /// Binds a plan to these objects as they are now, and to the parent, if it has a manifest and
+    /// is there. Objects that are not named must not be there.
+    pub fn bound(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
+        Self(Some(Bound {
             salt,
             objects,
             parent,
+        }))
+    }
+
+    /// Returns whether the plan is bound to the objects of the time when it was made.
+    pub fn are_bound(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns the precondition of the write of an object.
+    pub fn of(&self, key: &ObjectKey) -> Precondition<'_> {
+        let Some(bound) = &self.0 else {
+            return Precondition::None;
+        };
+        let seen = bound.objects.get(key).and_then(Option::as_ref);
+        seen.map_or(Precondition::Absent, Precondition::Unchanged)
+    }
+
+    /// Returns what was seen of the parent.
+    pub fn parent(&self) -> Option<&Seen> {
+        self.0.as_ref()?.parent.as_ref()
+    }
+
+    /// Returns the live parent as it is now, if it is what was seen but for its record.
+    pub fn renewed_parent(&self, now: Option<&Value>) -> Option<Seen> {
+        let seen = self.parent()?;
+        let now = Seen::of_parent(now?, &self.0.as_ref()?.salt)?;
+        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
+    }
+
+    /// Returns the live object as it is now, if it is what was `seen` of it; only its
+    /// resourceVersion may be another one.
+    pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
+        let now = Seen::of(now?, &self.0.as_ref()?.salt)?;
+        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
+    }
+
+    /// Returns whether an object may be written as it is now.
+    pub fn admit(&self, key: &ObjectKey, now: &Value) -> bool {
+        match self.of(key) {
+            Precondition::None => true,
+            Precondition::Absent => false,
+            Precondition::Unchanged(seen) => self.renewed(seen, Some(now)).is_some(),
         }
     }
 
-    /// What was seen of the parent.
-    pub fn parent(&self) -> Option<&Seen> {
-        self.parent.as_ref()
-    }
-
-    /// The live parent as it is now, where that is what was approved of but for its
-    /// bookkeeping.
-    pub fn renewed_parent(&self, now: Option<&Value>) -> Option<Seen> {
-        let seen = self.parent()?;
-        let now = Seen::of_parent(now?, &self.salt)?;
-        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
-    }
-
-    /// What was seen of an object; `None` where it was not there, or is not approved of.
-    pub fn seen(&self, key: &ObjectKey) -> Option<&Seen> {
-        self.objects.get(key)?.as_ref()
-    }
-
-    /// The live object as it is now, where that is what was `seen` of it; only its
-    /// resourceVersion may be another one.
-    pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
-        let now = Seen::of(now?, &self.salt)?;
-        (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
-    }
-
-    /// What the run has made of an object, by the answer to its write.
+    /// Returns what the run has made of an object, by the answer to its write.
     pub fn written(&self, object: &Value) -> Option<Seen> {
-        Seen::of(object, &self.salt)
+        Seen::of(object, &self.0.as_ref()?.salt)
     }
 }
