@@ -67,6 +67,7 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
         places: &prepared.from.state.places,
         recorded: &prepared.from.state.observed.recorded,
         unlisted: &prepared.from.state.observed.unlisted,
+        new_places: &prepared.into.state.places,
         into: Adopting {
             parent: writing(&prepared.into),
             current: prepared.into.parent(),
@@ -224,16 +225,9 @@ fn obstacles(
 ) -> Obstacles {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
-    let is_owned = |live: &Live| {
-        let mut owners = live.owners.iter();
-        owners.any(|owner| from.parent_uid.as_ref() == Some(&owner.uid))
-    };
     Obstacles {
         members: held.iter().filter(|live| !leaves(live)).cloned().collect(),
-        owned: settled
-            .iter()
-            .find(|live| is_owned(live))
-            .map(|live| live.key.clone()),
+        owned: plan::owned_by_parent(from, settled.iter()).map(|live| live.key.clone()),
         unlisted: Record::default(),
     }
 }

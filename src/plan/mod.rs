@@ -42,7 +42,7 @@ pub use desired_members::{defined_kind, is_promised};
 pub use judge::Judge;
 pub use membership::{
     Bounds, Candidate, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption,
-    judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
+    judge_inventory, judge_move, judge_release, owned_by_parent, plan_adoption, plan_move, plan_release,
 };
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;

@@ -1,6 +1,6 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
-use super::{Dependants, Refusal, SkipReason};
+use super::{Dependants, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::model::applyset::Record;
 use crate::model::live::Live;

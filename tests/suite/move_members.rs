@@ -224,6 +224,41 @@ fn what_an_old_parent_owns_keeps_it() {
     old.assert_holds(&[]);
 }
 
+fn reference_to(parent: &Set) -> Value {
+    let uid = parent.live_parent().expect("it")["metadata"]["uid"].clone();
+    json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "v1", "kind": "Secret", "name": "old", "uid": uid},
+    ]}})
+}
+
+#[test]
+fn what_the_old_parent_owns_by_the_time_it_would_go_keeps_it() {
+    let Scenario { old, new, objects } = scenario();
+    let own = secret(&old.namespace, "own");
+    new.apply(std::slice::from_ref(&own));
+    let owned = (own.clone(), reference_to(&old));
+    let proxy = Proxy::before_write(1, move || {
+        cluster().patch(&owned.0, &owned.1);
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = old.invoke_by(program, "move", &[&new.reference]).expect(0);
+    assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
+    new.assert_holds(&[&objects[..], &[own]].concat());
+    old.assert_holds(&[]);
+}
+
+#[test]
+fn an_old_parent_that_owns_the_new_one_is_kept() {
+    let Scenario { old, new, objects } = scenario();
+    let own = secret(&old.namespace, "own");
+    new.apply(std::slice::from_ref(&own));
+    cluster().patch(&new.parent, &reference_to(&old));
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
+    new.assert_holds(&[&objects[..], &[own]].concat());
+    old.assert_holds(&[]);
+}
+
 #[test]
 fn a_copied_label_that_another_object_owns_does_not_hold_the_old_parent() {
     let Scenario { old, new, objects } = scenario();
@@ -597,9 +632,10 @@ fn a_move_looks_once_through_all_kinds_if_the_new_set_has_no_record() {
     let home = format!("/api/v1/namespaces/{}", new.namespace);
     assert_eq!(to_new.iter().filter(|sent| sent.path == home).count(), 1);
     assert!(!paths.iter().any(|path| path.contains("/componentstatuses")));
-    // Discovery, both parents, the members before, after and in between, and their labels.
+    // Discovery, both parents, the members before, after and in between, their labels, and what the
+    // old parent owns.
     assert!(
-        to_new.len() <= everywhere + 35,
+        to_new.len() <= everywhere + 42,
         "{everywhere} of {}",
         to_new.len()
     );
@@ -608,5 +644,5 @@ fn a_move_looks_once_through_all_kinds_if_the_new_set_has_no_record() {
     let recorded = Set::secret(&new.namespace, "recorded");
     recorded.apply(&[config_map(&new.namespace, "other", "1")]);
     let to_recorded = sent(&new, &recorded);
-    assert!(to_recorded.len() <= 40, "{}", to_recorded.len());
+    assert!(to_recorded.len() <= 47, "{}", to_recorded.len());
 }

@@ -1,6 +1,7 @@
 //! Takes members from one set into another.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -21,9 +22,10 @@ use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
+use crate::model::resource::Resource;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::plan::judge_move;
+use crate::plan::{judge_move, owned_by_parent};
 use crate::read::{self, Places};
 
 /// Taking members from one set into another.
@@ -38,6 +40,8 @@ pub struct Moving<'a> {
     pub recorded: &'a Record,
     /// What stays recorded because its objects cannot be listed.
     pub unlisted: &'a Record,
+    /// Where the members of the new set are, as far as that is recorded.
+    pub new_places: &'a Places,
     /// The set that they come into.
     pub into: Adopting<'a>,
     /// Managers whose part-of labels make members.
@@ -142,6 +146,18 @@ impl Moving<'_> {
     /// empty set would be of no use. What another run has put into the old set keeps it, and
     /// is that run's business.
     async fn release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        if let Some(owned) = self.owned_by_old_parent().await? {
+            let ending = self.narrow(sink).await?;
+            let obstacles = Obstacles {
+                members: Vec::new(),
+                owned: Some(owned),
+                unlisted: Record::default(),
+            };
+            return Ok(match ending {
+                Ending::Done => self.report(&obstacles, sink),
+                Ending::Incomplete | Ending::Interrupted => ending,
+            });
+        }
         let nothing_left = LeftInPlace::default();
         let releasing = Releasing {
             writing: self.from,
@@ -185,6 +201,34 @@ impl Moving<'_> {
             }
             Parent::Untouched => Ending::Interrupted,
         })
+    }
+
+    /// Looks right before the old parent goes for an object of the new set, or its parent, that
+    /// names the old parent as its owner: the garbage collector would delete it. A reference can
+    /// have appeared since the plan was made.
+    async fn owned_by_old_parent(&self) -> Result<Option<ObjectKey>, ReleaseError> {
+        let ParentWriting { set, .. } = self.into.parent;
+        // The new parent records all of its members by now.
+        let record = self.into.record;
+        let mut places = Places::default();
+        let known = self.new_places.resources.iter().chain(&self.places.resources);
+        let is_recorded = |resource: &&Arc<Resource>| record.group_kinds.contains(&resource.group_kind());
+        places.add_resources(known.filter(is_recorded).cloned());
+        places
+            .namespaces
+            .extend(record.additional_namespaces.iter().cloned());
+        places.namespaces.extend(set.parent.namespace.clone());
+        let members = members(&self.into.parent, &places).await;
+        let members = members.map_err(ParentWriteError::Unwatched)?;
+        if let Some(live) = owned_by_parent(self.from.set, members.iter()) {
+            return Ok(Some(live.key.clone()));
+        }
+        let parent = self.into.parent.read().await.map_err(ParentWriteError::from)?;
+        let owners = parent.iter().flat_map(|parent| &parent.owners);
+        let is_owned = owners
+            .into_iter()
+            .any(|owner| self.from.set.parent_uid.as_ref() == Some(&owner.uid));
+        Ok(is_owned.then(|| set.parent.clone()))
     }
 
     /// Reports what becomes of the old parent, and writes nothing.

@@ -336,6 +336,13 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
     }
 }
 
+/// Returns the first of these objects that names the parent of the set as its owner. The garbage
+/// collector would delete it after the parent.
+pub fn owned_by_parent<'l>(set: &Set, mut objects: impl Iterator<Item = &'l Live>) -> Option<&'l Live> {
+    let is_parent = |owner: &OwnerReference| set.parent_uid.as_ref() == Some(&owner.uid);
+    objects.find(|live| live.owners.iter().any(is_parent))
+}
+
 /// Returns an owner of the object other than the set's parent.
 fn foreign_owner<'l>(live: &'l Live, set: &Set) -> Option<&'l OwnerReference> {
     let is_parent = |owner: &&OwnerReference| set.parent_uid.as_ref() != Some(&owner.uid);
