@@ -7,7 +7,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::Target;
-use super::ledger::{Goal, Ledger};
+use super::tracker::{Goal, WaitTracker};
 use crate::cluster::apiserver::{ApiServer, query};
 use crate::compare::status::trouble_of_pod;
 use crate::read::WHOLE_OBJECTS;
@@ -20,12 +20,12 @@ const PODS: &str = "100";
 /// For each of these targets what else there is to say, if anything.
 pub(super) async fn reasons(
     server: &ApiServer,
-    ledger: &Ledger,
+    tracker: &WaitTracker,
     indexes: &[usize],
     concurrency: usize,
 ) -> Vec<Option<String>> {
     let looks = indexes.iter().enumerate().map(|(place, index)| async move {
-        let target = &ledger.targets()[*index];
+        let target = &tracker.targets()[*index];
         if place >= OBJECTS || target.goal != Goal::Ready {
             return None;
         }

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::sleep;
 
-use super::ledger::has_arrived;
-use super::{Path, Sighting, Target};
+use super::tracker::has_arrived;
+use super::{ObservedStatus, Path, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
@@ -27,10 +27,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two looks at an object that may not be watched.
 const POLL: Duration = Duration::from_secs(2);
 
-/// News of the objects.
-pub(super) enum News {
+/// What a follower reports.
+pub(super) enum Observation {
     /// What was seen of the target with this index.
-    Sighted(usize, Sighting),
+    Status(usize, ObservedStatus),
     /// Something that people should know.
     Warning(String),
 }
@@ -62,7 +62,7 @@ pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
 pub(super) struct Follow<'a> {
     pub(super) server: &'a ApiServer,
     pub(super) id: &'a ApplySetId,
-    pub(super) news: UnboundedSender<News>,
+    pub(super) news: UnboundedSender<Observation>,
 }
 
 /// One target, and how it was seen last.
@@ -142,13 +142,13 @@ impl Follow<'_> {
                 }
                 Err(Trouble::NotServed) => {
                     for followed in &mut followed {
-                        self.sighted(followed, Sighting::Absent);
+                        self.report(followed, ObservedStatus::Absent);
                     }
                 }
                 Err(Trouble::Passing(reason)) => {
                     let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
                     for followed in waiting {
-                        self.sighted(followed, Sighting::Unseen(reason.clone()));
+                        self.report(followed, ObservedStatus::Unseen(reason.clone()));
                     }
                 }
             }
@@ -166,26 +166,27 @@ impl Follow<'_> {
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) -> Result<(), Trouble> {
-        let mut seen: BTreeMap<usize, Sighting> = BTreeMap::new();
+        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
         let by_name = |object: &Value| find(followed, object);
         let listed = read::objects_at_version(self.server, place, selector, |object| {
             let position = by_name(object)?;
-            Some((position, Sighting::of(object, followed[position].target)))
+            Some((position, ObservedStatus::of(object, followed[position].target)))
         });
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
         seen.extend(listed);
         for (position, followed) in followed.iter_mut().enumerate() {
-            let sighting = seen.remove(&position).unwrap_or(Sighting::Absent);
-            self.sighted(followed, sighting);
+            let status = seen.remove(&position).unwrap_or(ObservedStatus::Absent);
+            self.report(followed, status);
         }
         if followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
         let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
-        self.heed(watch.map_err(|error| trouble(&error))?, followed).await
+        self.follow_watch(watch.map_err(|error| trouble(&error))?, followed)
+            .await
     }
 
-    async fn heed(&self, mut watch: Watch, followed: &mut [Followed<'_>]) -> Result<(), Trouble> {
+    async fn follow_watch(&self, mut watch: Watch, followed: &mut [Followed<'_>]) -> Result<(), Trouble> {
         while let Some(event) = watch.next().await {
             let event = match event {
                 Ok(event) => event,
@@ -199,12 +200,12 @@ impl Follow<'_> {
                 continue;
             };
             let followed_object = &mut followed[position];
-            let sighting = match event.change {
-                Change::Added | Change::Modified => Sighting::of(&event.object, followed_object.target),
-                Change::Gone => Sighting::Absent,
+            let status = match event.change {
+                Change::Added | Change::Modified => ObservedStatus::of(&event.object, followed_object.target),
+                Change::Gone => ObservedStatus::Absent,
                 Change::Bookmark => continue,
             };
-            self.sighted(followed_object, sighting);
+            self.report(followed_object, status);
             if followed.iter().all(|followed| followed.has_arrived) {
                 return Ok(());
             }
@@ -217,8 +218,8 @@ impl Follow<'_> {
         let mut left: Vec<Followed> = targets.map(|(index, target)| followed(index, target)).collect();
         loop {
             for followed in &mut left {
-                let sighting = self.look(followed.target).await;
-                self.sighted(followed, sighting);
+                let status = self.look(followed.target).await;
+                self.report(followed, status);
             }
             left.retain(|followed| !followed.has_arrived);
             if left.is_empty() {
@@ -228,23 +229,23 @@ impl Follow<'_> {
         }
     }
 
-    async fn look(&self, target: &Target) -> Sighting {
+    async fn look(&self, target: &Target) -> ObservedStatus {
         let key = &target.key;
         let path = target.resource.path(key.namespace.as_deref(), Some(&key.name));
         match self.server.get(&path, WHOLE_OBJECTS).await {
             Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
-                Ok(object) => Sighting::of(&object, target),
-                Err(error) => Sighting::Unseen(error.to_string()),
+                Ok(object) => ObservedStatus::of(&object, target),
+                Err(error) => ObservedStatus::Unseen(error.to_string()),
             },
-            Err(error) if error.is(StatusCode::NOT_FOUND) => Sighting::Absent,
-            Err(error) => Sighting::Unseen(error.kind.to_string()),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => ObservedStatus::Absent,
+            Err(error) => ObservedStatus::Unseen(error.kind.to_string()),
         }
     }
 
-    fn sighted(&self, followed: &mut Followed, sighting: Sighting) {
-        followed.has_arrived = has_arrived(followed.target, &sighting);
+    fn report(&self, followed: &mut Followed, status: ObservedStatus) {
+        followed.has_arrived = has_arrived(followed.target, &status);
         // Nobody listens any more where the waiting is over.
-        let _ = self.news.send(News::Sighted(followed.index, sighting));
+        let _ = self.news.send(Observation::Status(followed.index, status));
     }
 
     fn warn(&self, place: &Place) {
@@ -254,7 +255,7 @@ impl Follow<'_> {
         let text = format!(
             "you may not watch {resource}{namespace}; they are asked for one by one, every two seconds"
         );
-        let _ = self.news.send(News::Warning(text));
+        let _ = self.news.send(Observation::Warning(text));
     }
 }
 

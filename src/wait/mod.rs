@@ -3,11 +3,11 @@
 //!
 //! Collections are listed once and then watched, one for each kind and place; what may not
 //! be watched is asked for again and again. What an observation means is decided in
-//! `ledger`, why an object is not ready is looked up in `explain`. Nothing is written here.
+//! `tracker`, why an object is not ready is looked up in `explain`. Nothing is written here.
 
 mod explain;
 mod follow;
-mod ledger;
+mod tracker;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::model::text::counted;
-use ledger::Ledger;
-pub use ledger::{Goal, Sighting};
+use tracker::WaitTracker;
+pub use tracker::{Goal, ObservedStatus};
 
 /// After this long without news it is told what is waited for, and why.
 const SLOW: Duration = Duration::from_secs(15);
@@ -131,14 +131,14 @@ impl Waiting<'_> {
             phase: Phase::Waiting,
             total: targets.len(),
         });
-        let mut ledger = Ledger::new(targets);
-        let stop = self.watch(&mut ledger, sink).await;
+        let mut tracker = WaitTracker::new(targets);
+        let stop = self.watch(&mut tracker, sink).await;
         let Some(stop) = stop else {
             return Outcome::Arrived;
         };
-        let missed = ledger.pending();
-        self.tell(&ledger, &missed, Standing::Missed, sink).await;
-        let of_all = format!("{} of {}", missed.len(), counted(ledger.len(), "object"));
+        let missed = tracker.pending();
+        self.tell(&tracker, &missed, Standing::Missed, sink).await;
+        let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         match stop {
             Stop::Interrupted => {
                 sink(Event::Warning(format!(
@@ -158,9 +158,9 @@ impl Waiting<'_> {
     }
 
     /// `None` where everything has arrived.
-    async fn watch(&self, ledger: &mut Ledger, sink: &mut Sink<'_>) -> Option<Stop> {
+    async fn watch(&self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) -> Option<Stop> {
         let (news, mut heard) = mpsc::unbounded_channel();
-        let groups = follow::groups(ledger.targets());
+        let groups = follow::groups(tracker.targets());
         let follow = follow::Follow {
             server: self.server,
             id: self.id,
@@ -172,21 +172,21 @@ impl Waiting<'_> {
         tokio::pin!(deadline);
         let mut warned = BTreeSet::new();
         let mut slow = Instant::now() + SLOW;
-        while !ledger.has_arrived() {
+        while !tracker.has_arrived() {
             tokio::select! {
                 biased;
                 () = self.interrupt.requested() => return Some(Stop::Interrupted),
                 () = &mut deadline => return Some(Stop::Over),
                 Some(news) = heard.recv() => match news {
-                    follow::News::Sighted(index, sighting) => {
-                        if let Some(awaited) = ledger.note(index, sighting) {
+                    follow::Observation::Status(index, status) => {
+                        if let Some(awaited) = tracker.note(index, status) {
                             sink(Event::Awaited(awaited));
                         }
-                        if ledger.has_failed() {
+                        if tracker.has_failed() {
                             return Some(Stop::Failed);
                         }
                     }
-                    follow::News::Warning(text) => {
+                    follow::Observation::Warning(text) => {
                         if warned.insert(text.clone()) {
                             sink(Event::Warning(text));
                         }
@@ -194,9 +194,9 @@ impl Waiting<'_> {
                 },
                 Some(()) = followers.next(), if !followers.is_empty() => {}
                 () = sleep_until(slow) => {
-                    let mut pending = ledger.pending();
+                    let mut pending = tracker.pending();
                     pending.truncate(SLOW_OBJECTS);
-                    self.tell(ledger, &pending, Standing::Slow, sink).await;
+                    self.tell(tracker, &pending, Standing::Slow, sink).await;
                     slow = Instant::now() + SLOW;
                 }
             }
@@ -205,22 +205,22 @@ impl Waiting<'_> {
     }
 
     /// Tells of these objects, each with as much of a reason as can be found.
-    async fn tell(&self, ledger: &Ledger, indexes: &[usize], standing: Standing, sink: &mut Sink<'_>) {
+    async fn tell(&self, tracker: &WaitTracker, indexes: &[usize], standing: Standing, sink: &mut Sink<'_>) {
         // Whoever wants to stop does not want to wait for explanations.
         let reasons = if self.interrupt.is_requested() {
             Vec::new()
         } else {
-            let reasons = explain::reasons(self.server, ledger, indexes, self.concurrency);
+            let reasons = explain::reasons(self.server, tracker, indexes, self.concurrency);
             timeout(EXPLAINING, reasons).await.unwrap_or_default()
         };
         for (place, index) in indexes.iter().enumerate() {
-            let readiness = ledger.readiness(*index);
+            let readiness = tracker.readiness(*index);
             let reason = reasons.get(place).cloned().flatten();
             let reason = match reason {
                 Some(why) if !readiness.reason.contains(&why) => format!("{}; {why}", readiness.reason),
                 Some(_) | None => readiness.reason,
             };
-            let target = &ledger.targets()[*index];
+            let target = &tracker.targets()[*index];
             sink(Event::Awaited(Awaited {
                 subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
                 status: readiness.state,

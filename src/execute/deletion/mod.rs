@@ -4,8 +4,10 @@
 pub(crate) mod contents;
 pub(crate) mod dependants;
 pub(crate) mod detach;
+mod finish;
 pub(crate) mod object;
 pub(crate) mod parent;
 pub(crate) mod prune;
 pub(crate) mod remaining;
+pub(crate) mod report;
 pub(crate) mod set;

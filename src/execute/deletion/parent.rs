@@ -11,6 +11,7 @@ use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::object::LeftInPlace;
 use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unseen, obstacles};
+use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, told, unlistable};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::remove::{Left, Removal, Removed};
 use crate::execute::parent_record::requests::Known;
@@ -22,8 +23,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::set::Set;
-use crate::model::text::{counted, listed};
+use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
     Confirmation, ParentFate, ParentPolicy, Remains, SkipReason, Standing, SurveyError, judge_for_deletion,
@@ -414,47 +414,7 @@ impl Releasing<'_> {
     }
 }
 
-/// The reason of a parent that another client deleted during the run, while its set has members.
-pub(crate) const CREATED_AGAIN: &str =
-    "it was deleted during the run, and created again to record what is left";
-
-/// Names what is left of a set: objects, and kinds that cannot be listed.
-pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
-    let objects = objects.map(|live| live.key.to_string());
-    let kinds = unlisted
-        .group_kinds
-        .iter()
-        .map(|kind| format!("objects of kind {kind}"));
-    listed(objects.chain(kinds))
-}
-
-/// Says that objects which cannot be listed may be members.
-pub(crate) fn unlistable(unlisted: &Record) -> String {
-    let kinds = listed(&unlisted.group_kinds);
-    format!("there may be members of kinds that cannot be listed: {kinds}")
-}
-
-/// Whose a parent may be that this run writes.
+/// Policy that takes over no parent of another tool.
 const OF_THIS_TOOLING: ParentPolicy = ParentPolicy {
     take_over: Confirmation::Missing,
 };
-
-pub(crate) fn told(live: &Live, action: Action, reason: String) -> Event {
-    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-    Event::Object(ObjectOutcome::because(subject, action, reason))
-}
-
-pub(crate) fn names(objects: &[Live]) -> String {
-    listed(objects.iter().map(|live| &live.key))
-}
-
-/// What a dry run says of the parent of a set of which nothing will be left.
-pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentFate, Event) {
-    let managers = parent_managers(field_manager);
-    let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
-    let event = match &fate {
-        ParentFate::Goes => told(&parent.live, Action::Deleted, String::new()),
-        ParentFate::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
-    };
-    (fate, event)
-}

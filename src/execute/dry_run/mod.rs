@@ -4,16 +4,18 @@
 //! Requests are sent only for what the plan sends or prunes; what differs is found in
 //! `diff`.
 
+mod answer;
+mod request;
 pub(crate) mod server_dry_run;
+
+use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, Call, Reply, query};
-use crate::compare::ownership::{self, Former};
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
@@ -27,11 +29,10 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::model::settings::{Conflicts, Writing};
 use crate::plan::{
     Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, defined_kind, is_promised,
 };
-use crate::read::{self, WHOLE_OBJECTS};
+use crate::read::{self};
 
 /// What a run would do to one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -288,105 +289,6 @@ impl Execution<'_> {
         }
     }
 
-    /// Rehearses the apply of an object, and makes `live` the very object that it was rehearsed
-    /// on; `None` where it would be created.
-    ///
-    /// What others write between a read and a dry run would be told as a difference. A dry run
-    /// keeps the resourceVersion, which shows whether both are of one moment; where they never
-    /// are, an object that never rests is compared as well as can be.
-    async fn rehearse_on(
-        &self,
-        live: &mut Option<Value>,
-        object: &DesiredObject,
-        rehearse: impl AsyncFn() -> Result<Reply, ApiError>,
-    ) -> Result<Reply, ApiError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let reply = rehearse().await?;
-            if reply.status == StatusCode::CREATED {
-                *live = None;
-                return Ok(reply);
-            }
-            let predicted = content(&reply);
-            if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
-                return Ok(reply);
-            }
-            *live = read::object(self.server, &object.resource, &object.key).await?;
-            if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
-                return Ok(reply);
-            }
-        }
-    }
-
-    /// A run takes fields from their former owner before it applies, which a dry run
-    /// cannot: here they are taken by force.
-    async fn rehearse_call(
-        &self,
-        object: &DesiredObject,
-        standing: &MemberStanding,
-    ) -> Result<Reply, ApiError> {
-        let carrying = self.carrying(object, standing).await?;
-        let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
-        match self.server.send(self.member_call(object, standing, None)).await {
-            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
-                let forced = Writing {
-                    conflicts: Conflicts::Forced,
-                    ..self.writing.clone()
-                };
-                let execution = Execution {
-                    writing: &forced,
-                    ..*self
-                };
-                self.server
-                    .send(execution.member_call(object, standing, None))
-                    .await
-            }
-            answer => answer,
-        }
-    }
-
-    /// What the object becomes when fields are taken from their former owner before it is
-    /// applied; `None` where that makes no difference. A field that goes may have a default:
-    /// the server fills it in, in a dry run of a patch that takes the fields away.
-    async fn without_leftovers(
-        &self,
-        object: &DesiredObject,
-        standing: &MemberStanding,
-        live: &Value,
-        applied: &Value,
-    ) -> Option<Value> {
-        let former = Former {
-            manager: &self.writing.field_manager,
-            tool: match standing {
-                MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
-                _ => None,
-            },
-            last_applied: self.last_applied(),
-        };
-        let secret = object.is_secret().then_some(live);
-        let left = ownership::without_leftovers(applied, secret, &former)?;
-        let mut patch = ownership::merge_patch(live, &left);
-        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
-            for field in ["managedFields", "resourceVersion", "generation"] {
-                metadata.remove(field);
-            }
-        }
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
-        let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
-        let call = Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&parameters)),
-            accept: WHOLE_OBJECTS.to_owned(),
-            content_type: Some("application/merge-patch+json"),
-            body: Bytes::from(patch.to_string()),
-        };
-        let filled = self.server.send(call).await.ok();
-        filled.as_ref().and_then(content).or(Some(left))
-    }
-
     /// The objects from which a run removes owner references, if it may.
     fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependants.detachments.iter();
@@ -469,64 +371,4 @@ fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
         unanswered: is_unanswered(error),
         ..failed(subject, error.kind.to_string())
     }
-}
-
-/// Returns whether the server says that the object does not fit its schema: a field that server-side
-/// apply cannot type is answered 500, too.
-fn is_invalid(error: &ApiError) -> bool {
-    let codes = [
-        StatusCode::BAD_REQUEST,
-        StatusCode::UNPROCESSABLE_ENTITY,
-        StatusCode::INTERNAL_SERVER_ERROR,
-    ];
-    codes.into_iter().any(|code| error.is(code))
-}
-
-/// Whether the server has not said what it would do with an object: what it refuses in a dry
-/// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
-fn is_unanswered(error: &ApiError) -> bool {
-    error.status().is_none_or(|status| {
-        let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
-        !is_refused
-            || [401, 429].contains(&status.code)
-            || status.message.contains("does not support dry run")
-    })
-}
-
-/// How often an object is read and rehearsed that others write at the same time.
-const ATTEMPTS: u32 = 5;
-
-fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
-    let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
-    let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
-    live.is_some() && live == predicted
-}
-
-/// The object with all fields of the manifest in it; lists are the manifest's.
-fn laid_over(live: &Value, manifest: &Value) -> Value {
-    let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
-        return manifest.clone();
-    };
-    let mut fields = below.clone();
-    for (name, value) in above {
-        let laid = below.get(name).map(|live| laid_over(live, value));
-        fields.insert(name.clone(), laid.unwrap_or_else(|| value.clone()));
-    }
-    Value::Object(fields)
-}
-
-fn content(reply: &Reply) -> Option<Value> {
-    serde_json::from_slice(&reply.body).ok()
-}
-
-/// An object without what changes although nothing did: the times of field managers.
-fn timeless(object: &Value) -> Value {
-    let mut object = object.clone();
-    let entries = object
-        .pointer_mut("/metadata/managedFields")
-        .and_then(Value::as_array_mut);
-    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
-        entry.remove("time");
-    }
-    object
 }

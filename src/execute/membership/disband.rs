@@ -6,7 +6,7 @@ use super::relabel::Relabelling;
 use super::{counting, ending, members};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
-use crate::execute::deletion::parent::unlistable;
+use crate::execute::deletion::report::unlistable;
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::remove::{Removal, Removed};
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};

@@ -10,10 +10,9 @@ use super::{counting, members};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::object::LeftInPlace;
-use crate::execute::deletion::parent::{
-    CREATED_AGAIN, Parent, ReleaseError, Releasing, foreseen, left_behind, names, unlistable,
-};
+use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::remaining::{Lingering, Remaining, waiting};
+use crate::execute::deletion::report::{CREATED_AGAIN, foreseen, left_behind, names, unlistable};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};

@@ -49,13 +49,12 @@ impl ParentWriting<'_> {
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
-            let bound = match preconditions.parent() {
-                None => None,
-                Some(_) => {
-                    let now = read::object(self.server, self.resource, &self.set.parent).await?;
-                    let seen = preconditions.renewed_parent(now.as_ref());
-                    Some(seen.ok_or(ParentWriteError::Disapproved)?)
-                }
+            let bound = if preconditions.parent().is_some() {
+                let now = read::object(self.server, self.resource, &self.set.parent).await?;
+                let seen = preconditions.renewed_parent(now.as_ref());
+                Some(seen.ok_or(ParentWriteError::Disapproved)?)
+            } else {
+                None
             };
             // Read last, so that an older version is locked to, and none that is newer.
             let carrying = self.carrying(object).await?;

@@ -1,6 +1,6 @@
 //! What is known of each object that is waited for, and what that means.
 //!
-//! Pure: sightings in, standings out.
+//! Pure: observed statuses in, standings out.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub enum Goal {
 
 /// What was seen of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sighting {
+pub enum ObservedStatus {
     /// It is there.
     Present {
         /// `metadata.uid`.
@@ -33,7 +33,7 @@ pub enum Sighting {
     Unseen(String),
 }
 
-impl Sighting {
+impl ObservedStatus {
     /// Reduces an object as the server shows it.
     pub fn of(object: &Value, target: &Target) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
@@ -45,13 +45,13 @@ impl Sighting {
 }
 
 /// All objects that are waited for.
-pub(super) struct Ledger {
+pub(super) struct WaitTracker {
     targets: Vec<Target>,
     seen: Vec<Option<Readiness>>,
     arrived: Vec<bool>,
 }
 
-impl Ledger {
+impl WaitTracker {
     pub(super) fn new(targets: Vec<Target>) -> Self {
         Self {
             seen: vec![None; targets.len()],
@@ -68,11 +68,11 @@ impl Ledger {
         self.targets.len()
     }
 
-    /// Takes a sighting in; answers with what there is to tell of it, if anything.
-    pub(super) fn note(&mut self, index: usize, sighting: Sighting) -> Option<Awaited> {
+    /// Takes a status in; answers with what there is to tell of it, if anything.
+    pub(super) fn note(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
         let target = &self.targets[index];
-        let has_arrived = has_arrived(target, &sighting);
-        let readiness = told(target, sighting);
+        let has_arrived = has_arrived(target, &status);
+        let readiness = told(target, status);
         let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
         let before = self.seen[index].replace(readiness.clone());
         if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
@@ -117,12 +117,12 @@ impl Ledger {
 }
 
 /// Whether what was seen is what is waited for.
-pub(super) fn has_arrived(target: &Target, sighting: &Sighting) -> bool {
-    match (target.goal, sighting) {
-        (Goal::Ready, Sighting::Present { readiness, .. }) => readiness.state == State::Current,
-        (Goal::Gone, Sighting::Absent) => true,
-        (Goal::Gone, Sighting::Present { uid, .. }) => is_another(target, uid),
-        (Goal::Ready, Sighting::Absent) | (_, Sighting::Unseen(_)) => false,
+pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
+    match (target.goal, status) {
+        (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
+        (Goal::Gone, ObservedStatus::Absent) => true,
+        (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_another(target, uid),
+        (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unseen(_)) => false,
     }
 }
 
@@ -130,16 +130,16 @@ fn is_another(target: &Target, uid: &str) -> bool {
     target.uid.as_deref().is_some_and(|known| known != uid)
 }
 
-fn told(target: &Target, sighting: Sighting) -> Readiness {
-    match (target.goal, sighting) {
-        (Goal::Gone, Sighting::Present { uid, .. }) if is_another(target, &uid) => gone(),
-        (Goal::Gone, Sighting::Present { readiness, .. }) if readiness.state != State::Terminating => {
+fn told(target: &Target, status: ObservedStatus) -> Readiness {
+    match (target.goal, status) {
+        (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => gone(),
+        (Goal::Gone, ObservedStatus::Present { readiness, .. }) if readiness.state != State::Terminating => {
             Readiness::new(State::InProgress, "it is still there")
         }
-        (_, Sighting::Present { readiness, .. }) => readiness,
-        (Goal::Gone, Sighting::Absent) => gone(),
-        (Goal::Ready, Sighting::Absent) => Readiness::new(State::InProgress, "it is not there"),
-        (_, Sighting::Unseen(reason)) => Readiness::new(State::Unknown, reason),
+        (_, ObservedStatus::Present { readiness, .. }) => readiness,
+        (Goal::Gone, ObservedStatus::Absent) => gone(),
+        (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it is not there"),
+        (_, ObservedStatus::Unseen(reason)) => Readiness::new(State::Unknown, reason),
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    fn present(uid: &str, state: State) -> Sighting {
-        Sighting::Present {
+    fn present(uid: &str, state: State) -> ObservedStatus {
+        ObservedStatus::Present {
             uid: uid.to_owned(),
             readiness: Readiness::new(state, "so"),
         }
@@ -180,38 +180,48 @@ mod tests {
             (Goal::Ready, present("u", InProgress), false, InProgress),
             (Goal::Ready, present("u", Terminating), false, Terminating),
             (Goal::Ready, present("u", Failed), false, Failed),
-            (Goal::Ready, Sighting::Absent, false, InProgress),
-            (Goal::Ready, Sighting::Unseen("no".to_owned()), false, Unknown),
-            (Goal::Gone, Sighting::Absent, true, Current),
+            (Goal::Ready, ObservedStatus::Absent, false, InProgress),
+            (
+                Goal::Ready,
+                ObservedStatus::Unseen("no".to_owned()),
+                false,
+                Unknown,
+            ),
+            (Goal::Gone, ObservedStatus::Absent, true, Current),
             (Goal::Gone, present("other", Current), true, Current),
             (Goal::Gone, present("u", Current), false, InProgress),
             (Goal::Gone, present("u", Failed), false, InProgress),
             (Goal::Gone, present("u", Terminating), false, Terminating),
-            (Goal::Gone, Sighting::Unseen("no".to_owned()), false, Unknown),
+            (
+                Goal::Gone,
+                ObservedStatus::Unseen("no".to_owned()),
+                false,
+                Unknown,
+            ),
         ];
-        for (goal, sighting, arrived, state) in table {
-            let mut ledger = Ledger::new(vec![target(goal)]);
-            let told = ledger.note(0, sighting.clone()).expect("news");
-            assert_eq!(told.status, state, "{goal:?} {sighting:?}");
-            assert_eq!(ledger.has_arrived(), arrived, "{goal:?} {sighting:?}");
-            assert_eq!(ledger.has_failed(), state == Failed, "{goal:?} {sighting:?}");
-            assert_eq!(ledger.pending().is_empty(), arrived);
-            assert_eq!(ledger.note(0, sighting), None, "told twice");
+        for (goal, status, arrived, state) in table {
+            let mut tracker = WaitTracker::new(vec![target(goal)]);
+            let told = tracker.note(0, status.clone()).expect("news");
+            assert_eq!(told.status, state, "{goal:?} {status:?}");
+            assert_eq!(tracker.has_arrived(), arrived, "{goal:?} {status:?}");
+            assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
+            assert_eq!(tracker.pending().is_empty(), arrived);
+            assert_eq!(tracker.note(0, status), None, "told twice");
         }
     }
 
     #[test]
     fn what_has_arrived_may_leave_again() {
-        let mut ledger = Ledger::new(vec![target(Goal::Ready), target(Goal::Ready)]);
-        let note = |ledger: &mut Ledger, index, state| {
-            let told = ledger.note(index, present("u", state));
+        let mut tracker = WaitTracker::new(vec![target(Goal::Ready), target(Goal::Ready)]);
+        let note = |tracker: &mut WaitTracker, index, state| {
+            let told = tracker.note(index, present("u", state));
             told.map(|told| told.standing)
         };
-        assert_eq!(note(&mut ledger, 0, State::Current), Some(Standing::Arrived));
-        assert_eq!(note(&mut ledger, 0, State::InProgress), Some(Standing::Changed));
-        assert_eq!(note(&mut ledger, 1, State::Failed), Some(Standing::Changed));
-        assert_eq!(ledger.pending(), [1, 0]);
-        assert_eq!(note(&mut ledger, 0, State::Current), Some(Standing::Arrived));
-        assert!(!ledger.has_arrived());
+        assert_eq!(note(&mut tracker, 0, State::Current), Some(Standing::Arrived));
+        assert_eq!(note(&mut tracker, 0, State::InProgress), Some(Standing::Changed));
+        assert_eq!(note(&mut tracker, 1, State::Failed), Some(Standing::Changed));
+        assert_eq!(tracker.pending(), [1, 0]);
+        assert_eq!(note(&mut tracker, 0, State::Current), Some(Standing::Arrived));
+        assert!(!tracker.has_arrived());
     }
 }

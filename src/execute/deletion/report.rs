@@ -1,0 +1,52 @@
+//! What is reported of the parent of a set that goes, and of what is left of the set.
+
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::execute::parent_managers;
+use crate::model::applyset::Record;
+use crate::model::live::Live;
+use crate::model::set::Set;
+use crate::model::text::listed;
+use crate::plan::{ParentFate, parent_fate};
+use crate::read::WholeParent;
+
+/// The reason of a parent that another client deleted during the run, while its set has members.
+pub(crate) const CREATED_AGAIN: &str =
+    "it was deleted during the run, and created again to record what is left";
+
+/// Names what is left of a set: objects, and kinds that cannot be listed.
+pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
+    let objects = objects.map(|live| live.key.to_string());
+    let kinds = unlisted
+        .group_kinds
+        .iter()
+        .map(|kind| format!("objects of kind {kind}"));
+    listed(objects.chain(kinds))
+}
+
+/// Says that objects which cannot be listed may be members.
+pub(crate) fn unlistable(unlisted: &Record) -> String {
+    let kinds = listed(&unlisted.group_kinds);
+    format!("there may be members of kinds that cannot be listed: {kinds}")
+}
+
+/// Returns the event of an object that was done with for a reason.
+pub(crate) fn told(live: &Live, action: Action, reason: String) -> Event {
+    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    Event::Object(ObjectOutcome::because(subject, action, reason))
+}
+
+/// Lists objects in one line.
+pub(crate) fn names(objects: &[Live]) -> String {
+    listed(objects.iter().map(|live| &live.key))
+}
+
+/// Predicts what becomes of the parent of a set of which nothing will be left.
+pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentFate, Event) {
+    let managers = parent_managers(field_manager);
+    let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+    let event = match &fate {
+        ParentFate::Goes => told(&parent.live, Action::Deleted, String::new()),
+        ParentFate::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
+    };
+    (fate, event)
+}

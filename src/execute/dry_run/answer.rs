@@ -1,0 +1,64 @@
+//! What the server's answers to dry runs say.
+
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::cluster::apiserver::{ApiError, Reply};
+use crate::execute::members::refused;
+
+/// Returns whether the server says that the object does not fit its schema: a field that server-side
+/// apply cannot type is answered 500, too.
+pub(super) fn is_invalid(error: &ApiError) -> bool {
+    let codes = [
+        StatusCode::BAD_REQUEST,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        StatusCode::INTERNAL_SERVER_ERROR,
+    ];
+    codes.into_iter().any(|code| error.is(code))
+}
+
+/// Whether the server has not said what it would do with an object: what it refuses in a dry
+/// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
+pub(super) fn is_unanswered(error: &ApiError) -> bool {
+    error.status().is_none_or(|status| {
+        let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
+        !is_refused
+            || [401, 429].contains(&status.code)
+            || status.message.contains("does not support dry run")
+    })
+}
+
+pub(super) fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
+    let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
+    let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
+    live.is_some() && live == predicted
+}
+
+/// The object with all fields of the manifest in it; lists are the manifest's.
+pub(super) fn laid_over(live: &Value, manifest: &Value) -> Value {
+    let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
+        return manifest.clone();
+    };
+    let mut fields = below.clone();
+    for (name, value) in above {
+        let laid = below.get(name).map(|live| laid_over(live, value));
+        fields.insert(name.clone(), laid.unwrap_or_else(|| value.clone()));
+    }
+    Value::Object(fields)
+}
+
+pub(super) fn content(reply: &Reply) -> Option<Value> {
+    serde_json::from_slice(&reply.body).ok()
+}
+
+/// An object without what changes although nothing did: the times of field managers.
+pub(super) fn timeless(object: &Value) -> Value {
+    let mut object = object.clone();
+    let entries = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    object
+}

@@ -1,0 +1,118 @@
+//! The dry runs that are sent to the server.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+use super::answer::{content, is_of_one_moment};
+use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use crate::compare::ownership::{self, Former};
+use crate::execute::Execution;
+use crate::manifest::desired::DesiredObject;
+use crate::model::settings::{Conflicts, Writing};
+use crate::plan::MemberStanding;
+use crate::read::{self, WHOLE_OBJECTS};
+
+/// Limit on how often an object is read and sent again that others write at the same time.
+const ATTEMPTS: u32 = 5;
+
+impl Execution<'_> {
+    /// Rehearses the apply of an object, and makes `live` the very object that it was rehearsed
+    /// on; `None` where it would be created.
+    ///
+    /// What others write between a read and a dry run would be told as a difference. A dry run
+    /// keeps the resourceVersion, which shows whether both are of one moment; where they never
+    /// are, an object that never rests is compared as well as can be.
+    pub(super) async fn rehearse_on(
+        &self,
+        live: &mut Option<Value>,
+        object: &DesiredObject,
+        rehearse: impl AsyncFn() -> Result<Reply, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let reply = rehearse().await?;
+            if reply.status == StatusCode::CREATED {
+                *live = None;
+                return Ok(reply);
+            }
+            let predicted = content(&reply);
+            if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
+            *live = read::object(self.server, &object.resource, &object.key).await?;
+            if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// A run takes fields from their former owner before it applies, which a dry run
+    /// cannot: here they are taken by force.
+    pub(super) async fn rehearse_call(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+    ) -> Result<Reply, ApiError> {
+        let carrying = self.carrying(object, standing).await?;
+        let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+        match self.server.send(self.member_call(object, standing, None)).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+                let forced = Writing {
+                    conflicts: Conflicts::Forced,
+                    ..self.writing.clone()
+                };
+                let execution = Execution {
+                    writing: &forced,
+                    ..*self
+                };
+                self.server
+                    .send(execution.member_call(object, standing, None))
+                    .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// What the object becomes when fields are taken from their former owner before it is
+    /// applied; `None` where that makes no difference. A field that goes may have a default:
+    /// the server fills it in, in a dry run of a patch that takes the fields away.
+    pub(super) async fn without_leftovers(
+        &self,
+        object: &DesiredObject,
+        standing: &MemberStanding,
+        live: &Value,
+        applied: &Value,
+    ) -> Option<Value> {
+        let former = Former {
+            manager: &self.writing.field_manager,
+            tool: match standing {
+                MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+                _ => None,
+            },
+            last_applied: self.last_applied(),
+        };
+        let secret = object.is_secret().then_some(live);
+        let left = ownership::without_leftovers(applied, secret, &former)?;
+        let mut patch = ownership::merge_patch(live, &left);
+        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in ["managedFields", "resourceVersion", "generation"] {
+                metadata.remove(field);
+            }
+        }
+        let path = object
+            .resource
+            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
+        let call = Call {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(&parameters)),
+            accept: WHOLE_OBJECTS.to_owned(),
+            content_type: Some("application/merge-patch+json"),
+            body: Bytes::from(patch.to_string()),
+        };
+        let filled = self.server.send(call).await.ok();
+        filled.as_ref().and_then(content).or(Some(left))
+    }
+}
