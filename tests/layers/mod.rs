@@ -16,7 +16,7 @@ use crate::packaging::CHECKOUT;
 /// The top-level modules from left to right: each may import those to its left. A new module
 /// needs a place here.
 const ORDER: &[&str] = &[
-    "model", "programs", "cluster", "manifest", "compare", "event", "import", "read", "plan", "verify",
+    "model", "programs", "cluster", "manifest", "compare", "event", "import", "plan", "read", "verify",
     "execute", "wait", "error", "report", "cli", "settings", "session", "commands",
 ];
 
@@ -28,18 +28,10 @@ const MOST_LINES: usize = 450;
 
 /// Files that have more lines still. The list may only shrink.
 const PENDING_FILES: &[&str] = &[
-    "src/cluster/apiserver/mod.rs",
-    "src/cluster/discovery/unserved.rs",
-    "src/commands/adopt/mod.rs",
-    "src/commands/opening.rs",
-    "src/commands/situation.rs",
-    "src/error.rs",
     "src/execute/deletion.rs",
     "src/execute/foresee.rs",
     "src/execute/membership.rs",
     "src/execute/release.rs",
-    "src/manifest/desired/mod.rs",
-    "src/read/list.rs",
 ];
 
 /// One import of a top-level module by another one.
