@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]
-pub struct Shared {
+pub struct GlobalFlags {
     /// Namespace of the parent, and of manifests that name none
     #[arg(short, long, global = true, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
@@ -44,7 +44,7 @@ pub struct Shared {
     pub connection: ConnectionFlags,
 }
 
-impl Shared {
+impl GlobalFlags {
     /// The sum of the levels: `-vv` is the same as kubectl's `-v=2`.
     pub fn verbosity(&self) -> u8 {
         self.verbose

@@ -13,7 +13,7 @@ mod tips;
 
 pub use apply::{Apply, Diff, PlanningFlags, ValidateMode};
 pub use arguments::{DryRunFlag, DryRunMode, ManifestFlags, SetArgument, WaitFlags};
-pub use global::{ColorChoice, ConnectionFlags, OutputFormat, Shared};
+pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use membership::{Adopt, Disband, Move};
 
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ use clap_complete::Shell;
 pub struct Cli {
     /// Flags that all commands share.
     #[command(flatten)]
-    pub shared: Shared,
+    pub shared: GlobalFlags,
     /// The command.
     #[command(subcommand)]
     pub command: Command,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::{Apply, Shared};
+use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::model::settings::DryRun;
@@ -18,7 +18,7 @@ use crate::settings::{self, ApplyOptions};
 use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
-pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     if let Some(file) = &arguments.plan {
         return Box::pin(run_plan(file, arguments, shared)).await;
     }
@@ -36,7 +36,7 @@ pub(super) async fn run(arguments: &Apply, shared: &Shared) -> Result<Exit, Erro
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
-async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Ending, Error> {
+async fn apply(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -47,7 +47,7 @@ async fn apply(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result
 }
 
 /// Runs `apply --plan`.
-async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exit, Error> {
+async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
     let mut run = Run::begin(
@@ -65,7 +65,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &Shared) -> Result<Exi
 
 async fn apply_plan(
     run: &mut Run,
-    shared: &Shared,
+    shared: &GlobalFlags,
     options: &ApplyOptions,
     plan: &SavedPlan,
 ) -> Result<Ending, Error> {
@@ -113,7 +113,7 @@ async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -
     Run::until_insisted(&interrupt, work).await
 }
 
-async fn prepare(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {
+async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Prepared, Error> {
     let prepared = prepare::to_write(run, shared, options).await?;
     check_permissions(&prepared).await?;
     Ok(prepared)
@@ -136,6 +136,6 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     }
     let parent = state.parent_object();
     let manager = &writing.field_manager;
-    let needed = permissions::needed_now(&named.set, &named.resource, parent, desired, plan, manager);
+    let needed = permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
     session::permissions::check(&cluster.server, &needed, writing.concurrency).await
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Delete, Shared};
+use crate::cli::{Delete, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Lingering, SetDeletion, parent_managers};
@@ -22,11 +22,11 @@ use crate::session::agreed_losses::Losses;
 use crate::session::prompt::Questions;
 use crate::session::run::Run;
 use crate::session::wait_targets;
-use crate::settings::{self, Absence, DeleteOptions, TakeOver};
+use crate::settings::{self, DeleteOptions, MissingSet, TakeOver};
 use crate::wait::{Deadline, Outcome, Path, Patience, Waiting};
 
 /// Runs `delete`.
-pub(super) async fn run(arguments: &Delete, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DeleteOptions::new(arguments, shared)?;
     let asks = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = Run::begin(
@@ -50,7 +50,7 @@ struct Prepared {
     plan: Plan,
 }
 
-async fn delete(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Ending, Error> {
+async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -157,7 +157,11 @@ async fn delete_and_wait(
 }
 
 /// Reads and plans; `None` if there is no such set, and that is fine.
-async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Result<Option<Prepared>, Error> {
+async fn prepare(
+    run: &mut Run,
+    shared: &GlobalFlags,
+    options: &DeleteOptions,
+) -> Result<Option<Prepared>, Error> {
     let mut cluster = run.discover(shared).await?;
     let mut named = named_set(&mut cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&named.set);
@@ -166,7 +170,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &DeleteOptions) -> Res
     let mut losses = Losses::default();
     let (state, policy, plan) = loop {
         let refusals = match read(&mut cluster, &mut named, take_over, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == Absence::Fine => {
+            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
                 return Ok(None);
             }
             Err(ReadError::Refused(refusals)) => refusals,

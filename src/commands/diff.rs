@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::cli::{Diff, Shared};
+use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
-use crate::execute::{Foreseen, Interrupt, News};
+use crate::execute::{Interrupt, Prediction, WaveEvent};
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -18,7 +18,7 @@ use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::report::{
-    self, Comparison, Completeness, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument,
+    self, Comparison, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument, RunEnd,
     SetDocument,
 };
 use crate::session;
@@ -28,7 +28,7 @@ use crate::session::run::Run;
 use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
-pub(super) async fn run(arguments: &Diff, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     if let Some(file) = &arguments.out {
         saved_plan::discard(file)?;
     }
@@ -91,8 +91,8 @@ fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result
     let error = outcome.as_ref().err();
     if error.is_none_or(|error| error.exit() != Exit::Usage) {
         let completeness = match outcome {
-            Ok(Exit::Interrupted) => Completeness::BrokenOff(Resume::SameCommand),
-            Ok(_) | Err(_) => Completeness::ToTheEnd,
+            Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+            Ok(_) | Err(_) => RunEnd::Complete,
         };
         let cost = Cost { requests, seconds };
         run.reporter
@@ -104,7 +104,7 @@ fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result
 /// `found` takes what is found out, also where not everything can be.
 async fn compare(
     run: &mut Run,
-    shared: &Shared,
+    shared: &GlobalFlags,
     options: &DiffOptions,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
@@ -140,7 +140,7 @@ async fn compare(
         return Ok(Exit::Interrupted);
     }
     if !unanswered.is_empty() {
-        return Err(Error::Unforeseen(unanswered));
+        return Err(Error::Unpredicted(unanswered));
     }
     if let Some((file, plan)) = to_save {
         saved_plan::write(file, &plan, found)?;
@@ -154,12 +154,12 @@ async fn compare(
 
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let needed =
-        permissions::needed_to_foresee(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
+        permissions::needed_for_dry_run(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
     session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
 }
 
-async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen>) -> Ending {
+async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Prediction>) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
     reporter.event(Event::Phase {
@@ -168,9 +168,9 @@ async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Foreseen
     });
     let refused = refused(prepared);
     let is_stopped = |key: &ObjectKey| refused.contains_key(key);
-    let mut sink = |news: News<Foreseen>| match news {
-        News::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
-        News::Answer(object) => {
+    let mut sink = |news: WaveEvent<Prediction>| match news {
+        WaveEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
+        WaveEvent::Answer(object) => {
             reporter.compared(object.outcome.action);
             foreseen.push(object);
         }
@@ -190,7 +190,7 @@ fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
 }
 
 /// All objects with what would become of them, by the names of their files.
-fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> {
+fn comparisons(prepared: &Prepared, foreseen: Vec<Prediction>) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
         .state
         .observed
@@ -207,7 +207,7 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Foreseen>) -> Vec<Comparison> 
         .collect();
     let mut refused = refused(prepared);
     let mut comparisons = Vec::new();
-    for Foreseen {
+    for Prediction {
         mut outcome,
         live,
         predicted,
@@ -253,7 +253,7 @@ async fn compare_parent(
         ..
     } = prepared;
     let interrupt = run.interrupt.clone();
-    let foreseen = prepared.execution(&interrupt).foresee_parent().await;
+    let foreseen = prepared.execution(&interrupt).predict_parent().await;
     let foreseen = foreseen.map_err(|error| Error::Read {
         what: format!("what would become of the set's parent {}", named.set.parent),
         error,

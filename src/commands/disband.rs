@@ -1,7 +1,7 @@
 //! `disband`: takes the set's label off its members, and then its record off the parent.
 //! Every object stays, and every other field of each.
 
-use crate::cli::{Disband, Shared};
+use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::Disbanding;
@@ -18,7 +18,7 @@ use crate::session::run::Run;
 use crate::settings::{self, DisbandOptions, TakeOver};
 
 /// Runs `disband`.
-pub(super) async fn run(arguments: &Disband, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DisbandOptions::new(arguments, shared)?;
     let mut run = Run::begin(
         Operation::Disband,
@@ -39,7 +39,7 @@ struct Prepared {
     plan: MembershipPlan,
 }
 
-async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Result<Ending, Error> {
+async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -66,7 +66,7 @@ async fn disband(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Re
     Ok(ending)
 }
 
-async fn prepare(run: &mut Run, shared: &Shared, options: &DisbandOptions) -> Result<Prepared, Error> {
+async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let mut cluster = run.discover(shared).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {

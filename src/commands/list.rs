@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use crate::cli::{List, Shared};
+use crate::cli::{GlobalFlags, List};
 use crate::error::{Error, Exit};
 use crate::read;
 use crate::read::inspect::FoundSet;
@@ -13,7 +13,7 @@ use crate::settings;
 use crate::verify::doubts;
 
 /// Runs `list`.
-pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let listed = unless_stopped(&listen(), list(arguments, shared, style)).await;
     if let Err(error) = &listed
@@ -24,7 +24,7 @@ pub(super) async fn run(arguments: &List, shared: &Shared) -> Result<Exit, Error
     listed.map(|()| Exit::Done)
 }
 
-async fn list(arguments: &List, shared: &Shared, style: Style) -> Result<(), Error> {
+async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<(), Error> {
     let mut cluster =
         connect::discover(connect::connect(shared).await?, connect::unlimited_waits(style)).await?;
     let mut warnings = Vec::new();

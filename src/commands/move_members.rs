@@ -3,20 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Move, Shared};
+use crate::cli::{GlobalFlags, Move};
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{Adopting, Farewell, Moving, Obstacles};
+use crate::execute::{Adopting, Moving, Obstacles, OldParent};
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::Right;
+use crate::model::permission::Permission;
 use crate::model::set::Set;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, LeaveReason, Left, MembershipPlan, Stealing, Way};
+use crate::plan::{self, Confirmation, FoundBy, Left, MembershipKeepReason, MembershipPlan, Stealing};
 use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
@@ -25,7 +25,7 @@ use crate::session::run::Run;
 use crate::settings::{self, MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members come into.
-pub(super) async fn run(arguments: &Move, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
     let sources = match &options.selection {
         Selection::Manifests(sources, _) => sources.as_slice(),
@@ -50,10 +50,10 @@ struct Prepared {
     into: SetRead,
     plan: MembershipPlan,
     record: Record,
-    farewell: Farewell,
+    farewell: OldParent,
 }
 
-async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Ending, Error> {
+async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -78,7 +78,7 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
                 Selection::Labels(labels) => Some(labels),
                 Selection::All | Selection::Manifests(..) => None,
             },
-            way: &|_, _| Way::Named,
+            way: &|_, _| FoundBy::Named,
         },
         appliers: &options.membership.appliers,
         farewell: prepared.farewell,
@@ -88,7 +88,7 @@ async fn move_members(run: &mut Run, shared: &Shared, options: &MoveOptions) -> 
     Ok(Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?)
 }
 
-async fn prepare(run: &mut Run, shared: &Shared, options: &MoveOptions) -> Result<Prepared, Error> {
+async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let concurrency = membership.writing.concurrency;
     let connection = run.connect(shared).await?;
@@ -178,8 +178,8 @@ fn rights(
     into: &SetRead,
     plan: &MembershipPlan,
     record: &Record,
-    farewell: &Farewell,
-) -> BTreeSet<Right> {
+    farewell: &OldParent,
+) -> BTreeSet<Permission> {
     let NamedSet { set, resource, .. } = &from.named;
     let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
@@ -191,8 +191,8 @@ fn rights(
             record,
         ));
         rights.extend(match farewell {
-            Farewell::Narrow | Farewell::Keep(_) => vec![permissions::on_parent(set, resource)],
-            Farewell::Release => permissions::to_release(set, resource).into(),
+            OldParent::Narrow | OldParent::Keep(_) => vec![permissions::on_parent(set, resource)],
+            OldParent::Release => permissions::to_release(set, resource).into(),
         });
     }
     rights
@@ -200,16 +200,16 @@ fn rights(
 
 /// Decides what becomes of the old parent: it goes with the last member, unless something keeps
 /// it. That is reported if the whole set was to move.
-fn farewell(obstacles: Obstacles, selection: &Selection) -> Farewell {
+fn farewell(obstacles: Obstacles, selection: &Selection) -> OldParent {
     let Obstacles {
         members,
         owned,
         unlisted,
     } = &obstacles;
     match (members.is_empty(), unlisted.is_empty(), owned, selection) {
-        (true, true, None, _) => Farewell::Release,
-        (true, true, Some(_), _) | (_, _, _, Selection::All) => Farewell::Keep(obstacles),
-        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => Farewell::Narrow,
+        (true, true, None, _) => OldParent::Release,
+        (true, true, Some(_), _) | (_, _, _, Selection::All) => OldParent::Keep(obstacles),
+        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => OldParent::Narrow,
     }
 }
 
@@ -261,7 +261,7 @@ fn asked(
         key: member.key,
         resource: member.resource,
         uid: None,
-        reason: LeaveReason::NotAMember,
+        reason: MembershipKeepReason::NotAMember,
     });
     Ok(Some(asked.collect()))
 }

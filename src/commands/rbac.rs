@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Rbac, Shared};
+use crate::cli::{GlobalFlags, Rbac};
 use crate::error::{Error, Exit};
 use crate::manifest::desired::{self, Desired};
 use crate::model::applyset::Tooling;
-use crate::model::permission::{Right, Verb};
+use crate::model::permission::{Permission, Verb};
 use crate::model::text::counted;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
@@ -20,11 +20,11 @@ use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
 /// rights, and need not have any yet.
-pub(super) async fn run(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     unless_stopped(&listen(), print_rights(arguments, shared)).await
 }
 
-async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> {
+async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = connect_as_oneself(shared).await?;
@@ -45,7 +45,8 @@ async fn print_rights(arguments: &Rbac, shared: &Shared) -> Result<Exit, Error> 
         }
         past => past?,
     };
-    let rights = permissions::needed_ever(&named.set, &named.resource, &desired, &past, &cluster.discovery);
+    let rights =
+        permissions::needed_for_set(&named.set, &named.resource, &desired, &past, &cluster.discovery);
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
         report::note(note, style);
@@ -90,7 +91,7 @@ fn is_forbidden(error: &Error) -> bool {
 }
 
 /// Remarks to read before granting this.
-fn remarks(rights: &BTreeSet<Right>, desired: &Desired) -> Vec<String> {
+fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
     let mut remarks = Vec::new();
     let used: BTreeSet<&str> = rights
         .iter()

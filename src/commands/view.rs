@@ -6,7 +6,7 @@ use std::slice;
 
 use serde_json::Value;
 
-use crate::cli::{Shared, View};
+use crate::cli::{GlobalFlags, View};
 use crate::error::{Error, Exit};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
@@ -20,7 +20,7 @@ use crate::settings::{self, SetReference};
 use crate::verify::doubts;
 
 /// Runs `view`.
-pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut set = SetDocument::named(&reference.name);
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &View, shared: &Shared) -> Result<Exit, Error
 /// Reads the set; `known` takes what becomes known of it, in case there is no more to show.
 async fn view(
     reference: &SetReference,
-    shared: &Shared,
+    shared: &GlobalFlags,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
     let waits = connect::unlimited_waits(settings::style(shared));

@@ -2,13 +2,13 @@
 
 use super::Error;
 use crate::manifest::desired::DesiredError;
-use crate::plan::SurveyError;
+use crate::plan::ScopeError;
 use crate::read::{ContentsError, ParentError, ReadError, UnsettledError};
 
 impl From<DesiredError> for Error {
     fn from(error: DesiredError) -> Self {
         match error {
-            DesiredError::Misfits(misfits) => Self::Misfits(misfits),
+            DesiredError::InvalidObjects(misfits) => Self::InvalidObjects(misfits),
             terminating @ DesiredError::DefinitionTerminating { .. } => {
                 Self::DefinitionTerminating(terminating.to_string())
             }
@@ -17,12 +17,12 @@ impl From<DesiredError> for Error {
     }
 }
 
-impl From<SurveyError> for Error {
-    fn from(error: SurveyError) -> Self {
+impl From<ScopeError> for Error {
+    fn from(error: ScopeError) -> Self {
         match error {
-            SurveyError::Refused(refusals) => Self::Refused(refusals),
-            unknowable @ SurveyError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
-            unlisted @ SurveyError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
+            ScopeError::Refused(refusals) => Self::Refused(refusals),
+            unknowable @ ScopeError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
+            unlisted @ ScopeError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ impl Error {
         let hints: Vec<String> = match self {
             Self::Usage { hint, .. } => vec![hint.clone()],
             // Each fault of a manifest is printed with its hint beside it.
-            Self::Manifests(_) | Self::Misfits(_) => Vec::new(),
+            Self::Manifests(_) | Self::InvalidObjects(_) => Vec::new(),
             Self::Interrupted => vec!["the same command does the rest".to_owned()],
             Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
             Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
@@ -41,7 +41,7 @@ impl Error {
             Self::GrantedByRbac(_) => vec![
                 "`kubectl applyset rbac SET -f …` prints the rights that this set needs".to_owned(),
             ],
-            Self::MissingRights(_) => vec![ASK_AN_ADMINISTRATOR.to_owned()],
+            Self::MissingPermissions(_) => vec![ASK_AN_ADMINISTRATOR.to_owned()],
             Self::LabelledElsewhere { .. } => vec![
                 "look at who wrote the labels; a user who may delete these objects can run the same command, and --field-manager NAME names another applier".to_owned(),
             ],
@@ -49,7 +49,7 @@ impl Error {
                 "somebody who may list everything can run the same command, or see with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
                 ApplySetId::of(parent)
             )],
-            Self::List { .. } | Self::ParentWrite(_) | Self::Unforeseen(_) => vec!["run the same command again".to_owned()],
+            Self::List { .. } | Self::ParentWrite(_) | Self::Unpredicted(_) => vec!["run the same command again".to_owned()],
         };
         let mut seen = BTreeSet::new();
         hints

@@ -12,11 +12,11 @@ use crate::cluster::apiserver::ApiError;
 use crate::cluster::connection::ConnectionError;
 use crate::cluster::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
-use crate::manifest::desired::Misfit;
+use crate::manifest::desired::InvalidObject;
 use crate::manifest::{ManifestError, ManifestErrors};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::permission::Right;
+use crate::model::permission::Permission;
 use crate::model::text::{counted, members_missed};
 use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, Moved};
@@ -72,7 +72,7 @@ pub enum Error {
     Manifests(#[from] ManifestErrors),
     /// Manifests that this cluster cannot take.
     #[error("{}", .0.iter().map(|misfit| format!("{misfit}\n  hint: {}", misfit.hint())).collect::<Vec<_>>().join("\n"))]
-    Misfits(Vec<Misfit>),
+    InvalidObjects(Vec<InvalidObject>),
     /// Namespaces that are not there.
     #[error("{}", in_lines(.0))]
     MissingNamespaces(Vec<MissingNamespace>),
@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// The user may not do what the run is about to do; nothing was written.
     #[error("{}", .0.iter().map(missing_right).collect::<Vec<_>>().join("\n"))]
-    MissingRights(Vec<Right>),
+    MissingPermissions(Vec<Permission>),
     /// A right is missing in a command whose rights `rbac` prints.
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
@@ -135,7 +135,7 @@ pub enum Error {
     },
     /// The effect of a run on some objects could not be found out.
     #[error("{}", in_lines(&unforeseen(.0)))]
-    Unforeseen(Vec<(ObjectKey, Message)>),
+    Unpredicted(Vec<(ObjectKey, Message)>),
     /// A saved plan is not what the cluster is any more.
     #[error("{OVERTAKEN}\n{}", in_lines(.0))]
     Overtaken(Vec<Moved>),
@@ -155,7 +155,7 @@ impl Error {
     #[must_use]
     pub fn in_reach_of_rbac(self) -> Self {
         let is_forbidden = match &self {
-            Self::MissingRights(_) => true,
+            Self::MissingPermissions(_) => true,
             Self::Read { error, .. } | Self::ParentWrite(ParentWriteError::Request(error)) => {
                 error.is(http::StatusCode::FORBIDDEN)
             }
@@ -172,9 +172,10 @@ impl Error {
     /// The class, which scripts see as the exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage { .. } | Self::Manifests(_) | Self::Misfits(_) | Self::MissingNamespaces(_) => {
-                Exit::Usage
-            }
+            Self::Usage { .. }
+            | Self::Manifests(_)
+            | Self::InvalidObjects(_)
+            | Self::MissingNamespaces(_) => Exit::Usage,
             Self::Connection(error) if error.is_usage() => Exit::Usage,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_)
@@ -193,9 +194,9 @@ impl Error {
             | Self::KindNotServed(_)
             | Self::Read { .. }
             | Self::List { .. }
-            | Self::MissingRights(_)
+            | Self::MissingPermissions(_)
             | Self::NobodyKnows { .. }
-            | Self::Unforeseen(_) => Exit::Cluster,
+            | Self::Unpredicted(_) => Exit::Cluster,
         }
     }
 
@@ -207,8 +208,8 @@ impl Error {
                 let message = |error: &ManifestError| Message::new(error.to_string()).with_hint(error.hint());
                 errors.0.iter().map(message).collect()
             }
-            Self::Misfits(misfits) => {
-                let message = |misfit: &Misfit| Message::new(misfit.to_string()).with_hint(misfit.hint());
+            Self::InvalidObjects(misfits) => {
+                let message = |misfit: &InvalidObject| Message::new(misfit.to_string()).with_hint(misfit.hint());
                 misfits.iter().map(message).collect()
             }
             Self::Refused(refusals) => {
@@ -221,12 +222,12 @@ impl Error {
             }
             Self::Altered(alterations) => each(alterations),
             Self::MissingNamespaces(missing) => each(missing),
-            Self::MissingRights(missing) => missing.iter().map(missing_right).map(Message::new).collect(),
+            Self::MissingPermissions(missing) => missing.iter().map(missing_right).map(Message::new).collect(),
             Self::Overtaken(moved) => {
                 let first = Message::new(OVERTAKEN);
                 std::iter::once(first).chain(each(moved)).collect()
             }
-            Self::Unforeseen(objects) => unforeseen(objects),
+            Self::Unpredicted(objects) => unforeseen(objects),
             Self::LabelledElsewhere { parent, left_out } => vec![
                 Message::new(format!(
                     "{parent} is not the parent of a set, and objects that carry the label of its set are left:"
@@ -285,7 +286,7 @@ fn in_namespace(namespace: Option<&str>) -> String {
 /// The headline of what a plan and the cluster differ in.
 const OVERTAKEN: &str = "the cluster is not what the plan was made for:";
 
-fn missing_right(right: &Right) -> String {
+fn missing_right(right: &Permission) -> String {
     format!("you may not {right}")
 }
 

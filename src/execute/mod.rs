@@ -23,15 +23,15 @@ use concurrency_limit::ConcurrencyLimit;
 pub use deletion::object::LeftInPlace;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
-pub use dry_run::{Foreseen, ForeseenParent};
+pub use dry_run::{ParentPrediction, Prediction};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
 use members::apply::MemberReply;
-pub use membership::{Adopting, Disbanding, Farewell, Moving, Obstacles, tell_others};
-pub use parent_record::repair::Mended;
+pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
+pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
-pub use wave::News;
+pub use wave::WaveEvent;
 use wave::each;
 
 use crate::cluster::apiserver::ApiServer;
@@ -42,10 +42,10 @@ use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
-use crate::read::{NamespaceState, Places};
+use crate::read::{ListTargets, NamespaceState};
 
 /// Everything that carrying out a plan needs.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub struct Execution<'a> {
     /// What may be done about another parent than that.
     pub parent_policy: ParentPolicy,
     /// Where members were looked for.
-    pub places: &'a Places,
+    pub places: &'a ListTargets,
     /// The namespaces of the manifests and of the parent that exist; the others come with
     /// the manifests.
     pub namespaces: &'a BTreeMap<String, NamespaceState>,
@@ -74,7 +74,7 @@ pub struct Execution<'a> {
     /// What namespaces and definitions of kinds held when their deletion was judged.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// How.
-    pub writing: &'a Writing,
+    pub writing: &'a WriteSettings,
     /// The user's wish to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -345,11 +345,11 @@ impl Execution<'_> {
         };
         let mut found = Vec::new();
         let write = async |apply: &Apply| (apply.index, self.apply_member(apply, kinds).await);
-        let told = |news: News<(usize, MemberReply)>| match news {
-            News::Slowest(slowest) => sink(Event::Slowest(slowest)),
+        let told = |news: WaveEvent<(usize, MemberReply)>| match news {
+            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
             // Whose it was is asked of all of them together.
-            News::Answer((index, reply)) if reply.found.is_some() => found.push((index, reply)),
-            News::Answer((_, reply)) => take(reply, sink),
+            WaveEvent::Answer((index, reply)) if reply.found.is_some() => found.push((index, reply)),
+            WaveEvent::Answer((_, reply)) => take(reply, sink),
         };
         let wave = wave.into_iter().map(|apply| (self.key(apply), apply));
         each(self.server, self.interrupt, wave, write, pace, told).await;

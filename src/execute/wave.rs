@@ -16,7 +16,7 @@ use crate::model::identity::ObjectKey;
 
 /// What is told of a wave while it goes on.
 #[derive(Debug)]
-pub enum News<A> {
+pub enum WaveEvent<A> {
     /// What came of one item.
     Answer(A),
     /// Which object has been under way for the longest time, and how long, where that is
@@ -24,7 +24,7 @@ pub enum News<A> {
     Slowest(Option<(ObjectKey, Duration)>),
 }
 
-impl News<ObjectOutcome> {
+impl WaveEvent<ObjectOutcome> {
     /// What is told of it, once `count` has seen the outcome, where it is one.
     pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
         match self {
@@ -48,7 +48,7 @@ pub(super) async fn each<'k, T, A>(
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
     pace: &mut ConcurrencyLimit,
-    mut told: impl FnMut(News<A>),
+    mut told: impl FnMut(WaveEvent<A>),
 ) {
     let mut items = items.into_iter().enumerate();
     let mut under_way = FuturesUnordered::new();
@@ -64,7 +64,7 @@ pub(super) async fn each<'k, T, A>(
             let write = &write;
             under_way.push(async move { (number, write(item).await) });
         }
-        let pushbacks = server.pushbacks();
+        let throttled_answers = server.throttled_answers();
         let answer = loop {
             tokio::select! {
                 biased;
@@ -73,22 +73,22 @@ pub(super) async fn each<'k, T, A>(
                     let slowest = slowest(&begun);
                     if was_slow || slowest.is_some() {
                         was_slow = slowest.is_some();
-                        told(News::Slowest(slowest));
+                        told(WaveEvent::Slowest(slowest));
                     }
                 }
             }
         };
         let Some((number, answer)) = answer else { break };
         let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
-        if server.pushbacks() > pushbacks {
+        if server.throttled_answers() > throttled_answers {
             pace.pushed_back();
         } else {
             pace.answered(latency.unwrap_or_default());
         }
-        told(News::Answer(answer));
+        told(WaveEvent::Answer(answer));
     }
     if was_slow {
-        told(News::Slowest(None));
+        told(WaveEvent::Slowest(None));
     }
 }
 

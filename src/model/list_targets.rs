@@ -13,7 +13,7 @@ const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
 
 /// Where to look for members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct ListTargets {
     /// Resources that the server serves, each group-kind once.
     pub resources: Vec<Arc<Resource>>,
     /// Namespaces to look in for the namespaced ones.
@@ -38,7 +38,7 @@ pub enum Reach {
     Cluster,
 }
 
-impl Places {
+impl ListTargets {
     /// The reach that takes the fewest requests.
     pub fn cheapest_reach(&self) -> Reach {
         if self.namespaces.len() >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The settings of a run's writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Writing {
+pub struct WriteSettings {
     /// Field manager of members.
     pub field_manager: String,
     /// The field manager of the tool that the set is taken over from: the fields that it applied are
@@ -20,7 +20,7 @@ pub struct Writing {
     pub concurrency: usize,
 }
 
-impl Writing {
+impl WriteSettings {
     /// The settings of commands that send no manifests: no fields are taken by force.
     pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
         Self {

@@ -29,7 +29,7 @@ pub(super) fn container(key: &ObjectKey) -> Option<Container> {
 
 /// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
 /// the CRD of its kind.
-pub fn is_home_of(set: &Set, live: &Live) -> bool {
+pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
     let is_namespace = live.key.group_kind == GroupKind::new("", "Namespace");
     let is_parent_namespace = is_namespace && Some(&live.key.name) == set.parent.namespace.as_ref();
     is_parent_namespace || live.defines.as_ref() == Some(&set.parent.group_kind)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prune_rules::reason_to_stay;
-use super::{Kept, ParentFate, SkipReason, is_home_of};
+use super::{Kept, ParentDisposition, SkipReason, holds_parent_of};
 use crate::model::live::Live;
 use crate::model::set::Set;
 
@@ -33,7 +33,7 @@ impl Remains {
         appliers: &BTreeSet<String>,
         deleted: &BTreeSet<String>,
         holders: &BTreeSet<String>,
-        parent: &ParentFate,
+        parent: &ParentDisposition,
     ) -> Self {
         let mut remains = Self::default();
         let mut rest = Vec::new();
@@ -49,14 +49,14 @@ impl Remains {
             }
         }
         let (parent_holders, rest): (Vec<Live>, Vec<Live>) =
-            rest.into_iter().partition(|live| is_home_of(set, live));
+            rest.into_iter().partition(|live| holds_parent_of(set, live));
         let kept: Kept = remains.kept.iter().map(|live| &live.key).collect();
         let holds_kept = |live: &Live| kept.held_by(live).is_some();
         let (holders, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
         remains.kept.extend(holders);
         remains.undeleted.extend(rest);
         // The parent's namespace and CRD are kept as long as the parent is.
-        if remains.kept.is_empty() && *parent == ParentFate::Goes {
+        if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
             remains.undeleted.extend(parent_holders);
         } else {
             remains.kept.extend(parent_holders);
@@ -101,7 +101,7 @@ mod tests {
         live("ConfigMap", Some(namespace), "a")
     }
 
-    fn counts(left: &[Live], parent: &ParentFate) -> [usize; 3] {
+    fn counts(left: &[Live], parent: &ParentDisposition) -> [usize; 3] {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
         let holders = BTreeSet::from([live("Namespace", None, "holds-marked").uid]);
         let appliers = &policy().appliers;
@@ -134,13 +134,13 @@ mod tests {
             (vec![namespace], [0, 0, 1]),
         ];
         for (left, expected) in table {
-            assert_eq!(counts(&left, &ParentFate::Goes), expected, "{left:?}");
+            assert_eq!(counts(&left, &ParentDisposition::Goes), expected, "{left:?}");
         }
     }
 
     #[test]
     fn the_namespace_of_a_kept_parent_is_kept() {
-        let stays = ParentFate::Stays(ParentKeptReason::Untracked);
+        let stays = ParentDisposition::Stays(ParentKeptReason::Untracked);
         assert_eq!(counts(&[live("Namespace", None, "shop")], &stays), [1, 0, 0]);
         assert_eq!(counts(&[map("shop")], &stays), [0, 0, 1]);
     }

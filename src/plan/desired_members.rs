@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Apply, MemberStanding, Observed, Policy, UnchangedMembers, Wave};
+use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers, Wave};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -45,8 +45,8 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         let apply = Apply {
             index,
             standing: match members.get(&object.key) {
-                _ if is_doomed => MemberStanding::Terminating,
-                None if others.contains(&object.key) => MemberStanding::OfAnotherSet,
+                _ if is_doomed => MemberStatus::Terminating,
+                None if others.contains(&object.key) => MemberStatus::OfAnotherSet,
                 live => member_status(live.copied(), observed),
             },
         };
@@ -65,7 +65,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
 }
 
 /// Returns whether the server does not serve the kind of this object yet.
-pub fn is_promised(object: &DesiredObject) -> bool {
+pub fn is_not_yet_served(object: &DesiredObject) -> bool {
     object.resource.origin == Origin::Promised
 }
 
@@ -97,11 +97,11 @@ fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
         && observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged)
 }
 
-fn member_status(live: Option<&Live>, observed: &Observed) -> MemberStanding {
+fn member_status(live: Option<&Live>, observed: &Observed) -> MemberStatus {
     match live {
-        None => MemberStanding::NotAMember,
-        Some(live) if live.presence == Presence::Terminating => MemberStanding::Terminating,
-        Some(live) => MemberStanding::Member {
+        None => MemberStatus::NotAMember,
+        Some(live) if live.presence == Presence::Terminating => MemberStatus::Terminating,
+        Some(live) => MemberStatus::Member {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
             reason: match observed.comparisons.get(&live.key) {

@@ -34,31 +34,31 @@ mod waves;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use container::{is_container, is_home_of};
+pub use container::{holds_parent_of, is_container};
 pub use container_index::Kept;
 pub use deletion_remains::Remains;
-pub use dependents::{Dependant, Dependants, Detachment, Near, holders_of_plan};
-pub use desired_members::{defined_kind, is_promised};
+pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, holders_of_plan};
+pub use desired_members::{defined_kind, is_not_yet_served};
 pub use judge::Judge;
 pub use membership::{
-    Bounds, Candidate, LeaveReason, Left, MembershipChange, MembershipPlan, Way, judge_adoption,
+    Bounds, Candidate, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan, judge_adoption,
     judge_inventory, judge_move, judge_release, owned_by_parent, plan_adoption, plan_move, plan_release,
 };
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
-pub use overlap::{OtherParent, OtherParents, places_of_newcomers};
-pub use parent_disposition::{ParentFate, ParentKeptReason, parent_fate};
+pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
+pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposition};
 pub use parent_judgement::{
     Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion,
 };
-pub use planned_items::{Apply, MemberStanding, Plan, Skip};
+pub use planned_items::{Apply, MemberStatus, Plan, Skip};
 pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 pub use refusal::{Refusal, with_marks};
-pub use scope::{Survey, SurveyError, survey};
+pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
-pub use unowned_objects::{newcomers, reason_of_taking_in};
+pub use unowned_objects::{newcomers, unowned_reason};
 use waves::Wave;
 
 use crate::manifest::desired::Desired;
@@ -72,7 +72,7 @@ use crate::model::set::Set;
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
     let mut judge = judge_of(set, desired, observed, policy);
     let (prunes, skips) = judge.divide(&observed.members);
-    let dependants = Dependants::find(desired, observed, &prunes, &skips);
+    let dependants = Dependents::find(desired, observed, &prunes, &skips);
     judge.let_go(prunes.iter(), &dependants);
     // The run detaches them before it deletes anything.
     for detachment in &dependants.detachments {

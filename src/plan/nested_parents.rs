@@ -1,7 +1,7 @@
 //! Members that may be parents of other sets. They are read before they are applied: the apply could
 //! remove their record.
 
-use super::MemberStanding;
+use super::MemberStatus;
 use crate::compare::changes;
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::manifest::desired::DesiredObject;
@@ -10,12 +10,12 @@ use crate::model::identity::GroupKind;
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
 /// The default manager owns no record, unless others write one under its name. The labels of an object
 /// that already is a member have been read.
-pub fn may_hold_record(object: &DesiredObject, standing: &MemberStanding, field_manager: &str) -> bool {
+pub fn may_hold_record(object: &DesiredObject, standing: &MemberStatus, field_manager: &str) -> bool {
     let is_default = field_manager == MEMBER_FIELD_MANAGER;
     match standing {
-        MemberStanding::Terminating => false,
-        MemberStanding::Member { is_parent: true, .. } => true,
-        MemberStanding::Member { .. } | MemberStanding::NotAMember | MemberStanding::OfAnotherSet => {
+        MemberStatus::Terminating => false,
+        MemberStatus::Member { is_parent: true, .. } => true,
+        MemberStatus::Member { .. } | MemberStatus::NotAMember | MemberStatus::OfAnotherSet => {
             !is_default && may_be_parent(object)
         }
     }
@@ -38,14 +38,14 @@ mod tests {
 
     #[test]
     fn only_what_may_be_a_parent_is_read_first() {
-        let member = |is_parent| MemberStanding::Member {
+        let member = |is_parent| MemberStatus::Member {
             uid: "u".to_owned(),
             resource_version: "1".to_owned(),
             reason: None,
             client_side_apply: false,
             is_parent,
         };
-        let new = MemberStanding::NotAMember;
+        let new = MemberStatus::NotAMember;
         let table = [
             ("Secret", new.clone(), "applyset", false),
             ("Secret", member(false), "applyset", false),
@@ -53,8 +53,8 @@ mod tests {
             ("Secret", new.clone(), "ci", true),
             ("Secret", member(false), "ci", true),
             ("ConfigMap", new.clone(), "ci", true),
-            ("ConfigMap", MemberStanding::OfAnotherSet, "ci", true),
-            ("ConfigMap", MemberStanding::Terminating, "ci", false),
+            ("ConfigMap", MemberStatus::OfAnotherSet, "ci", true),
+            ("ConfigMap", MemberStatus::Terminating, "ci", false),
             ("Service", new.clone(), "ci", false),
             ("Deployment.apps", new.clone(), "ci", false),
             ("Widget.example.com", new, "ci", true),

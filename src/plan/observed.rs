@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Dependant, OtherParents};
+use super::{Dependent, OtherParents};
 use crate::compare::changes::Verdict;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
@@ -36,7 +36,7 @@ pub struct Observed {
     /// The annotations of the parent without those of ApplySets.
     pub parent_annotations: Pairs,
     /// The parent, if it exists and has owners.
-    pub parent: Option<Dependant>,
+    pub parent: Option<Dependent>,
     /// Owners of the namespaces and CRDs of objects that are kept or desired; see
     /// [`super::holders`].
     pub holder_owners: BTreeMap<ObjectKey, Owners>,

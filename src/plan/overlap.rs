@@ -10,15 +10,15 @@ use super::{Observed, Refusal};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::ObjectKey;
-use crate::model::list_targets::Places;
+use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource, Scope};
 
 /// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
-pub fn places_of_newcomers(desired: &Desired, members: &[Live]) -> Places {
+pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
     let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
-    let mut places = Places::default();
+    let mut places = ListTargets::default();
     for member in &desired.members {
         if member.resource.origin == Origin::Promised || known.contains(&member.key) {
             continue;
@@ -86,7 +86,7 @@ pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{desired, live, policy, set};
-    use super::super::{MemberStanding, Policy, Stealing, plan};
+    use super::super::{MemberStatus, Policy, Stealing, plan};
     use super::*;
 
     fn overlapping() -> (Desired, Observed) {
@@ -137,8 +137,8 @@ mod tests {
         };
         let plan = plan(&set(), &manifests, &observed, &policy);
         assert_eq!(plan.refusals, []);
-        assert_eq!(plan.waves[0][0].standing, MemberStanding::OfAnotherSet);
-        assert_eq!(plan.waves[0][1].standing, MemberStanding::NotAMember);
+        assert_eq!(plan.waves[0][0].standing, MemberStatus::OfAnotherSet);
+        assert_eq!(plan.waves[0][1].standing, MemberStatus::NotAMember);
     }
 
     #[test]
@@ -148,8 +148,8 @@ mod tests {
             live("ConfigMap", Some("shop"), "a"),
             live("ConfigMap", Some("shop"), "b"),
         ];
-        assert_eq!(places_of_newcomers(&manifests, &members), Places::default());
-        let places = places_of_newcomers(&manifests, &members[..1]);
+        assert_eq!(scope_of_newcomers(&manifests, &members), ListTargets::default());
+        let places = scope_of_newcomers(&manifests, &members[..1]);
         assert_eq!(places.resources.len(), 1);
         assert_eq!(places.namespaces, BTreeSet::from(["shop".to_owned()]));
     }

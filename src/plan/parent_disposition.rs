@@ -11,7 +11,7 @@ use crate::model::set::Set;
 
 /// The disposition of the parent once it has no members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParentFate {
+pub enum ParentDisposition {
     /// It has no other use, and is deleted.
     Goes,
     /// It is used for something else: it is kept, and its ApplySet metadata are removed.
@@ -60,34 +60,34 @@ impl fmt::Display for ParentKeptReason {
 /// `content_writers` are the field managers that own fields outside of its metadata, and `managers` are
 /// those of this set's applies. A custom resource is always created by users, to be a parent: its fields
 /// prove no other use.
-pub fn parent_fate(
+pub fn parent_disposition(
     set: &Set,
     parent: &Live,
     content_writers: &[String],
     managers: &BTreeSet<String>,
-) -> ParentFate {
+) -> ParentDisposition {
     let other_set = parent.part_of.as_ref().filter(|id| **id != set.id.as_str());
     if let Some(id) = other_set {
-        return ParentFate::Stays(ParentKeptReason::MemberOf(id.clone()));
+        return ParentDisposition::Stays(ParentKeptReason::MemberOf(id.clone()));
     }
     if let Some(owner) = parent.owners.first() {
-        return ParentFate::Stays(ParentKeptReason::Owned(owner.clone()));
+        return ParentDisposition::Stays(ParentKeptReason::Owned(owner.clone()));
     }
     if let Some(mark) = &parent.protection {
-        return ParentFate::Stays(ParentKeptReason::Protected { mark: mark.clone() });
+        return ParentDisposition::Stays(ParentKeptReason::Protected { mark: mark.clone() });
     }
     let is_plain = parent.key.group_kind.group.is_empty();
     if is_plain && parent.tracking == Tracking::Off {
-        return ParentFate::Stays(ParentKeptReason::Untracked);
+        return ParentDisposition::Stays(ParentKeptReason::Untracked);
     }
     let others = content_writers
         .iter()
         .filter(|writer| !managers.contains(*writer));
     let writers: Vec<String> = others.cloned().collect();
     if is_plain && !writers.is_empty() {
-        return ParentFate::Stays(ParentKeptReason::HasContents { writers });
+        return ParentDisposition::Stays(ParentKeptReason::HasContents { writers });
     }
-    ParentFate::Goes
+    ParentDisposition::Goes
 }
 
 #[cfg(test)]
@@ -97,18 +97,18 @@ mod tests {
     use super::*;
     use crate::manifest::desired::Desired;
 
-    fn disposition(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentFate {
+    fn disposition(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentDisposition {
         let mut parent = live("Secret", Some("shop"), "web");
         parent.part_of = None;
         change(&mut parent);
         let writers: Vec<String> = writers.iter().map(|&writer| writer.to_owned()).collect();
-        parent_fate(&set(), &parent, &writers, &BTreeSet::from(["ours".to_owned()]))
+        parent_disposition(&set(), &parent, &writers, &BTreeSet::from(["ours".to_owned()]))
     }
 
     #[test]
     fn a_parent_without_another_use_is_deleted() {
-        assert_eq!(disposition(|_| {}, &[]), ParentFate::Goes);
-        assert_eq!(disposition(|_| {}, &["ours"]), ParentFate::Goes);
+        assert_eq!(disposition(|_| {}, &[]), ParentDisposition::Goes);
+        assert_eq!(disposition(|_| {}, &["ours"]), ParentDisposition::Goes);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             ),
         ];
         for (found, expected) in table {
-            assert_eq!(found, ParentFate::Stays(expected));
+            assert_eq!(found, ParentDisposition::Stays(expected));
         }
     }
 
@@ -156,8 +156,8 @@ mod tests {
         parent.part_of = None;
         parent.tracking = Tracking::Off;
         assert_eq!(
-            parent_fate(&set(), &parent, &["kubectl-create".to_owned()], &BTreeSet::new()),
-            ParentFate::Goes
+            parent_disposition(&set(), &parent, &["kubectl-create".to_owned()], &BTreeSet::new()),
+            ParentDisposition::Goes
         );
     }
 

@@ -1,6 +1,6 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
-use super::{Dependants, Preconditions, Refusal, SkipReason};
+use super::{Dependents, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
@@ -23,7 +23,7 @@ pub struct Plan {
     /// Members that the manifests no longer hold, and that are kept.
     pub skips: Vec<Skip>,
     /// Desired or kept objects that the prunes endanger by owner references.
-    pub dependants: Dependants,
+    pub dependants: Dependents,
     /// Refusals that the user has confirmed.
     pub accepted: Vec<Refusal>,
     /// What the objects have to be when they are written.
@@ -38,12 +38,12 @@ pub struct Apply {
     /// Index in `Desired::members`.
     pub index: usize,
     /// State of the member in the cluster.
-    pub standing: MemberStanding,
+    pub standing: MemberStatus,
 }
 
 /// State in the cluster of a member that the manifests hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberStanding {
+pub enum MemberStatus {
     /// Not a member. The object may exist or not.
     NotAMember,
     /// A member of another set, which this set takes.

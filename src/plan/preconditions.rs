@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::applyset::ID_LABEL;
-use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::ObjectKey;
 
 /// Fields of the metadata that any write changes.
@@ -135,7 +135,7 @@ impl Seen {
             let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
                 continue;
             };
-            pairs.retain(|key, _| key != ID_LABEL && !is_bookkeeping_key(key));
+            pairs.retain(|key, _| key != ID_LABEL && !is_applyset_key(key));
             if pairs.is_empty() {
                 metadata.remove(field);
             }

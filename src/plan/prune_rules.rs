@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Policy, Pruning, Refusal, SkipReason, is_home_of};
+use super::{Policy, Pruning, Refusal, SkipReason, holds_parent_of};
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::set::Set;
 
@@ -32,7 +32,7 @@ pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
         return Judgement::Skip(SkipReason::PruningDisabled);
     }
-    let holds_parent = policy.pruning != Pruning::WholeSet && is_home_of(set, live);
+    let holds_parent = policy.pruning != Pruning::WholeSet && holds_parent_of(set, live);
     match reason {
         None | Some(SkipReason::CopiedLabel { .. }) if holds_parent => {
             Judgement::Skip(SkipReason::HoldsParent)

@@ -15,15 +15,15 @@ use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, ParentFault};
 use crate::model::identity::GroupKind;
-use crate::model::list_targets::Places;
+use crate::model::list_targets::ListTargets;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
 
 /// The scope of a set: everything that may hold its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Survey {
+pub struct MemberScope {
     /// The collections to read.
-    pub places: Places,
+    pub places: ListTargets,
     /// The record of the parent without the kinds that are gone.
     pub recorded: Record,
     /// Recorded kinds that are gone, and that the manifests do not define again.
@@ -34,7 +34,7 @@ pub struct Survey {
     pub unlisted: Record,
 }
 
-impl Survey {
+impl MemberScope {
     /// Returns the warnings about recorded kinds that the server does not list.
     ///
     /// There are none about kinds that are gone if the set records CRDs: it has pruned CRDs of its own.
@@ -56,7 +56,7 @@ impl Survey {
 
 /// Error if the scope cannot be determined.
 #[derive(Debug, thiserror::Error)]
-pub enum SurveyError {
+pub enum ScopeError {
     /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
     #[error("the set's record cannot be trusted")]
     Refused(Vec<Refusal>),
@@ -81,15 +81,15 @@ pub enum SurveyError {
 }
 
 /// Determines the scope of a set.
-pub fn survey(
+pub fn member_scope(
     set: &Set,
     standing: &Standing,
     desired: &Desired,
     discovery: &Discovery,
-) -> Result<Survey, SurveyError> {
+) -> Result<MemberScope, ScopeError> {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = listable_kinds(desired, discovery);
-    let mut scope = Survey {
-        places: Places::default(),
+    let mut scope = MemberScope {
+        places: ListTargets::default(),
         recorded: Record::default(),
         vanished: Vec::new(),
         kept: Vec::new(),
@@ -171,7 +171,7 @@ fn recorded_kinds(
     set: &Set,
     bookkeeping: &Bookkeeping,
     discovery: &Discovery,
-) -> Result<RecordedKinds, SurveyError> {
+) -> Result<RecordedKinds, ScopeError> {
     let mut recorded = RecordedKinds::default();
     let mut faults = Vec::new();
     for (name, entry) in entries(&bookkeeping.kinds, discovery) {
@@ -194,7 +194,7 @@ fn recorded_kinds(
                 meant: resource.group_kind().to_string(),
             }),
             Entry::Unknowable(failure) => {
-                return Err(SurveyError::KindUnknowable {
+                return Err(ScopeError::KindUnknowable {
                     kind: name.to_string(),
                     failure: failure.clone(),
                 });
@@ -208,15 +208,15 @@ fn recorded_kinds(
     }
 }
 
-fn not_listed(kind: &GroupKind, reason: &dyn Display) -> SurveyError {
-    SurveyError::NotListed {
+fn not_listed(kind: &GroupKind, reason: &dyn Display) -> ScopeError {
+    ScopeError::NotListed {
         kind: kind.to_string(),
         reason: reason.to_string(),
     }
 }
 
 /// Refuses a record with namespaced kinds and without namespaces.
-fn check_namespaces(set: &Set, kinds: &Kinds, bookkeeping: &Bookkeeping) -> Result<(), SurveyError> {
+fn check_namespaces(set: &Set, kinds: &Kinds, bookkeeping: &Bookkeeping) -> Result<(), ScopeError> {
     if set.parent.namespace.is_some() || !bookkeeping.additional_namespaces.is_empty() {
         return Ok(());
     }
@@ -232,8 +232,8 @@ fn check_namespaces(set: &Set, kinds: &Kinds, bookkeeping: &Bookkeeping) -> Resu
     }
 }
 
-fn refused(set: &Set, faults: Vec<ParentFault>) -> SurveyError {
-    SurveyError::Refused(
+fn refused(set: &Set, faults: Vec<ParentFault>) -> ScopeError {
+    ScopeError::Refused(
         faults
             .into_iter()
             .map(|fault| Refusal::FaultyParent {
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    fn surveyed(standing: &Standing, desired: &Desired) -> Result<Survey, SurveyError> {
-        survey(&set(), standing, desired, &discovery())
+    fn surveyed(standing: &Standing, desired: &Desired) -> Result<MemberScope, ScopeError> {
+        member_scope(&set(), standing, desired, &discovery())
     }
 
     #[test]
@@ -385,11 +385,11 @@ mod tests {
         for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
             let standing = recorded(&[recorded_kind], &[]);
             let found = surveyed(&standing, &Desired::default());
-            assert!(matches!(found, Err(SurveyError::NotListed { .. })), "{found:?}");
+            assert!(matches!(found, Err(ScopeError::NotListed { .. })), "{found:?}");
         }
         let misspelled = surveyed(&recorded(&["configmaps"], &[]), &Desired::default());
         assert!(
-            matches!(misspelled, Err(SurveyError::Refused(_))),
+            matches!(misspelled, Err(ScopeError::Refused(_))),
             "{misspelled:?}"
         );
     }
@@ -400,7 +400,7 @@ mod tests {
         set.parent.namespace = None;
         for (namespaces, is_known) in [(&[][..], false), (&["b"], true)] {
             let standing = recorded(&["ConfigMap"], namespaces);
-            let found = survey(&set, &standing, &Desired::default(), &discovery());
+            let found = member_scope(&set, &standing, &Desired::default(), &discovery());
             assert_eq!(found.is_ok(), is_known, "{namespaces:?}");
         }
     }

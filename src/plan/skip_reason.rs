@@ -47,7 +47,7 @@ pub enum SkipReason {
         mark: String,
     },
     /// It has gained objects since its deletion was planned, or may have.
-    FilledMeanwhile {
+    FilledSincePlan {
         /// Objects that would be lost with it.
         lost: Vec<ObjectKey>,
         /// Resources that could not be listed.
@@ -74,7 +74,7 @@ impl fmt::Display for SkipReason {
                 write!(f, "it holds {marked}, which is kept by its mark {mark}")
             }
             Self::HoldsParent => f.write_str("it holds the set's parent"),
-            Self::FilledMeanwhile { lost, unknown } => {
+            Self::FilledSincePlan { lost, unknown } => {
                 write!(f, "deleting it would by now take along {}", losses(lost, unknown))
             }
             Self::Owned { owner, mark } => {

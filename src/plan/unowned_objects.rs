@@ -16,7 +16,7 @@ use crate::model::set::Set;
 /// does with it once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the labels of a member.
-pub fn reason_of_taking_in(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
+pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
     let member = Live {
         part_of: Some(set.id.to_string()),
         part_of_writers: policy.appliers.iter().cloned().collect(),
@@ -89,7 +89,7 @@ mod tests {
         found.part_of = None;
         found.part_of_writers.clear();
         change(&mut found);
-        reason_of_taking_in(&desired(kind, namespace, name), &found, &set(), &policy())
+        unowned_reason(&desired(kind, namespace, name), &found, &set(), &policy())
     }
 
     #[test]

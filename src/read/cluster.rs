@@ -83,7 +83,7 @@ impl Cluster {
     /// person's answer.
     pub async fn discover_again(&mut self) -> Result<(), DiscoveryError> {
         let fresh = discovery::fetch(&self.server).await?;
-        self.discovery = fresh.with_promises_of(&self.discovery);
+        self.discovery = fresh.with_not_yet_served_of(&self.discovery);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Cluster {
                 kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent
             };
             let unknown = kinds.iter().filter(is_unknown).cloned();
-            unknown.chain(discovery.promised_kinds()).collect()
+            unknown.chain(discovery.not_yet_served_kinds()).collect()
         };
         let wait = self.waits.begin();
         let defined = unserved::await_defined(&self.server, &mut self.discovery, unlisted, &wait);

@@ -18,7 +18,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::plan::recorded_kinds::{self, Entry};
-use crate::read::{Place, Places, Reach};
+use crate::read::{ListTargets, Place, Reach};
 
 /// A set as it was found in the cluster.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ pub enum Status {
 
 /// The share of the places that may hold members that was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum Visibility {
     /// All: the members are those that were found.
     Whole,
     /// Some: there may be more members.
@@ -119,22 +119,22 @@ impl FoundSet {
     }
 
     /// Returns how much of it was seen.
-    pub fn sight(&self, discovery: &Discovery) -> Sight {
+    pub fn sight(&self, discovery: &Discovery) -> Visibility {
         let Some(bookkeeping) = self.bookkeeping() else {
-            return Sight::Nothing;
+            return Visibility::Nothing;
         };
         let is_unknowable = |(_, entry): &(String, Entry)| {
             matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_))
         };
         let has_unknowable = entries(bookkeeping, discovery).iter().any(is_unknowable);
         if self.unread.is_empty() && !has_unknowable {
-            return Sight::Whole;
+            return Visibility::Whole;
         }
         let collections = places(slice::from_ref(self), discovery).lists(Reach::Namespace);
         if self.members.is_empty() && self.unread.len() == collections.len() {
-            Sight::Nothing
+            Visibility::Nothing
         } else {
-            Sight::Part
+            Visibility::Part
         }
     }
 
@@ -148,7 +148,7 @@ impl FoundSet {
 }
 
 /// Lists the places where the members of these sets may be.
-pub fn places(sets: &[FoundSet], discovery: &Discovery) -> Places {
+pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
     for set in sets {
@@ -158,7 +158,7 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> Places {
             namespaces.extend(set.identity.namespace.clone());
         }
     }
-    Places {
+    ListTargets {
         resources: resources.into_values().collect(),
         namespaces,
     }
@@ -371,7 +371,7 @@ mod tests {
             assert_eq!(set.status(&discovery()), status, "case {index}");
             let is_in_doubt = status == InDoubt;
             assert_eq!(!set.doubts(&discovery()).is_empty(), is_in_doubt, "case {index}");
-            assert_eq!(set.sight(&discovery()), Sight::Whole, "case {index}");
+            assert_eq!(set.sight(&discovery()), Visibility::Whole, "case {index}");
         }
     }
 
@@ -384,7 +384,7 @@ mod tests {
         faulty.reading = Reading::Faulty(Vec::new());
         assert_eq!(faulty.group_kinds(&discovery()), None);
         assert_eq!(faulty.namespaces(), None);
-        assert_eq!(faulty.sight(&discovery()), Sight::Nothing);
+        assert_eq!(faulty.sight(&discovery()), Visibility::Nothing);
         assert_eq!(faulty.status(&discovery()), Status::InDoubt);
     }
 
@@ -399,14 +399,14 @@ mod tests {
         let recorded = || set(&["ConfigMap", "Event"], &[]);
 
         let nothing = looked_at(recorded(), &[], &[config_maps, events.clone()]);
-        assert_eq!(nothing.sight(&discovery()), Sight::Nothing);
+        assert_eq!(nothing.sight(&discovery()), Visibility::Nothing);
         let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
-        assert_eq!(part.sight(&discovery()), Sight::Part);
+        assert_eq!(part.sight(&discovery()), Visibility::Part);
         assert_eq!(part.status(&discovery()), Status::InDoubt);
         // Places of other sets are of no concern.
         let others = [place("Event", Some("away")), place("Namespace", None)];
         let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);
-        assert_eq!(whole.sight(&discovery()), Sight::Whole);
+        assert_eq!(whole.sight(&discovery()), Visibility::Whole);
         assert_eq!(whole.status(&discovery()), Status::Consistent);
     }
 

@@ -17,9 +17,9 @@ use super::not_found::list_as_served;
 use super::objects::{self, unreadable};
 use super::parent::{Fields, METADATA};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::model::applyset::parent::{Pairs, ParentIdentity, is_bookkeeping_key};
+use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
-use crate::model::list_targets::{Place, Places, Reach};
+use crate::model::list_targets::{ListTargets, Place, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 
@@ -67,7 +67,7 @@ pub async fn list_all<T>(
                 }
                 Err(error) => error,
             };
-            let parts = Places {
+            let parts = ListTargets {
                 resources: vec![Arc::clone(resource)],
                 namespaces: namespaces.clone(),
             };
@@ -91,7 +91,7 @@ pub async fn list_all<T>(
 /// Looks into exactly these places, with as few requests as they take.
 pub async fn list_visible<T>(
     server: &ApiServer,
-    places: &Places,
+    places: &ListTargets,
     looking: Looking<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Look<T> {
@@ -183,8 +183,7 @@ impl ParentCandidate {
 
     /// Returns whether it has anything of a parent's bookkeeping.
     pub fn has_bookkeeping(&self) -> bool {
-        self.labels.contains_key(ID_LABEL)
-            || self.object.annotations.keys().any(|key| is_bookkeeping_key(key))
+        self.labels.contains_key(ID_LABEL) || self.object.annotations.keys().any(|key| is_applyset_key(key))
     }
 }
 
@@ -201,8 +200,7 @@ fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<St
     entries
         .filter(|entry| counts(entry))
         .filter(|entry| {
-            owns(entry, "f:annotations", &is_bookkeeping_key)
-                || owns(entry, "f:labels", &|key| key == ID_LABEL)
+            owns(entry, "f:annotations", &is_applyset_key) || owns(entry, "f:labels", &|key| key == ID_LABEL)
         })
         .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
         .collect()
@@ -232,7 +230,7 @@ pub fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
         pairs.is_some_and(|pairs| pairs.keys().any(|key| is_wanted(key)))
     };
     if has_key("labels", &|key| key == PART_OF_LABEL || key == ID_LABEL)
-        || has_key("annotations", &is_bookkeeping_key)
+        || has_key("annotations", &is_applyset_key)
     {
         return false;
     }

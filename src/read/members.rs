@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
-use crate::model::list_targets::{Place, Places, Reach};
+use crate::model::list_targets::{ListTargets, Place, Reach};
 use crate::model::resource::Resource;
 
 /// Lists all places, `concurrency` at a time, and reduces each object with `reduce`.
@@ -23,7 +23,7 @@ use crate::model::resource::Resource;
 /// the page is read, before `reduce` sees them: a cluster may hold any number of them.
 pub async fn members<T>(
     server: &ApiServer,
-    places: &Places,
+    places: &ListTargets,
     selector: &Selector,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
@@ -101,9 +101,9 @@ pub async fn throughout<T>(
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, (Place, ListError)> {
-    let places = Places {
+    let places = ListTargets {
         resources,
-        ..Places::default()
+        ..ListTargets::default()
     };
     let lists = places.lists(Reach::Cluster);
     read(server, lists, selector, concurrency, &reduce).await
@@ -145,7 +145,7 @@ mod tests {
     async fn what_other_namespaces_hold_is_dropped_before_anybody_looks_at_it() {
         let namespaces = ["a", "b", "c", "d"].map(str::to_owned);
         let looked_at = async |scope| {
-            let places = Places {
+            let places = ListTargets {
                 resources: vec![Arc::new(Resource::regular("", "v1", "ConfigMap", scope))],
                 namespaces: namespaces.clone().into(),
             };

@@ -51,12 +51,12 @@ pub use parent::{
     whole_parent,
 };
 pub use parent_kinds::{parent_kinds, parents_of_sets};
-pub use permissions::missing_rights;
+pub use permissions::missing_permissions;
 pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
 pub use unserved::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use watch::{changes, objects_at_version};
 
 pub use crate::model::contents::{Contents, Held};
 pub use crate::model::holders::{Holders, Owners};
-pub use crate::model::list_targets::{Place, Places, Reach};
+pub use crate::model::list_targets::{ListTargets, Place, Reach};
 pub use crate::model::namespace::NamespaceState;

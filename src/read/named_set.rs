@@ -18,7 +18,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
 use crate::model::settings::SetReference;
-use crate::plan::Dependant;
+use crate::plan::Dependent;
 
 /// A set, and the resource of its parent.
 pub struct NamedSet {
@@ -51,8 +51,8 @@ impl NamedSet {
     }
 
     /// The parent as an object that others own; `None` if it has no owners.
-    pub(super) fn dependant(&self, parent: &ParentObject) -> Option<Dependant> {
-        let dependant = Dependant::of_parent(&self.set.parent, &self.resource, parent);
+    pub(super) fn dependant(&self, parent: &ParentObject) -> Option<Dependent> {
+        let dependant = Dependent::of_parent(&self.set.parent, &self.resource, parent);
         (!dependant.owners.is_empty()).then_some(dependant)
     }
 }

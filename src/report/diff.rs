@@ -10,8 +10,8 @@ use super::hints::Hints;
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    API_VERSION, Colors, Completeness, Format, Loudness, Reporter, Style, human, object_name, print,
-    print_message, text,
+    API_VERSION, Colors, Format, Loudness, Reporter, RunEnd, Style, human, object_name, print, print_message,
+    text,
 };
 use crate::compare::diff::{Change, Difference};
 use crate::error::Error;
@@ -219,7 +219,7 @@ impl Reporter {
         set: SetDocument,
         found: &Differences,
         error: Option<&Error>,
-        completeness: Completeness,
+        completeness: RunEnd,
         cost: Cost,
     ) {
         self.bars.clear();

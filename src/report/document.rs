@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{API_VERSION, Completeness};
+use super::{API_VERSION, RunEnd};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::model::message::Message;
@@ -119,8 +119,8 @@ impl From<&Error> for ErrorDocument {
 
 impl ErrorDocument {
     /// The error of an interrupted run.
-    pub(super) fn of_the_end(completeness: Completeness) -> Option<Self> {
-        let Completeness::BrokenOff(resume) = completeness else {
+    pub(super) fn of_the_end(completeness: RunEnd) -> Option<Self> {
+        let RunEnd::Interrupted(resume) = completeness else {
             return None;
         };
         Some(Self {
@@ -150,7 +150,7 @@ impl<'a> Report<'a> {
         set: SetDocument,
         collected: &'a Collected,
         error: Option<&Error>,
-        completeness: Completeness,
+        completeness: RunEnd,
         cost: Cost,
     ) -> Self {
         let Collected {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::reporter::ParentLine;
-use super::{Colors, Completeness, Cost};
+use super::{Colors, Cost, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -109,7 +109,7 @@ pub(super) fn counts(
     operation: Operation,
     summary: &Summary,
     parent: ParentLine,
-    completeness: Completeness,
+    completeness: RunEnd,
 ) -> String {
     let counts: Vec<String> = operation
         .actions()
@@ -119,9 +119,9 @@ pub(super) fn counts(
         .collect();
     match completeness {
         _ if !counts.is_empty() => counts.join(", "),
-        Completeness::ToTheEnd if parent == ParentLine::Printed => "nothing else to do".to_owned(),
-        Completeness::ToTheEnd => "nothing to do".to_owned(),
-        Completeness::BrokenOff(_) => "nothing was done".to_owned(),
+        RunEnd::Complete if parent == ParentLine::Printed => "nothing else to do".to_owned(),
+        RunEnd::Complete => "nothing to do".to_owned(),
+        RunEnd::Interrupted(_) => "nothing was done".to_owned(),
     }
 }
 
@@ -155,28 +155,23 @@ mod tests {
         let mut one = Summary::default();
         one.add(Action::Created);
         let table = [
-            (
-                &nothing,
-                ParentLine::None,
-                Completeness::ToTheEnd,
-                "nothing to do",
-            ),
+            (&nothing, ParentLine::None, RunEnd::Complete, "nothing to do"),
             (
                 &nothing,
                 ParentLine::Printed,
-                Completeness::ToTheEnd,
+                RunEnd::Complete,
                 "nothing else to do",
             ),
             (
                 &nothing,
                 ParentLine::None,
-                Completeness::BrokenOff(Resume::SameCommand),
+                RunEnd::Interrupted(Resume::SameCommand),
                 "nothing was done",
             ),
             (
                 &one,
                 ParentLine::Printed,
-                Completeness::BrokenOff(Resume::SameCommand),
+                RunEnd::Interrupted(Resume::SameCommand),
                 "1 created",
             ),
         ];

@@ -8,7 +8,7 @@ use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
 use super::{API_VERSION, Width};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
-use crate::read::inspect::{FoundSet, Sight};
+use crate::read::inspect::{FoundSet, Visibility};
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,7 @@ pub struct SetListing {
     /// The number of visible members; null if none could be listed.
     members: Option<usize>,
     #[serde(skip)]
-    sight: Sight,
+    sight: Visibility,
 }
 
 impl ListDocument {
@@ -60,7 +60,7 @@ impl SetListing {
         let sight = set.sight(discovery);
         Self {
             summary: SetSummary::new(set, discovery),
-            members: (sight != Sight::Nothing).then_some(set.members.len()),
+            members: (sight != Visibility::Nothing).then_some(set.members.len()),
             sight,
         }
     }

@@ -32,7 +32,7 @@ pub use external::{ExternalDiff, ExternalVerdict};
 pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
-pub use progress::LookBar;
+pub use progress::SearchBar;
 pub use question::confirm;
 pub use reporter::Reporter;
 pub use style::{Colors, Format, Loudness, Progress, Style, Width};
@@ -48,11 +48,11 @@ pub const API_VERSION: &str = "kubectl-applyset/v1";
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completeness {
+pub enum RunEnd {
     /// It was complete.
-    ToTheEnd,
+    Complete,
     /// The user interrupted it.
-    BrokenOff(Resume),
+    Interrupted(Resume),
 }
 
 /// Prints an error with its hints to standard error.

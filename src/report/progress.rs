@@ -81,9 +81,9 @@ impl Bars {
 }
 
 /// The bar of a search through all kinds of a cluster; removed when it is dropped.
-pub struct LookBar(ProgressBar);
+pub struct SearchBar(ProgressBar);
 
-impl LookBar {
+impl SearchBar {
     /// Begins a search through this many kinds.
     pub fn begin(progress: Progress, total: usize) -> Self {
         Self(match progress {
@@ -98,7 +98,7 @@ impl LookBar {
     }
 }
 
-impl Drop for LookBar {
+impl Drop for SearchBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

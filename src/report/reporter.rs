@@ -6,7 +6,7 @@ use super::output::{print, print_message};
 use super::pending::Pending;
 use super::progress::Bars;
 use super::taken_in::TakenIn;
-use super::{Colors, Completeness, Cost, Format, Loudness, Report, SetDocument, Style, document, human};
+use super::{Colors, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, document, human};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
 use crate::model::settings::DryRun;
@@ -213,7 +213,7 @@ impl Reporter {
     /// Prints the end of a run, whether it failed or not.
     ///
     /// `set` is the set as far as it is known.
-    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: Completeness, cost: Cost) {
+    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: RunEnd, cost: Cost) {
         self.bars.clear();
         self.hints.print(self.style.colors);
         for line in self.taken_in.lines() {

@@ -6,7 +6,7 @@ use super::SetDocument;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::GroupKind;
-use crate::read::inspect::{FoundSet, Sight, Status};
+use crate::read::inspect::{FoundSet, Status, Visibility};
 
 /// The fields of a set in `list` and `view`.
 #[derive(Debug, Serialize)]
@@ -63,8 +63,8 @@ pub(super) fn status(status: Option<&Status>) -> &'static str {
 }
 
 /// `3`, or `3+` if there may be more.
-pub(super) fn member_count(members: Option<usize>, sight: Sight) -> String {
-    let more = if sight == Sight::Part { "+" } else { "" };
+pub(super) fn member_count(members: Option<usize>, sight: Visibility) -> String {
+    let more = if sight == Visibility::Part { "+" } else { "" };
     members.map_or_else(|| UNKNOWN.to_owned(), |count| format!("{count}{more}"))
 }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::model::identity::ObjectKey;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::verify::{Finding, Mending, Rule, Severity};
+use crate::verify::{Finding, FixStatus, Rule, Severity};
 
 /// The document of `verify`.
 #[derive(Debug, Serialize)]
@@ -67,7 +67,7 @@ impl VerifyDocument {
     ) -> Self {
         let count = |severity| {
             let is_left =
-                |finding: &&Finding| finding.mending != Mending::Done && finding.severity == severity;
+                |finding: &&Finding| finding.mending != FixStatus::Done && finding.severity == severity;
             findings.iter().filter(is_left).count()
         };
         Self {
@@ -79,7 +79,7 @@ impl VerifyDocument {
                 infos: count(Severity::Info),
                 fixed: findings
                     .iter()
-                    .filter(|finding| finding.mending == Mending::Done)
+                    .filter(|finding| finding.mending == FixStatus::Done)
                     .count(),
             },
             findings: findings.into_iter().map(FindingDocument::from).collect(),
@@ -166,8 +166,8 @@ impl From<Finding> for FindingDocument {
             set: finding.set,
             message: finding.message,
             hint: finding.hint,
-            fixable: finding.mending != Mending::ByHand,
-            fixed: finding.mending == Mending::Done,
+            fixable: finding.mending != FixStatus::ByHand,
+            fixed: finding.mending == FixStatus::Done,
         }
     }
 }

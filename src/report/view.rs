@@ -15,7 +15,7 @@ use crate::compare::status::State;
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::read::inspect::{FoundSet, MemberState, Sight};
+use crate::read::inspect::{FoundSet, MemberState, Visibility};
 
 /// The document of `view`.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub struct ViewDocument {
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
     #[serde(skip)]
-    sight: Sight,
+    sight: Visibility,
 }
 
 /// One member of `view`.
@@ -66,7 +66,7 @@ impl ViewDocument {
         Self {
             api_version: API_VERSION,
             summary: SetSummary::new(set, discovery),
-            members: (sight != Sight::Nothing).then(members),
+            members: (sight != Visibility::Nothing).then(members),
             warnings,
             error: None,
             sight,
@@ -87,7 +87,7 @@ impl ViewDocument {
             members: None,
             warnings: Vec::new(),
             error: Some(error.into()),
-            sight: Sight::Nothing,
+            sight: Visibility::Nothing,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::join;
 
-use crate::cli::Shared;
+use crate::cli::GlobalFlags;
 use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
 use crate::error::Error;
@@ -13,12 +13,12 @@ use crate::report::{self, Style};
 use crate::settings;
 
 /// Sets the connection up; nothing is sent yet.
-pub async fn connect(shared: &Shared) -> Result<Connection, Error> {
+pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     connect_for(shared, Login::Attended).await
 }
 
 /// Sets the connection up for a command that perhaps cannot ask the user to log in.
-pub async fn connect_for(shared: &Shared, login: Login) -> Result<Connection, Error> {
+pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
         ..settings::connection(&shared.connection)?
@@ -27,7 +27,7 @@ pub async fn connect_for(shared: &Shared, login: Login) -> Result<Connection, Er
 }
 
 /// Sets the connection up as the user of the kubeconfig, whatever `--as` says.
-pub async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Error> {
+pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         impersonate: None,
         impersonate_groups: Vec::new(),
@@ -37,7 +37,7 @@ pub async fn connect_as_oneself(shared: &Shared) -> Result<Connection, Error> {
     connect_with(options, shared).await
 }
 
-async fn connect_with(options: ConnectionOptions, shared: &Shared) -> Result<Connection, Error> {
+async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {

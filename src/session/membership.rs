@@ -13,7 +13,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::{Needed, Right};
+use crate::model::permission::{NeededPermissions, Permission};
 use crate::model::settings::{DryRun, SetReference};
 use crate::plan::{self, Confirmation, Refusal};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
@@ -137,15 +137,15 @@ impl SetRead {
 /// nothing.
 pub async fn check_permissions(
     cluster: &Cluster,
-    rights: BTreeSet<Right>,
+    rights: BTreeSet<Permission>,
     options: &MembershipOptions,
 ) -> Result<(), Error> {
     if options.writing.dry_run == DryRun::Client {
         return Ok(());
     }
-    let needed = Needed {
+    let needed = NeededPermissions {
         rights,
-        ..Needed::default()
+        ..NeededPermissions::default()
     };
     permissions::check(&cluster.server, &needed, options.writing.concurrency).await
 }

@@ -2,15 +2,15 @@
 
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
-use crate::model::permission::Needed;
+use crate::model::permission::NeededPermissions;
 use crate::read;
 
 /// Refuses to begin what the user may not finish.
-pub async fn check(server: &ApiServer, needed: &Needed, concurrency: usize) -> Result<(), Error> {
-    let missing = read::missing_rights(server, needed, concurrency).await;
+pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: usize) -> Result<(), Error> {
+    let missing = read::missing_permissions(server, needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(Error::MissingRights(missing))
+        Err(Error::MissingPermissions(missing))
     }
 }

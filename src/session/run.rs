@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::connect::{connect, discover};
 use super::prompt::{Questions, answer};
 use super::signals::listen;
-use crate::cli::Shared;
+use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
@@ -14,7 +14,7 @@ use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, Waits};
-use crate::report::{self, Completeness, Cost, Reporter, SetDocument, Style};
+use crate::report::{self, Cost, Reporter, RunEnd, SetDocument, Style};
 
 /// The wait for requests under way when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -69,14 +69,14 @@ impl Run {
     }
 
     /// Sets up the connection of this run.
-    pub async fn connect(&mut self, shared: &Shared) -> Result<Connection, Error> {
+    pub async fn connect(&mut self, shared: &GlobalFlags) -> Result<Connection, Error> {
         let connection = connect(shared).await?;
         self.server = Some(connection.server.clone());
         Ok(connection)
     }
 
     /// Connects, and asks the server what it serves.
-    pub async fn discover(&mut self, shared: &Shared) -> Result<Cluster, Error> {
+    pub async fn discover(&mut self, shared: &GlobalFlags) -> Result<Cluster, Error> {
         let connection = self.connect(shared).await?;
         discover(connection, self.waits()).await
     }
@@ -130,8 +130,8 @@ impl Run {
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
         let completeness = match outcome {
-            Ok(Ending::Interrupted) => Completeness::BrokenOff(self.resume),
-            Ok(Ending::Done | Ending::Incomplete) | Err(_) => Completeness::ToTheEnd,
+            Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
+            Ok(Ending::Done | Ending::Incomplete) | Err(_) => RunEnd::Complete,
         };
         if error.is_none_or(|error| error.exit() != Exit::Usage) {
             let cost = Cost { requests, seconds };

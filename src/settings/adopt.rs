@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::membership::{Flags, MembershipOptions, label_selector, manifests};
 use super::{SetReference, confirmation};
-use crate::cli::{Adopt, Shared};
+use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
 use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
@@ -64,7 +64,7 @@ pub struct InventoryReference {
 
 impl AdoptOptions {
     /// Reads the flags of `adopt`.
-    pub fn new(adopt: &Adopt, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(adopt: &Adopt, shared: &GlobalFlags) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::new(&adopt.set)?,
             dry_run: &adopt.dry_run,

@@ -2,12 +2,12 @@
 
 use super::sources::{recursion, sources};
 use super::{SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, is_interactive, tooling};
-use crate::cli::{Apply, ManifestFlags, PlanningFlags, SetArgument, Shared, ValidateMode};
+use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument, ValidateMode};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::settings::{Conflicts, DryRun, Validation, Writing};
+use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
     Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
@@ -31,18 +31,18 @@ pub struct ApplyOptions {
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     /// The settings of writes.
-    pub writing: Writing,
+    pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,
 }
 
 impl ApplyOptions {
     /// Reads the flags of `apply`.
-    pub fn new(apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         Ok(Self {
             take_over: TakeOver::new(apply.planning.take_over, apply.yes),
-            writing: Writing {
+            writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
                 ..options.writing
             },
@@ -52,7 +52,7 @@ impl ApplyOptions {
     }
 
     /// Reads a saved plan, and the flags that are allowed with one.
-    pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &Shared) -> Result<Self, Error> {
+    pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         Ok(Self {
             set: SetReference {
                 resource: Some(plan.set.resource.clone()),
@@ -67,10 +67,10 @@ impl ApplyOptions {
                 Confirmation::Missing => TakeOver::No,
             },
             is_interactive: false,
-            writing: Writing {
+            writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
-                ..Writing::without_manifests(
+                ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
                     dry_run(&apply.dry_run),
                     usize::from(shared.concurrency),
@@ -85,7 +85,7 @@ impl ApplyOptions {
         set: &SetArgument,
         manifests: &ManifestFlags,
         flags: &PlanningFlags,
-        shared: &Shared,
+        shared: &GlobalFlags,
     ) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
@@ -98,7 +98,7 @@ impl ApplyOptions {
             policy: policy(flags, &field_manager),
             take_over: TakeOver::new(flags.take_over, false),
             is_interactive: is_interactive(),
-            writing: Writing {
+            writing: WriteSettings {
                 field_manager,
                 former_manager: None,
                 conflicts: if flags.force_conflicts {

@@ -3,10 +3,10 @@
 use super::{
     SetReference, TakeOver, WaitOptions, appliers, confirmation, dry_run, field_manager, is_interactive,
 };
-use crate::cli::{Delete, Shared};
+use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
-use crate::model::settings::Writing;
+use crate::model::settings::WriteSettings;
 use crate::plan::{
     Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
 };
@@ -23,18 +23,18 @@ pub struct DeleteOptions {
     /// The user's confirmation.
     pub confirmation: Confirmation,
     /// The result if there is no such set.
-    pub absence: Absence,
+    pub absence: MissingSet,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     /// The settings of writes.
-    pub writing: Writing,
+    pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,
 }
 
 /// The result if there is no set to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Absence {
+pub enum MissingSet {
     /// An error.
     Wrong,
     /// Success.
@@ -43,7 +43,7 @@ pub enum Absence {
 
 impl DeleteOptions {
     /// Reads the flags of `delete`.
-    pub fn new(delete: &Delete, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(delete: &Delete, shared: &GlobalFlags) -> Result<Self, Error> {
         let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
         Ok(Self {
             set: SetReference::new(&delete.set)?,
@@ -64,12 +64,12 @@ impl DeleteOptions {
             take_over: TakeOver::new(delete.take_over, delete.yes),
             confirmation: confirmation(delete.yes),
             absence: if delete.ignore_not_found {
-                Absence::Fine
+                MissingSet::Fine
             } else {
-                Absence::Wrong
+                MissingSet::Wrong
             },
             is_interactive: is_interactive(),
-            writing: Writing::without_manifests(
+            writing: WriteSettings::without_manifests(
                 field_manager,
                 dry_run(&delete.dry_run),
                 usize::from(shared.concurrency),

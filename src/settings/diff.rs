@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::style::colors;
 use super::{ApplyOptions, TakeOver};
-use crate::cli::{Diff, Shared};
+use crate::cli::{Diff, GlobalFlags};
 use crate::error::Error;
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::report::{Colors, ExternalDiff};
 
 /// Options of `diff`, except the shared ones.
@@ -25,7 +25,7 @@ pub struct DiffOptions {
 
 impl DiffOptions {
     /// Reads the flags of `diff`.
-    pub fn new(diff: &Diff, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
         let apply = ApplyOptions::planned(&diff.set, &diff.manifests, &diff.planning, shared)?;
         Ok(Self {
             apply: ApplyOptions {
@@ -34,7 +34,7 @@ impl DiffOptions {
                     TakeOver::Asked => TakeOver::Confirmed,
                     take_over => take_over,
                 },
-                writing: Writing {
+                writing: WriteSettings {
                     dry_run: DryRun::Server,
                     ..apply.writing
                 },

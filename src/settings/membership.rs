@@ -6,12 +6,12 @@ use super::sources::{recursion, sources};
 use super::{
     SetReference, TakeOver, appliers, confirmation, dry_run, field_manager, is_interactive, tooling,
 };
-use crate::cli::{Disband, DryRunFlag, ManifestFlags, Move, Shared};
+use crate::cli::{Disband, DryRunFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::settings::Writing;
+use crate::model::settings::WriteSettings;
 use crate::plan::Confirmation;
 
 /// Options that `disband`, `adopt` and `move` have in common.
@@ -28,7 +28,7 @@ pub struct MembershipOptions {
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     /// The settings of writes.
-    pub writing: Writing,
+    pub writing: WriteSettings,
 }
 
 /// Options of `disband`, except the shared ones.
@@ -73,7 +73,7 @@ pub(super) struct Flags<'a> {
 }
 
 impl MembershipOptions {
-    pub(super) fn new(flags: Flags<'_>, shared: &Shared) -> Result<Self, Error> {
+    pub(super) fn new(flags: Flags<'_>, shared: &GlobalFlags) -> Result<Self, Error> {
         let tooling = tooling(flags.tooling)?;
         let name = flags.field_manager.unwrap_or(member_field_manager(&tooling));
         let field_manager = field_manager(name)?;
@@ -83,7 +83,7 @@ impl MembershipOptions {
             take_over: TakeOver::new(flags.take_over, flags.yes),
             appliers: appliers(&field_manager),
             is_interactive: is_interactive(),
-            writing: Writing::without_manifests(
+            writing: WriteSettings::without_manifests(
                 field_manager,
                 dry_run(flags.dry_run),
                 usize::from(shared.concurrency),
@@ -94,7 +94,7 @@ impl MembershipOptions {
 
 impl DisbandOptions {
     /// Reads the flags of `disband`.
-    pub fn new(disband: &Disband, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(disband: &Disband, shared: &GlobalFlags) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::new(&disband.set)?,
             dry_run: &disband.dry_run,
@@ -112,7 +112,7 @@ impl DisbandOptions {
 
 impl MoveOptions {
     /// Reads the flags of `move`.
-    pub fn new(arguments: &Move, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let flags = Flags {
             set: SetReference::parse(&arguments.set)?,
             dry_run: &arguments.dry_run,

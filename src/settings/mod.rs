@@ -21,7 +21,7 @@ use std::io::IsTerminal as _;
 pub use adopt::{AdoptOptions, Choice, InventoryReference, Namespaces};
 pub use apply::ApplyOptions;
 pub use connection::connection;
-pub use delete::{Absence, DeleteOptions};
+pub use delete::{DeleteOptions, MissingSet};
 pub use diff::DiffOptions;
 pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;

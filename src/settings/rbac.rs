@@ -2,7 +2,7 @@
 
 use super::SetReference;
 use super::sources::{recursion, sources};
-use crate::cli::{Rbac, Shared};
+use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
@@ -23,7 +23,7 @@ pub struct RbacOptions {
 
 impl RbacOptions {
     /// Reads the flags of `rbac`.
-    pub fn new(rbac: &Rbac, shared: &Shared) -> Result<Self, Error> {
+    pub fn new(rbac: &Rbac, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&rbac.set)?;
         let subject = match (&rbac.subject, &shared.connection.impersonate) {
             (Some(subject), _) => subject_argument(subject)?,

@@ -3,11 +3,11 @@
 
 use std::io::IsTerminal;
 
-use crate::cli::{ColorChoice, OutputFormat, Shared};
+use crate::cli::{ColorChoice, GlobalFlags, OutputFormat};
 use crate::report::{Colors, Format, Loudness, Progress, Style};
 
 /// Reads the style of the output.
-pub fn style(shared: &Shared) -> Style {
+pub fn style(shared: &GlobalFlags) -> Style {
     let stderr_is_terminal = std::io::stderr().is_terminal();
     let colors = colors(shared, &std::io::stderr());
     let may_draw = stderr_is_terminal && !shared.no_progress && !shared.quiet && !is_dumb() && !is_set("CI");
@@ -34,7 +34,7 @@ pub fn style(shared: &Shared) -> Style {
 }
 
 /// The colors of output to `stream`.
-pub(super) fn colors(shared: &Shared, stream: &impl IsTerminal) -> Colors {
+pub(super) fn colors(shared: &GlobalFlags, stream: &impl IsTerminal) -> Colors {
     match shared.color {
         ColorChoice::Always => Colors::On,
         ColorChoice::Auto if stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb() => Colors::On,

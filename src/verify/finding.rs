@@ -19,12 +19,12 @@ pub struct Finding {
     /// Advice to the user; empty if there is nothing to do.
     pub hint: String,
     /// What `--fix` does about it.
-    pub mending: Mending,
+    pub mending: FixStatus,
 }
 
 /// State of a finding with regard to `--fix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mending {
+pub enum FixStatus {
     /// Only the user can decide what is right.
     ByHand,
     /// `--fix` would repair it.
@@ -43,7 +43,7 @@ impl Finding {
             set: None,
             message: message.into(),
             hint: String::new(),
-            mending: Mending::ByHand,
+            mending: FixStatus::ByHand,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Examined, Extent, Finding, Mending, NewNamespaces, ParentKind, Surroundings, Verdict, check};
+use super::{Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, Surroundings, Verdict, check};
 use crate::cluster::discovery::{Discovery, Kept, KeptReason, Unserved};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
@@ -128,8 +128,8 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
 /// The names of the rules that find something, in order, with a `+` if `--fix` repairs it.
 pub(super) fn found_rules(set: &Examined, extent: Extent) -> Vec<String> {
     let name = |finding: &Finding| match finding.mending {
-        Mending::ByHand => finding.rule.name().to_owned(),
-        Mending::Offered | Mending::Done => format!("{}+", finding.rule.name()),
+        FixStatus::ByHand => finding.rule.name().to_owned(),
+        FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule.name()),
     };
     let mut found_rules: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
     found_rules.sort();

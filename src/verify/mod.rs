@@ -22,8 +22,8 @@ use std::collections::BTreeSet;
 
 use examined::is_within;
 pub use examined::{Examined, Extent, NewNamespaces, Surroundings};
-pub use finding::{Finding, Mending};
-pub use repair::{Mend, Removal};
+pub use finding::{Finding, FixStatus};
+pub use repair::{Removal, Repair};
 pub use rule::{Rule, Severity};
 pub use set_status::doubts;
 
@@ -42,7 +42,7 @@ pub struct Verdict {
     /// Findings, the worst first.
     pub findings: Vec<Finding>,
     /// Repairs, one for each parent that would be written.
-    pub mends: Vec<Mend>,
+    pub mends: Vec<Repair>,
 }
 
 /// Finds the inconsistencies of the sets.
@@ -78,7 +78,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
 
 /// Finds members of sets that have no parent among `known`. `reference` is the command line's name
 /// of the set, if known.
-pub fn check_strays(
+pub fn check_orphans(
     objects: &[Live],
     known: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
@@ -125,7 +125,7 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
         ),
         hint: "have it verified by somebody who may list everything; --fix only widens records until then"
             .to_owned(),
-        mending: Mending::ByHand,
+        mending: FixStatus::ByHand,
     })
 }
 
@@ -162,11 +162,13 @@ fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
 fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
     for finding in &mut *findings {
         if !repaired.iter().any(|other| other.is_same(finding)) {
-            finding.mending = Mending::Offered;
+            finding.mending = FixStatus::Offered;
             finding.hint.clear();
         }
     }
-    findings.iter().any(|finding| finding.mending == Mending::Offered)
+    findings
+        .iter()
+        .any(|finding| finding.mending == FixStatus::Offered)
 }
 
 /// Returns the appliers of a set. For a set of another tool than kubectl and this program, these

@@ -200,7 +200,7 @@ fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{changed, examined, found_rules, with_members};
-    use super::super::{Extent, Mending, fixtures};
+    use super::super::{Extent, FixStatus, fixtures};
     use super::*;
     use crate::model::applyset::{ID_LABEL, TOOLING_ANNOTATION};
     use crate::plan::fixtures::live;
@@ -307,7 +307,7 @@ mod tests {
                 (findings[0].rule, findings[0].severity),
                 (Rule::NoBookkeeping, severity)
             );
-            assert_eq!(findings[0].mending, Mending::ByHand);
+            assert_eq!(findings[0].mending, FixStatus::ByHand);
         }
         let mut custom = without(&examined(&[], &[]));
         custom.parent.identity.group_kind.group = "example.com".to_owned();

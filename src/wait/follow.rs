@@ -18,7 +18,7 @@ use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
-use crate::read::{self, ListError, Place, Places, Selector, WHOLE_OBJECTS};
+use crate::read::{self, ListError, ListTargets, Place, Selector, WHOLE_OBJECTS};
 
 /// After this time the server ends a watch, and another one begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
@@ -95,7 +95,7 @@ impl Follow<'_> {
             .iter()
             .filter_map(|(_, target)| target.key.namespace.clone())
             .collect();
-        let places = Places {
+        let places = ListTargets {
             resources: vec![Arc::clone(&group.resource)],
             namespaces,
         };

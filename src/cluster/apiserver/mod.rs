@@ -42,7 +42,7 @@ pub struct ApiServer {
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
     /// Answers with 429.
-    pushbacks: Arc<AtomicU64>,
+    throttled_answers: Arc<AtomicU64>,
     reachability: Reachability,
     request_timeout: Duration,
     credential: Option<Credential>,
@@ -69,7 +69,7 @@ impl ApiServer {
                 proxy: None,
             }),
             requests: Arc::new(AtomicU64::new(0)),
-            pushbacks: Arc::new(AtomicU64::new(0)),
+            throttled_answers: Arc::new(AtomicU64::new(0)),
             reachability: Reachability::default(),
             request_timeout,
             credential: None,
@@ -101,8 +101,8 @@ impl ApiServer {
     }
 
     /// The number of answers with 429 (Too Many Requests) so far.
-    pub fn pushbacks(&self) -> u64 {
-        self.pushbacks.load(Ordering::Relaxed)
+    pub fn throttled_answers(&self) -> u64 {
+        self.throttled_answers.load(Ordering::Relaxed)
     }
 
     /// Sends a GET of a path with its query, in the form that `accept` names.
@@ -186,7 +186,7 @@ impl ApiServer {
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {
-            self.pushbacks.fetch_add(1, Ordering::Relaxed);
+            self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
         let mut failure = Failure::status(head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED

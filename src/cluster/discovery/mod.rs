@@ -129,7 +129,7 @@ impl Discovery {
     }
 
     /// The kinds that only definitions among the manifests bring, and no group that was read serves.
-    pub fn promised_kinds(&self) -> BTreeSet<GroupKind> {
+    pub fn not_yet_served_kinds(&self) -> BTreeSet<GroupKind> {
         let announced = self.not_yet_served().map(Resource::group_kind);
         announced
             .filter(|kind| {
@@ -167,7 +167,7 @@ impl Discovery {
     /// The same with those resources of an earlier discovery that were not served yet, and that this
     /// one does not list either.
     #[must_use]
-    pub fn with_promises_of(self, earlier: &Self) -> Self {
+    pub fn with_not_yet_served_of(self, earlier: &Self) -> Self {
         let new: Vec<Resource> = earlier
             .not_yet_served()
             .filter(|resource| {

@@ -13,7 +13,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::plan::{Candidate, Left};
-use crate::read::{self, Cluster, Places, ReadError, Selector};
+use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::membership::SetRead;
 use crate::settings::{AdoptOptions, Choice, Namespaces};
 
@@ -118,7 +118,7 @@ pub(super) async fn find_labelled(
     };
     let server = &cluster.server;
     let listed = if namespace.is_some() {
-        let places = Places {
+        let places = ListTargets {
             resources,
             namespaces: namespace.into_iter().collect(),
         };

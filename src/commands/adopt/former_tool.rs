@@ -20,7 +20,7 @@ use crate::model::set::Set;
 use crate::model::settings::DryRun;
 use crate::model::text::listed;
 use crate::plan::{self, Bounds, MembershipPlan, Refusal};
-use crate::read::{self, Cluster, Places, Selector};
+use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::run::Run;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
@@ -101,7 +101,7 @@ pub(super) async fn check_bounds(
     let asked = bounds(options, search, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
     if matches!(asked, Some(Refusal::NothingToAdopt { .. })) {
         let reporter = &mut run.reporter;
-        execute::tell_others(plan, &mut |event| reporter.event(event));
+        execute::report_others(plan, &mut |event| reporter.event(event));
     }
     let is_dry = options.membership.writing.dry_run != DryRun::None;
     match asked {
@@ -222,7 +222,7 @@ async fn look_for_labels(
     resource: &Arc<Resource>,
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
-    let places = Places {
+    let places = ListTargets {
         resources: vec![Arc::clone(resource)],
         namespaces: BTreeSet::from([namespace.to_owned()]),
     };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::cli::{Adopt, Shared};
+use crate::cli::{Adopt, GlobalFlags};
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::{self, Maker};
 use crate::error::{Error, Exit};
@@ -21,7 +21,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, Left, MembershipPlan, SkipReason, Way};
+use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
 use crate::read::{Cluster, Waits, named_set, parents_of_sets};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
@@ -34,7 +34,7 @@ const DEFAULT_KINDS: &str = "only kinds that `kubectl apply --prune` deletes by 
      out ServiceAccounts, RBAC and custom resources, for example; name other kinds with --kinds";
 
 /// Runs `adopt`.
-pub(super) async fn run(arguments: &Adopt, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = AdoptOptions::new(arguments, shared)?;
     let sources = match &options.choice {
         Choice::Manifests(sources, _) => sources.as_slice(),
@@ -85,11 +85,11 @@ struct Tracked {
 
 impl Search {
     /// Returns how an object of this key and these metadata was found.
-    fn way(&self, key: &ObjectKey, metadata: &Value) -> Way {
+    fn way(&self, key: &ObjectKey, metadata: &Value) -> FoundBy {
         match self {
-            Self::Named => Way::Named,
-            Self::Selected(_, appliers) => Way::Selected(ownership::maker(metadata, appliers)),
-            Self::Tracked(tracked) => Way::Tracked(tracked.tool.mark(
+            Self::Named => FoundBy::Named,
+            Self::Selected(_, appliers) => FoundBy::Selected(ownership::maker(metadata, appliers)),
+            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
                 &tracked.inventory,
                 key,
                 metadata,
@@ -118,7 +118,7 @@ struct Found {
     search: Search,
 }
 
-async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Ending, Error> {
+async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -146,7 +146,7 @@ async fn adopt(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result
     Ok(ending)
 }
 
-async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Result<Prepared, Error> {
+async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let connection = run.connect(shared).await?;
     let (mut cluster, manifests) = discover_for(connection, &options.choice, run.waits()).await?;
@@ -215,7 +215,7 @@ async fn prepare(run: &mut Run, shared: &Shared, options: &AdoptOptions) -> Resu
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let is_settled = |candidate: &&Candidate| {
         let live = &candidate.live;
-        !matches!(candidate.way, Way::Selected(Maker::Others(_)))
+        !matches!(candidate.way, FoundBy::Selected(Maker::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking == Tracking::On
     };

@@ -14,7 +14,7 @@ use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
 
 use super::candidate::Quoting;
-use crate::cli::{Cli, Shared};
+use crate::cli::{Cli, GlobalFlags};
 use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
 use crate::model::applyset::parent::Reading;
@@ -45,7 +45,7 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct Values {
     /// `None` if the line is too far from one that could be run.
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<GlobalFlags>>,
     quoting: Quoting,
 }
 
@@ -94,10 +94,10 @@ impl From<String> for Found {
 }
 
 /// The flags that say which cluster and namespace is meant, from a line that lacks much.
-fn shared_flags(words: &[OsString]) -> Option<Shared> {
+fn shared_flags(words: &[OsString]) -> Option<GlobalFlags> {
     let command = Cli::command().ignore_errors(true).no_binary_name(true);
     let matches = command.try_get_matches_from(words).ok()?;
-    Shared::from_arg_matches(&matches).ok()
+    GlobalFlags::from_arg_matches(&matches).ok()
 }
 
 /// Abandons a look that is not over in time; it ends with the process, which is soon.
@@ -113,7 +113,7 @@ fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
 }
 
 fn named_by_kubeconfig(
-    shared: &Shared,
+    shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Found>> {
     let names = settings::connection(&shared.connection).ok()?.names().ok()?;
@@ -121,7 +121,7 @@ fn named_by_kubeconfig(
 }
 
 /// Whatever namespace is there so far: it is the one that is being typed.
-async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
+async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Found>> {
     let options = ConnectionOptions {
         login: Login::Silent,
         ..settings::connection(&shared.connection).ok()?
@@ -133,7 +133,7 @@ async fn namespaces(shared: &Shared) -> Option<Vec<Found>> {
 
 /// A resource that is typed already (`cm/`) is the only one that is looked at, and stays as
 /// it is typed.
-async fn sets(shared: &Shared, typed: &str) -> Option<Vec<Found>> {
+async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Found>> {
     let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
     let cluster = connect::discover(connection, Waits::none()).await.ok()?;
     if let Some((written, _)) = typed.split_once('/') {

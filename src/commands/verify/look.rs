@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cli::Shared;
+use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
@@ -18,12 +18,12 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::inspect::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, Look, Looking, ParentCandidate, ParentError, ParentKind, Place, Places,
+    self, Cluster, ListError, ListTargets, Look, Looking, ParentCandidate, ParentError, ParentKind, Place,
     Selector,
 };
-use crate::report::{self, LookBar, Loudness, SetListing, Style};
+use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
-use crate::verify::{self, Examined, Extent, Finding, Mend, Surroundings};
+use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
 /// The result of one look at the cluster.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct Looked {
     pub(super) listings: Vec<SetListing>,
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
-    pub(super) mends: Vec<Mend>,
+    pub(super) mends: Vec<Repair>,
     /// Names of what could not be looked at in all of the cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Looked {
 pub(super) async fn look(
     cluster: &mut Cluster,
     options: &VerifyOptions,
-    shared: &Shared,
+    shared: &GlobalFlags,
     style: Style,
 ) -> Result<Looked, Error> {
     let unlistable = cluster.await_everything().await?;
@@ -121,7 +121,7 @@ impl Inspection<'_> {
         let mut strays = Vec::new();
         if sets.is_empty() {
             let text = reference_text(reference, &identity);
-            strays = verify::check_strays(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
+            strays = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
         self.assign(&mut sets, members);
         Ok(self.conclude(&sets, strays, Some(&identity)).await)
@@ -291,7 +291,7 @@ impl Inspection<'_> {
         match namespace {
             None => read::list_all(server, kinds, &BTreeSet::new(), looking, reduce).await,
             Some(namespace) => {
-                let places = Places {
+                let places = ListTargets {
                     resources: kinds.to_vec(),
                     namespaces: BTreeSet::from([namespace.to_owned()]),
                 };
@@ -311,7 +311,7 @@ impl Inspection<'_> {
             let kinds = counted(self.resources.len(), "kind");
             report::note(&format!("looking for members in {kinds}"), self.style);
         }
-        let bar = LookBar::begin(self.style.progress, self.resources.len());
+        let bar = SearchBar::begin(self.style.progress, self.resources.len());
         let looking = Looking {
             selector: &selector,
             concurrency: self.concurrency,
@@ -370,7 +370,7 @@ impl Inspection<'_> {
             }
             return Vec::new();
         }
-        verify::check_strays(members, &known, &self.options.appliers, None)
+        verify::check_orphans(members, &known, &self.options.appliers, None)
     }
 
     /// Objects in the places of the sets that were applied as members, and are in no set.

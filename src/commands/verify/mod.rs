@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use look::Looked;
 
-use crate::cli::{Shared, Verify};
+use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
-use crate::execute::{Interrupt, Mended, ParentWriteError, ParentWriting};
+use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::Cluster;
 use crate::report::{self, Colors, Cost, Style, VerifyDocument};
@@ -21,13 +21,13 @@ use crate::session::connect;
 use crate::session::prompt::answer;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, Fix, VerifyOptions};
-use crate::verify::{Finding, Mend, Mending};
+use crate::verify::{Finding, FixStatus, Repair};
 
 /// The most rounds of repair, when another run changes the parents at the same time.
 const ROUNDS: usize = 3;
 
 /// Runs `verify`.
-pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Error> {
+pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let options = VerifyOptions::new(arguments)?;
     let mut verifying = Verifying {
@@ -68,7 +68,7 @@ pub(super) async fn run(arguments: &Verify, shared: &Shared) -> Result<Exit, Err
 /// One run, and what it has come to so far.
 struct Verifying<'a> {
     options: &'a VerifyOptions,
-    shared: &'a Shared,
+    shared: &'a GlobalFlags,
     style: Style,
     started: Instant,
     looked: Looked,
@@ -136,7 +136,7 @@ impl Verifying<'_> {
             if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
                 break;
             }
-            let is_agreed = |mend: &Mend| agreed.iter().any(|other| is_same(mend, other));
+            let is_agreed = |mend: &Repair| agreed.iter().any(|other| is_same(mend, other));
             if !self.looked.mends.iter().all(is_agreed) {
                 let question = confirm(self.options.fix, &self.looked.mends, self.style.colors);
                 match unless_stopped(interrupt, question).await {
@@ -158,9 +158,9 @@ impl Verifying<'_> {
         let is_ours = |finding: &Finding| finding.set.as_ref().is_some_and(|id| mended.written.contains(id));
         let mended: Vec<Finding> = offered
             .into_iter()
-            .filter(|finding| finding.mending == Mending::Offered && is_ours(finding) && !is_left(finding))
+            .filter(|finding| finding.mending == FixStatus::Offered && is_ours(finding) && !is_left(finding))
             .map(|finding| Finding {
-                mending: Mending::Done,
+                mending: FixStatus::Done,
                 ..finding
             })
             .collect();
@@ -200,19 +200,19 @@ struct Attempts {
 
 impl Attempts {
     /// Writes one parent; what goes wrong with it stops no other.
-    async fn write(&mut self, cluster: &Cluster, mend: &Mend, shared: &Shared) {
+    async fn write(&mut self, cluster: &Cluster, mend: &Repair, shared: &GlobalFlags) {
         match write(cluster, mend, shared).await {
-            Ok(Mended::Written) => {
+            Ok(Repaired::Written) => {
                 self.written.insert(mend.set.id.to_string());
             }
             // The next round looks at what became of it.
-            Ok(Mended::Overtaken) => self.overtaken.push(mend.set.parent.clone()),
+            Ok(Repaired::Overtaken) => self.overtaken.push(mend.set.parent.clone()),
             Err(error) => self.failures.push(format!("{}: {error}", mend.set.parent)),
         }
     }
 
     /// Lists what failed in the end, if this is `left` to be repaired.
-    fn failures_with(&self, left: &[Mend]) -> Vec<String> {
+    fn failures_with(&self, left: &[Repair]) -> Vec<String> {
         let is_left = |parent: &&ParentIdentity| left.iter().any(|mend| mend.set.parent == **parent);
         let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
             format!("{parent}: somebody else has changed it meanwhile, so it was left as it is; run again")
@@ -223,15 +223,15 @@ impl Attempts {
 
 /// Returns whether both write the same on the same parent, whatever else it was when it was looked
 /// at.
-fn is_same(one: &Mend, other: &Mend) -> bool {
+fn is_same(one: &Repair, other: &Repair) -> bool {
     one.set.id == other.set.id && one.changes == other.changes
 }
 
 /// Shows what would be written, and asks if there is a user to ask.
-async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> {
+async fn confirm(fix: Fix, mends: &[Repair], colors: Colors) -> Result<(), Error> {
     let refusals: Vec<Refusal> = mends
         .iter()
-        .map(|mend| Refusal::MendsParent {
+        .map(|mend| Refusal::RepairsParent {
             parent: mend.set.parent.clone(),
             changes: mend.changes.clone(),
         })
@@ -248,8 +248,8 @@ async fn confirm(fix: Fix, mends: &[Mend], colors: Colors) -> Result<(), Error> 
     }
 }
 
-async fn write(cluster: &Cluster, mend: &Mend, shared: &Shared) -> Result<Mended, ParentWriteError> {
-    let writing = Writing::without_manifests(
+async fn write(cluster: &Cluster, mend: &Repair, shared: &GlobalFlags) -> Result<Repaired, ParentWriteError> {
+    let writing = WriteSettings::without_manifests(
         member_field_manager(&mend.set.tooling).to_owned(),
         DryRun::None,
         usize::from(shared.concurrency),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Difference;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::parent::{Reading, annotations, is_bookkeeping_key, labels};
+use crate::model::applyset::parent::{Reading, annotations, is_applyset_key, labels};
 use crate::model::applyset::{ID_LABEL, Record};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
@@ -50,7 +50,7 @@ fn recorded(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
     let bookkeeping: BTreeMap<_, _> = found
         .annotations
         .iter()
-        .filter(|(key, _)| is_bookkeeping_key(key))
+        .filter(|(key, _)| is_applyset_key(key))
         .collect();
     if !bookkeeping.is_empty() {
         object["metadata"]["annotations"] = json!(bookkeeping);

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of, union};
-use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;
 
@@ -17,7 +17,7 @@ const FIELDS: [&str; 2] = ["labels", "annotations"];
 ///
 /// The values are those that were read, so the object may be sent only over the
 /// resourceVersion of `live`.
-pub fn with_bookkeeping(object: &Object, live: &Value, manager: &str) -> Option<Object> {
+pub fn with_applyset_metadata(object: &Object, live: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
     for entry in entries(live).iter().filter(|entry| is_apply_of(entry, manager)) {
         for field in FIELDS {
@@ -69,7 +69,7 @@ fn owned_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str
 /// Returns whether a label or annotation is a parent's. The part-of label is a member's, and the
 /// label of a parent's kind belongs to the manifest of its definition.
 fn is_kept(key: &str) -> bool {
-    is_bookkeeping_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
+    is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
 fn pairs<'m>(metadata: &'m mut Map<String, Value>, field: &str) -> &'m mut Map<String, Value> {
@@ -107,7 +107,7 @@ mod tests {
     fn what_an_apply_would_remove_is_added() {
         let with = |metadata: &Value| {
             let object = Object::from(&json!({"metadata": metadata}));
-            with_bookkeeping(&object, &live("ours", "Apply"), "ours").map(|object| object.value())
+            with_applyset_metadata(&object, &live("ours", "Apply"), "ours").map(|object| object.value())
         };
         let annotations = json!({GROUP_KINDS_ANNOTATION: "Secret"});
         let table = [
@@ -128,7 +128,7 @@ mod tests {
     fn what_others_own_is_not_added() {
         let object = Object::from(&json!({}));
         for live in [live("theirs", "Apply"), live("ours", "Update"), json!({})] {
-            assert_eq!(with_bookkeeping(&object, &live, "ours"), None, "{live}");
+            assert_eq!(with_applyset_metadata(&object, &live, "ours"), None, "{live}");
         }
     }
 

@@ -51,7 +51,7 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
 /// Returns whether this field manager has created the object by server-side apply and not
 /// changed it since. Nothing shows in which of its runs, or who came first within the same
 /// second.
-pub fn was_made_by(metadata: &Value, manager: &str) -> bool {
+pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
     let is_first_apply =
         |entry: &Value| is_apply_of(entry, manager) && entry["time"] == metadata["creationTimestamp"];
     metadata["creationTimestamp"].is_string() && entries(metadata).iter().any(is_first_apply)
@@ -91,7 +91,7 @@ mod tests {
     fn an_object_is_made_by_who_applied_it_when_it_was_created() {
         let made = |created: &str, manager: &str, operation: &str, time: &str| {
             let entry = json!({"manager": manager, "operation": operation, "time": time});
-            was_made_by(
+            was_created_by(
                 &json!({"creationTimestamp": created, "managedFields": [entry]}),
                 "us",
             )
@@ -101,7 +101,7 @@ mod tests {
         assert!(!made(then, "us", "Apply", later));
         assert!(!made(then, "us", "Update", then));
         assert!(!made(then, "them", "Apply", then));
-        assert!(!was_made_by(&json!({}), "us"));
+        assert!(!was_created_by(&json!({}), "us"));
     }
 
     #[test]

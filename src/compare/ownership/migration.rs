@@ -95,7 +95,7 @@ pub fn migration(
 /// Returns the patch as [`migration`] does, of a Secret: what was applied as `stringData` is owned
 /// as the `data` that the server made of it, so that a key that leaves the manifest leaves the
 /// object.
-pub fn migration_of_secret(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
     let mut folded = false;
@@ -338,7 +338,7 @@ mod tests {
         ];
         for (entries, expected) in table {
             let metadata = json!({"resourceVersion": "5", "managedFields": entries});
-            let patch = migration_of_secret(&metadata, &former);
+            let patch = secret_migration_patch(&metadata, &former);
             let fields = patch.map(|patch| patch[0]["value"][0]["fieldsV1"].clone());
             assert_eq!(fields, expected, "{metadata}");
         }

@@ -11,18 +11,18 @@ mod merge_patch;
 mod migration;
 mod stale_fields;
 
-pub use applyset_metadata::with_bookkeeping;
+pub use applyset_metadata::with_applyset_metadata;
 pub use maker::{Maker, maker};
-pub use managed_fields::{content_writers, was_made_by};
+pub use managed_fields::{content_writers, was_created_by};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER,
     MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager, parent_field_manager,
 };
 pub use merge_patch::merge_patch;
 pub use migration::{
-    Former, LastApplied, has_client_side_apply, has_string_data, migration, migration_of_secret,
+    Former, LastApplied, has_client_side_apply, has_string_data, migration, secret_migration_patch,
 };
-pub use stale_fields::without_leftovers;
+pub use stale_fields::without_stale_fields;
 
 /// The annotation in which client-side apply keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

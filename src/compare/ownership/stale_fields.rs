@@ -14,7 +14,7 @@ use super::migration::{Former, applied_string_data, is_moved, take_kept};
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
 /// holds the manifest, and the former owner still has its own. `secret` is the live object
 /// if that is a Secret: only its managedFields show what was applied as `stringData` so far.
-pub fn without_leftovers(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
+pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
         .cloned()
@@ -126,7 +126,7 @@ mod tests {
             tool: None,
             last_applied,
         };
-        let mut left = without_leftovers(&object, None, &former)?;
+        let mut left = without_stale_fields(&object, None, &former)?;
         left["metadata"].as_object_mut()?.remove("managedFields");
         Some(left)
     }
@@ -145,9 +145,9 @@ mod tests {
         };
         let live = secret(&json!({"f:stringData": {"f:a": {}, "f:b": {}}}));
         let applied = secret(&json!({"f:data": {"f:a": {}}}));
-        let left = without_leftovers(&applied, Some(&live), &former).expect("something to lose");
+        let left = without_stale_fields(&applied, Some(&live), &former).expect("something to lose");
         assert_eq!(left["data"], json!({"a": "eA=="}));
-        assert_eq!(without_leftovers(&applied, Some(&applied), &former), None);
+        assert_eq!(without_stale_fields(&applied, Some(&applied), &former), None);
     }
 
     #[test]

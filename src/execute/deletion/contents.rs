@@ -38,7 +38,7 @@ impl Deleting<'_> {
         let outcome = |live: &Live| {
             let reason = self.judge.filled(live, now.get(&live.key)?)?;
             Some(match &reason {
-                SkipReason::FilledMeanwhile { lost, .. } if lost.is_empty() => {
+                SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
                 _ => ObjectOutcome::because(subject(live), Action::Skipped, reason.to_string()),

@@ -18,11 +18,11 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::plan::{self, Dependant, Dependants, Near, Observed, Plan};
-use crate::read::{self, ListError, METADATA_LIST, Place, Places};
+use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed, Plan};
+use crate::read::{self, ListError, ListTargets, METADATA_LIST, Place};
 
 /// Everything that the second look needs.
-pub(crate) struct SecondLook<'a> {
+pub(crate) struct DependentsLook<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) set: &'a Set,
     /// The resource of the parent; `None` if there is no parent.
@@ -31,7 +31,7 @@ pub(crate) struct SecondLook<'a> {
     pub(crate) desired: &'a Desired,
     pub(crate) contents: &'a BTreeMap<ObjectKey, Contents>,
     /// Where members were looked for.
-    pub(crate) places: &'a Places,
+    pub(crate) places: &'a ListTargets,
     pub(crate) concurrency: usize,
 }
 
@@ -44,11 +44,11 @@ pub(crate) enum Unread {
     Parent { parent: ObjectKey, error: ApiError },
 }
 
-impl SecondLook<'_> {
+impl DependentsLook<'_> {
     /// Finds what the prunes of the plan would do to desired and kept objects as they are now.
     /// Nothing is read where no dependant of what is pruned can be.
-    pub(crate) async fn dependants(&self) -> Result<Dependants, Unread> {
-        let near = Near::prunes_of(self.plan);
+    pub(crate) async fn dependants(&self) -> Result<Dependents, Unread> {
+        let near = DependentNamespaces::prunes_of(self.plan);
         let (members, parent, holder_owners) =
             try_join3(self.members(&near), self.parent(&near), self.holder_owners()).await?;
         let observed = Observed {
@@ -58,16 +58,16 @@ impl SecondLook<'_> {
             contents: self.contents.clone(),
             ..Observed::default()
         };
-        Ok(Dependants::renewed(self.plan, self.desired, &observed))
+        Ok(Dependents::renewed(self.plan, self.desired, &observed))
     }
 
     /// The members, as far as they are of kinds and in namespaces of desired or kept objects.
-    async fn members(&self, near: &Near<'_>) -> Result<Vec<Live>, Unread> {
+    async fn members(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
         let desired = self.desired.members.iter();
         let desired = desired.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter();
         let skips = skips.map(|skip| (&skip.live.key, &skip.live.resource));
-        let mut places = Places::default();
+        let mut places = ListTargets::default();
         let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
         let mut resources = Vec::new();
         for (key, resource) in desired.chain(skips) {
@@ -86,7 +86,7 @@ impl SecondLook<'_> {
         members.map_err(|(place, error)| Unread::Members { place, error })
     }
 
-    async fn parent(&self, near: &Near<'_>) -> Result<Option<Dependant>, Unread> {
+    async fn parent(&self, near: &DependentNamespaces<'_>) -> Result<Option<Dependent>, Unread> {
         let key = &self.set.parent;
         let Some(resource) = self.parent.filter(|_| near.holds(key.namespace.as_deref())) else {
             return Ok(None);
@@ -96,7 +96,7 @@ impl SecondLook<'_> {
             parent: key.clone(),
             error,
         })?;
-        Ok(read.map(|parent| Dependant::of_parent(key, resource, &parent)))
+        Ok(read.map(|parent| Dependent::of_parent(key, resource, &parent)))
     }
 
     /// The owners of what holds the parent, desired and kept objects.

@@ -15,13 +15,13 @@ use crate::cluster::apiserver::{ApiServer, Call, query};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{is_about, reread};
-use crate::execute::wave::{News, each};
+use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::listed;
-use crate::plan::{Dependant, Detachment, Judge};
+use crate::plan::{Dependent, Detachment, Judge};
 use crate::read::METADATA;
 
 /// How often an object that others write at the same time is read and written again.
@@ -37,7 +37,7 @@ const JSON_PATCH: &str = "application/json-patch+json";
 #[derive(Clone, Copy)]
 pub(crate) struct Detaching<'a> {
     pub(crate) server: &'a ApiServer,
-    pub(crate) writing: &'a Writing,
+    pub(crate) writing: &'a WriteSettings,
     pub(crate) interrupt: &'a Interrupt,
 }
 
@@ -56,10 +56,10 @@ impl Detaching<'_> {
             .filter(|detachment| judge.may_detach(detachment))
             .collect();
         let mut detached = Vec::new();
-        let told = |news: News<(usize, Result<(), String>)>| match news {
-            News::Slowest(slowest) => sink(Event::Slowest(slowest)),
-            News::Answer((index, Ok(()))) => detached.push(allowed[index]),
-            News::Answer((index, Err(reason))) => sink(Event::failure(format!(
+        let told = |news: WaveEvent<(usize, Result<(), String>)>| match news {
+            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WaveEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
+            WaveEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
                 "{}: owner references could not be removed: {reason}",
                 allowed[index].dependant.key
             ))),
@@ -109,7 +109,7 @@ impl Detaching<'_> {
             let fresh = reread(self.server, &dependant.key, &dependant.resource).await;
             match fresh.map_err(|error| error.kind.to_string())? {
                 Some(fresh) if fresh.uid == dependant.uid && fresh.presence == Presence::Present => {
-                    dependant = Dependant::of(&fresh);
+                    dependant = Dependent::of(&fresh);
                 }
                 // It is another object, or on its way out already.
                 Some(_) | None => return Ok(()),
@@ -118,7 +118,7 @@ impl Detaching<'_> {
         Err("others kept changing it".to_owned())
     }
 
-    fn call(&self, dependant: &Dependant, operations: &Value) -> Call {
+    fn call(&self, dependant: &Dependent, operations: &Value) -> Call {
         let path = dependant
             .resource
             .path(dependant.key.namespace.as_deref(), Some(&dependant.key.name));
@@ -138,7 +138,7 @@ impl Detaching<'_> {
 
 /// The operations that remove the owners which go from the very object that was read; `None` if
 /// it has none of them. With another UID or resourceVersion the server answers with a conflict.
-fn operations(dependant: &Dependant, detachment: &Detachment) -> Option<Value> {
+fn operations(dependant: &Dependent, detachment: &Detachment) -> Option<Value> {
     let goes = |uid: &String| detachment.owners.contains(uid);
     let indices: Vec<usize> = (0..dependant.owners.len())
         .rev()
@@ -186,7 +186,7 @@ mod tests {
 
     fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
         let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
-        let mut dependant = Dependant::of(&live("ConfigMap", Some("shop"), "b"));
+        let mut dependant = Dependent::of(&live("ConfigMap", Some("shop"), "b"));
         dependant.owners = texts(owners);
         Detachment {
             dependant,

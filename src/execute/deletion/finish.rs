@@ -14,7 +14,7 @@ use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::plan::{ParentFate, Remains, Skip, SkipReason};
+use crate::plan::{ParentDisposition, Remains, Skip, SkipReason};
 
 impl SetDeletion<'_> {
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
@@ -143,7 +143,7 @@ impl SetDeletion<'_> {
             Lingering::Told => self.homes().collect(),
         };
         let remaining = self.remaining(homes, lingering, deleted);
-        remaining.settled(&ParentFate::Goes, sink).await
+        remaining.settled(&ParentDisposition::Goes, sink).await
     }
 
     /// Where the rest of the set is looked for; not at these homes of its parent.
@@ -293,8 +293,8 @@ impl SetDeletion<'_> {
         let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);
         sink(event);
         match fate {
-            ParentFate::Goes => self.delete_homes(&mut members, sink).await,
-            ParentFate::Stays(_) => Ending::Done,
+            ParentDisposition::Goes => self.delete_homes(&mut members, sink).await,
+            ParentDisposition::Stays(_) => Ending::Done,
         }
     }
 }

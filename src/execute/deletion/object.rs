@@ -14,10 +14,10 @@ use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
-use crate::execute::wave::{News, each};
+use crate::execute::wave::{WaveEvent, each};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::{Judge, Judgement, Kept, Preconditions, Refusal, SkipReason, with_marks};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
@@ -30,7 +30,7 @@ pub(crate) struct Deleting<'a> {
     pub(crate) server: &'a ApiServer,
     /// Judges every object right before it is deleted.
     pub(crate) judge: &'a Judge<'a>,
-    pub(crate) writing: &'a Writing,
+    pub(crate) writing: &'a WriteSettings,
     /// What is told of an object that was deleted.
     pub(crate) done: Action,
     /// What the objects have to be.
@@ -87,24 +87,24 @@ impl Deleting<'_> {
         left: &mut LeftInPlace,
         interrupt: &Interrupt,
         pace: &mut ConcurrencyLimit,
-        told: &mut dyn FnMut(News<ObjectOutcome>),
+        told: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
     ) {
         let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
         for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
-            told(News::Answer(outcome));
+            told(WaveEvent::Answer(outcome));
         }
         if interrupt.is_requested() {
             return;
         }
         for outcome in self.filled(wave.iter().copied()).await {
             left.note(&outcome);
-            told(News::Answer(outcome));
+            told(WaveEvent::Answer(outcome));
         }
         let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
         let wave = wave.into_iter().map(|live| (&live.key, live));
         let write = async |live| self.delete(live).await;
-        let noted = |news: News<ObjectOutcome>| {
-            if let News::Answer(outcome) = &news {
+        let noted = |news: WaveEvent<ObjectOutcome>| {
+            if let WaveEvent::Answer(outcome) = &news {
                 left.note(outcome);
             }
             told(news);
@@ -172,7 +172,7 @@ impl Deleting<'_> {
                 reason.to_string(),
             )),
             // That could have been removed, and was not.
-            Judgement::Refuse(Refusal::OwnsDependants {
+            Judgement::Refuse(Refusal::OwnsDependents {
                 dependants, marks, ..
             }) => Some(ObjectOutcome::failed(
                 subject,

@@ -26,10 +26,10 @@ use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
-    Confirmation, ParentFate, ParentPolicy, Remains, SkipReason, Standing, SurveyError, judge_for_deletion,
-    parent_fate, survey,
+    Confirmation, ParentDisposition, ParentPolicy, Remains, ScopeError, SkipReason, Standing,
+    judge_for_deletion, member_scope, parent_disposition,
 };
-use crate::read::{self, KindWait, Places, UnsettledError, WholeParent};
+use crate::read::{self, KindWait, ListTargets, UnsettledError, WholeParent};
 
 /// Ends a set whose members are gone: deletes its parent, or takes the record off it.
 pub(crate) struct Releasing<'a> {
@@ -86,7 +86,7 @@ pub(crate) enum ReleaseError {
     #[error("the set's parent is kept, because another run has written its record: {0}")]
     Unsettled(#[from] UnsettledError),
     #[error("the set's parent is kept, because another run has written its record: {0}")]
-    Survey(#[from] SurveyError),
+    MemberScope(#[from] ScopeError),
 }
 
 impl Releasing<'_> {
@@ -114,7 +114,7 @@ impl Releasing<'_> {
             }
             self.follow(&parent.object).await?;
             let managers = parent_managers(&writing.field_manager);
-            let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+            let fate = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
             let found = self
                 .remaining
                 .settled(&fate, sink)
@@ -132,7 +132,7 @@ impl Releasing<'_> {
             let homes = self.remaining.homes.clone();
             let released = match fate {
                 // What it lives in is a member, and stays with it.
-                ParentFate::Stays(_) if !homes.is_empty() => {
+                ParentDisposition::Stays(_) if !homes.is_empty() => {
                     let kept = homes.into_iter().cloned().collect();
                     let remains = Remains {
                         kept,
@@ -141,7 +141,7 @@ impl Releasing<'_> {
                     return self.keep(&parent, Found::of(remains), sink).await;
                 }
                 // What came into it, or was left in it, holds it.
-                ParentFate::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
+                ParentDisposition::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
                     let undeleted = homes.into_iter().cloned().collect();
                     let remains = Remains {
                         undeleted,
@@ -149,8 +149,10 @@ impl Releasing<'_> {
                     };
                     return self.keep(&parent, Found::of(remains), sink).await;
                 }
-                ParentFate::Goes => self.delete_parent(&parent, sink).await?,
-                ParentFate::Stays(why) => self.take_record_off(&parent, &why.to_string(), sink).await?,
+                ParentDisposition::Goes => self.delete_parent(&parent, sink).await?,
+                ParentDisposition::Stays(why) => {
+                    self.take_record_off(&parent, &why.to_string(), sink).await?
+                }
             };
             if let Some(released) = released {
                 return Ok(released);
@@ -201,7 +203,7 @@ impl Releasing<'_> {
 
     /// What is left of a set whose parent has disappeared. What the parent lives in goes last.
     async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<Found, ReleaseError> {
-        let found = self.remaining.settled(&ParentFate::Goes, sink).await;
+        let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
         found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
     }
 
@@ -235,12 +237,12 @@ impl Releasing<'_> {
             let wait = KindWait::unreported();
             Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
         }
-        let survey = survey(set, &standing, &Desired::default(), &discovery)?;
-        self.unlisted = self.unlisted.union(&survey.unlisted);
-        let Places {
+        let member_scope = member_scope(set, &standing, &Desired::default(), &discovery)?;
+        self.unlisted = self.unlisted.union(&member_scope.unlisted);
+        let ListTargets {
             resources,
             namespaces,
-        } = survey.places;
+        } = member_scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
         self.surveyed = parent.reading.clone();
@@ -410,7 +412,7 @@ impl Releasing<'_> {
     }
 
     async fn look(&self) -> Result<Found, Unseen> {
-        self.remaining.look(&ParentFate::Goes).await
+        self.remaining.look(&ParentDisposition::Goes).await
     }
 }
 

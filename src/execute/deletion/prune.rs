@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase};
-use crate::execute::deletion::dependants::SecondLook;
+use crate::execute::deletion::dependants::DependentsLook;
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
-use crate::execute::wave::News;
+use crate::execute::wave::WaveEvent;
 use crate::execute::{Applied, Execution, Progress, Sink};
 use crate::model::live::Live;
 use crate::model::settings::DryRun;
-use crate::plan::{Dependants, Detachment, Judge};
+use crate::plan::{Dependents, Detachment, Judge};
 
 /// What became of the objects that were to be pruned.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Execution<'_> {
                     ..object::untouched(live)
                 }));
             }
-            let mut told = |news: News<ObjectOutcome>| {
+            let mut told = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     pruned.failed += usize::from(outcome.action == Action::Failed);
                     pruned.kept += usize::from(outcome.action == Action::Skipped);
@@ -96,11 +96,11 @@ impl Execution<'_> {
 
     /// What the prunes would do to desired and kept objects as they are now; `None` if that could
     /// not be read. A dry run answers from the plan, which is as old as its answers.
-    async fn dependants(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependants> {
+    async fn dependants(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependents> {
         if self.writing.dry_run != DryRun::None {
             return Some(self.plan.dependants.clone());
         }
-        let look = SecondLook {
+        let look = DependentsLook {
             server: self.server,
             set: self.set,
             parent: Some(self.parent_resource),

@@ -13,8 +13,8 @@ use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{self, ParentFate, Remains};
-use crate::read::{ListError, Place, Places, WHOLE_OBJECTS};
+use crate::plan::{self, ParentDisposition, Remains};
+use crate::read::{ListError, ListTargets, Place, WHOLE_OBJECTS};
 
 /// Pauses between the first looks: what the server's own controllers hold back goes within
 /// them.
@@ -50,7 +50,7 @@ pub(crate) struct Remaining<'a> {
     /// Field managers whose part-of labels make members.
     pub(crate) appliers: &'a BTreeSet<String>,
     /// Where members may be.
-    pub(crate) places: Places,
+    pub(crate) places: ListTargets,
     /// What the parent lives in and what goes after it: it is not looked for.
     pub(crate) homes: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
@@ -93,13 +93,17 @@ impl Found {
 
 impl Remaining<'_> {
     /// Looks once.
-    pub(crate) async fn look(&self, parent: &ParentFate) -> Result<Found, Unseen> {
+    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<Found, Unseen> {
         self.look_into(&self.places, parent).await
     }
 
     /// Looks until nothing is on its way out any more, or for as long as that is worth waiting
     /// for. Reports once what it waits for, if that takes longer than the first looks.
-    pub(crate) async fn settled(&self, parent: &ParentFate, sink: &mut Sink<'_>) -> Result<Found, Unseen> {
+    pub(crate) async fn settled(
+        &self,
+        parent: &ParentDisposition,
+        sink: &mut Sink<'_>,
+    ) -> Result<Found, Unseen> {
         let mut is_reported = false;
         let begin = Instant::now();
         let mut found = self.look(parent).await?;
@@ -128,7 +132,7 @@ impl Remaining<'_> {
     }
 
     /// The places of what is worth waiting for after so many looks and so much time.
-    fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<Places> {
+    fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<ListTargets> {
         if self.lingering == Lingering::Told || waited >= PATIENCE {
             return None;
         }
@@ -136,7 +140,7 @@ impl Remaining<'_> {
         let kinds: BTreeSet<GroupKind> = awaited.map(|live| live.key.group_kind.clone()).collect();
         let resources = self.places.resources.iter();
         let resources = resources.filter(|resource| kinds.contains(&resource.group_kind()));
-        (!kinds.is_empty()).then(|| Places {
+        (!kinds.is_empty()).then(|| ListTargets {
             resources: resources.cloned().collect(),
             namespaces: self.places.namespaces.clone(),
         })
@@ -169,7 +173,7 @@ impl Remaining<'_> {
         }
     }
 
-    async fn look_into(&self, places: &Places, parent: &ParentFate) -> Result<Found, Unseen> {
+    async fn look_into(&self, places: &ListTargets, parent: &ParentDisposition) -> Result<Found, Unseen> {
         let found = labelled(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
         let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));

@@ -6,7 +6,7 @@ use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{ParentFate, parent_fate};
+use crate::plan::{ParentDisposition, parent_disposition};
 use crate::read::WholeParent;
 
 /// The reason of a parent that another client deleted during the run, while its set has members.
@@ -41,12 +41,12 @@ pub(crate) fn names(objects: &[Live]) -> String {
 }
 
 /// Predicts what becomes of the parent of a set of which nothing will be left.
-pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentFate, Event) {
+pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentDisposition, Event) {
     let managers = parent_managers(field_manager);
-    let fate = parent_fate(set, &parent.live, &parent.content_writers, &managers);
+    let fate = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
     let event = match &fate {
-        ParentFate::Goes => told(&parent.live, Action::Deleted, String::new()),
-        ParentFate::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
+        ParentDisposition::Goes => told(&parent.live, Action::Deleted, String::new()),
+        ParentDisposition::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
     };
     (fate, event)
 }

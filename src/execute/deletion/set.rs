@@ -12,11 +12,11 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::deletion::dependants::{SecondLook, Unread};
+use crate::execute::deletion::dependants::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{Deleting, LeftInPlace, untouched};
 use crate::execute::deletion::report::told;
-use crate::execute::wave::News;
+use crate::execute::wave::WaveEvent;
 use crate::execute::{Cause, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -25,12 +25,12 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
 use crate::plan::{
-    Confirmation, Dependants, Judge, ParentPolicy, Plan, Policy, Skip, SkipReason, is_home_of,
+    Confirmation, Dependents, Judge, ParentPolicy, Plan, Policy, Skip, SkipReason, holds_parent_of,
 };
-use crate::read::{Places, WholeParent};
+use crate::read::{ListTargets, WholeParent};
 
 /// Everything that deleting a set needs.
 pub struct SetDeletion<'a> {
@@ -43,7 +43,7 @@ pub struct SetDeletion<'a> {
     /// The parent as the plan knows it; `None` where there is none with bookkeeping.
     pub parent: Option<&'a WholeParent>,
     /// Where members were looked for.
-    pub places: &'a Places,
+    pub places: &'a ListTargets,
     /// What stays recorded because its objects cannot be listed.
     pub unlisted: &'a Record,
     /// What to delete, and what stays.
@@ -53,7 +53,7 @@ pub struct SetDeletion<'a> {
     /// What namespaces and definitions of kinds held when their deletion was judged.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// How.
-    pub writing: &'a Writing,
+    pub writing: &'a WriteSettings,
     /// The user's wish to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -68,7 +68,7 @@ pub struct MembersDeleted {
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
     /// What is still owned by what is to be deleted, and is not to go with it.
-    pub attached: Dependants,
+    pub attached: Dependents,
 }
 
 /// The field managers whose contents of a parent are the set's own: that of the record,
@@ -134,8 +134,8 @@ impl SetDeletion<'_> {
             .await;
         let attached = dependants.without(&detached);
         for wave in &self.plan.prunes {
-            let members = wave.iter().filter(|live| !is_home_of(self.set, live));
-            let mut told = |news: News<ObjectOutcome>| {
+            let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
+            let mut told = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     done += 1;
                     failed += usize::from(outcome.action == Action::Failed);
@@ -174,11 +174,11 @@ impl SetDeletion<'_> {
 
     /// What the deletions would do to the parent and to kept objects as they are now. A dry run
     /// answers from the plan.
-    async fn dependants(&self, nothing: &Desired) -> Result<Dependants, Unread> {
+    async fn dependants(&self, nothing: &Desired) -> Result<Dependents, Unread> {
         if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
             return Ok(self.plan.dependants.clone());
         }
-        let look = SecondLook {
+        let look = DependentsLook {
             server: self.server,
             set: self.set,
             parent: self.parent.map(|_| self.parent_resource),
@@ -219,7 +219,8 @@ impl SetDeletion<'_> {
             ..untouched(&skip.live)
         });
         let members = self.plan.prunes.iter().flatten();
-        let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| is_home_of(self.set, live));
+        let (homes, members): (Vec<&Live>, Vec<&Live>) =
+            members.partition(|live| holds_parent_of(self.set, live));
         let parent = self.parent.map(|parent| untouched(&parent.live));
         let deleted = members.into_iter().map(untouched);
         let homes = homes.into_iter().map(untouched);
@@ -232,18 +233,18 @@ impl SetDeletion<'_> {
         let terminating = self.plan.skips.iter().filter(is_terminating);
         let deleted = self.plan.prunes.iter().flatten();
         deleted
-            .filter(|live| !is_home_of(self.set, live))
+            .filter(|live| !holds_parent_of(self.set, live))
             .chain(terminating.map(|skip| &skip.live))
     }
 
     /// What the parent lives in, as far as that is deleted.
     pub fn homes(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.prunes.iter().flatten();
-        prunes.filter(|live| is_home_of(self.set, live))
+        prunes.filter(|live| holds_parent_of(self.set, live))
     }
 
     /// Judges what is deleted. `nothing` is what the manifests of a set that goes ask for.
-    pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependants) -> Judge<'j> {
+    pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependents) -> Judge<'j> {
         let uids = BTreeSet::new();
         let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);
         judge.renew(attached);

@@ -24,19 +24,19 @@ use crate::execute::members::apply::{TERMINATING, uid};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::refused;
 use crate::execute::reread::GONE_ALREADY;
-use crate::execute::wave::{News, each};
+use crate::execute::wave::{WaveEvent, each};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::plan::{
-    Apply, DataLoss, Dependant, Detachment, MemberStanding, SkipReason, defined_kind, is_promised,
+    Apply, DataLoss, Dependent, Detachment, MemberStatus, SkipReason, defined_kind, is_not_yet_served,
 };
 use crate::read::{self};
 
 /// What a run would do to one object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Foreseen {
+pub struct Prediction {
     /// The object, and what would be done to it.
     pub outcome: ObjectOutcome,
     /// The object as it is; `None` where it is not there, or was not looked at because
@@ -52,7 +52,7 @@ pub struct Foreseen {
 
 /// What a run would make of the parent by its own manifest.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ForeseenParent {
+pub struct ParentPrediction {
     /// The parent as it is; `None` where it is not there.
     pub live: Option<Value>,
     /// What it would be; `None` where the server cannot know it yet, or refuses.
@@ -67,7 +67,7 @@ impl Execution<'_> {
     pub async fn foresee(
         &self,
         is_stopped: impl Fn(&DesiredObject) -> bool,
-        sink: &mut dyn FnMut(News<Foreseen>),
+        sink: &mut dyn FnMut(WaveEvent<Prediction>),
     ) -> Ending {
         let detachments = self.allowed_detachments();
         let mut detached = Vec::new();
@@ -79,15 +79,15 @@ impl Execution<'_> {
         for outcome in self.unchanged().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
                 Some(detachment) => detached.push((outcome, *detachment)),
-                None => sink(News::Answer(of_outcome(outcome))),
+                None => sink(WaveEvent::Answer(of_outcome(outcome))),
             }
         }
-        let mut sink = |news: News<Foreseen>| {
+        let mut sink = |news: WaveEvent<Prediction>| {
             sink(match news {
-                News::Slowest(slowest) => News::Slowest(slowest),
-                News::Answer(foreseen) => {
+                WaveEvent::Slowest(slowest) => WaveEvent::Slowest(slowest),
+                WaveEvent::Answer(foreseen) => {
                     let detachment = detachments.get(&foreseen.outcome.subject.key());
-                    News::Answer(match detachment {
+                    WaveEvent::Answer(match detachment {
                         Some(detachment) => foreseen.detached(detachment),
                         None => foreseen,
                     })
@@ -123,25 +123,25 @@ impl Execution<'_> {
     }
 
     /// Foresees what the parent's own manifest makes of it; `None` where there is none.
-    pub async fn foresee_parent(&self) -> Result<Option<ForeseenParent>, ApiError> {
+    pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
         };
         if self.is_out_of_reach(manifest) {
-            return Ok(Some(ForeseenParent::default()));
+            return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
         let parent = self.parent_writing();
         let rehearse = async || parent.rehearse_manifest(manifest).await;
         Ok(Some(
             match self.rehearse_on(&mut live, manifest, rehearse).await {
-                Ok(reply) => ForeseenParent {
+                Ok(reply) => ParentPrediction {
                     live,
                     predicted: content(&reply),
                     error: None,
                 },
                 Err(error) if is_unanswered(&error) => return Err(error),
-                Err(error) => ForeseenParent {
+                Err(error) => ParentPrediction {
                     predicted: live.clone(),
                     live,
                     error: Some(refused::reason(&error, manifest)),
@@ -150,15 +150,15 @@ impl Execution<'_> {
         ))
     }
 
-    async fn foresee_apply(&self, apply: &Apply) -> Foreseen {
+    async fn foresee_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
         let mut foreseen = match apply.standing {
-            MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
+            MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
             _ => self.foresee_member(object, subject, &apply.standing).await,
         };
         foreseen.outcome.source = Some(object.position.clone());
-        if let MemberStanding::Member {
+        if let MemberStatus::Member {
             reason: Some(reason), ..
         } = &apply.standing
         {
@@ -173,14 +173,14 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStanding,
-    ) -> Foreseen {
+        standing: &MemberStatus,
+    ) -> Prediction {
         if self.is_out_of_reach(object) {
             return self.foresee_unrehearsed(object, subject, standing).await;
         }
         // Most objects that are no members are not there.
         let mut live = match standing {
-            MemberStanding::NotAMember => None,
+            MemberStatus::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unforeseen(subject, &error),
@@ -196,7 +196,7 @@ impl Execution<'_> {
             Err(error) => {
                 let mut foreseen = unforeseen(subject, &error);
                 foreseen.outcome.error = Some(explained(self.server, object, &error).await);
-                return Foreseen {
+                return Prediction {
                     predicted: live.clone(),
                     live,
                     ..foreseen
@@ -205,7 +205,7 @@ impl Execution<'_> {
         };
         let mut predicted = content(&reply);
         let moved = match (&live, &predicted) {
-            (Some(live), Some(applied)) => self.without_leftovers(object, standing, live, applied).await,
+            (Some(live), Some(applied)) => self.without_stale_fields(object, standing, live, applied).await,
             _ => None,
         };
         let has_leftovers = moved.is_some();
@@ -223,7 +223,7 @@ impl Execution<'_> {
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
             self.mark_if_taken_in(object, standing, live, predicted, &mut outcome);
         }
-        Foreseen {
+        Prediction {
             warnings: reply
                 .warnings
                 .iter()
@@ -249,8 +249,8 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStanding,
-    ) -> Foreseen {
+        standing: &MemberStatus,
+    ) -> Prediction {
         let mut live = None;
         let readable = self.readable_through(object);
         if let Some(resource) = readable {
@@ -259,7 +259,7 @@ impl Execution<'_> {
                 Err(error) => return unforeseen(subject, &error),
             };
         }
-        let reason = match (is_promised(object), readable) {
+        let reason = match (is_not_yet_served(object), readable) {
             (true, Some(_)) => "its version does not exist yet",
             (true, None) => "its kind does not exist yet",
             (false, Some(_)) => "its CustomResourceDefinition changes in the same run",
@@ -278,7 +278,7 @@ impl Execution<'_> {
         if let Some(live) = &live {
             self.mark_if_taken_in(object, standing, live, &predicted, &mut outcome);
         }
-        Foreseen {
+        Prediction {
             warnings: vec![format!(
                 "{} could not be validated by the server, because {reason}",
                 object.key
@@ -300,10 +300,10 @@ impl Execution<'_> {
     }
 
     /// Foresees an object that a run only detaches from its owners.
-    async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Foreseen {
-        let Dependant { key, resource, .. } = &detachment.dependant;
+    async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+        let Dependent { key, resource, .. } = &detachment.dependant;
         match read::object(self.server, resource, key).await {
-            Ok(live) => Foreseen {
+            Ok(live) => Prediction {
                 predicted: live.clone(),
                 live,
                 ..of_outcome(outcome)
@@ -312,14 +312,14 @@ impl Execution<'_> {
         }
     }
 
-    async fn foresee_prune(&self, live: &Live) -> Foreseen {
+    async fn foresee_prune(&self, live: &Live) -> Prediction {
         match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::because(
                 subject(live),
                 Action::Pruned,
                 GONE_ALREADY,
             )),
-            Ok(found) => Foreseen {
+            Ok(found) => Prediction {
                 live: found,
                 ..told(subject(live), Action::Pruned)
             },
@@ -328,7 +328,7 @@ impl Execution<'_> {
     }
 }
 
-impl Foreseen {
+impl Prediction {
     /// The same, if the run also removes owner references from the object.
     fn detached(mut self, detachment: &Detachment) -> Self {
         let Some(predicted) = self.predicted.take() else {
@@ -348,12 +348,12 @@ fn subject(live: &Live) -> Subject {
     Subject::new(&live.key, &live.resource, Some(&live.uid))
 }
 
-fn told(subject: Subject, action: Action) -> Foreseen {
+fn told(subject: Subject, action: Action) -> Prediction {
     of_outcome(ObjectOutcome::new(subject, action))
 }
 
-fn of_outcome(outcome: ObjectOutcome) -> Foreseen {
-    Foreseen {
+fn of_outcome(outcome: ObjectOutcome) -> Prediction {
+    Prediction {
         outcome,
         live: None,
         predicted: None,
@@ -362,12 +362,12 @@ fn of_outcome(outcome: ObjectOutcome) -> Foreseen {
     }
 }
 
-fn failed(subject: Subject, error: impl Into<Message>) -> Foreseen {
+fn failed(subject: Subject, error: impl Into<Message>) -> Prediction {
     of_outcome(ObjectOutcome::failed(subject, error))
 }
 
-fn unforeseen(subject: Subject, error: &ApiError) -> Foreseen {
-    Foreseen {
+fn unforeseen(subject: Subject, error: &ApiError) -> Prediction {
+    Prediction {
         unanswered: is_unanswered(error),
         ..failed(subject, error.kind.to_string())
     }

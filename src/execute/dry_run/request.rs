@@ -9,8 +9,8 @@ use crate::cluster::apiserver::{ApiError, Call, Reply, query};
 use crate::compare::ownership::{self, Former};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::settings::{Conflicts, Writing};
-use crate::plan::MemberStanding;
+use crate::model::settings::{Conflicts, WriteSettings};
+use crate::plan::MemberStatus;
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// Limit on how often an object is read and sent again that others write at the same time.
@@ -53,13 +53,13 @@ impl Execution<'_> {
     pub(super) async fn rehearse_call(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
     ) -> Result<Reply, ApiError> {
         let carrying = self.carrying(object, standing).await?;
         let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
         match self.server.send(self.member_call(object, standing, None)).await {
             Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
-                let forced = Writing {
+                let forced = WriteSettings {
                     conflicts: Conflicts::Forced,
                     ..self.writing.clone()
                 };
@@ -78,23 +78,23 @@ impl Execution<'_> {
     /// What the object becomes when fields are taken from their former owner before it is
     /// applied; `None` where that makes no difference. A field that goes may have a default:
     /// the server fills it in, in a dry run of a patch that takes the fields away.
-    pub(super) async fn without_leftovers(
+    pub(super) async fn without_stale_fields(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
         let former = Former {
             manager: &self.writing.field_manager,
             tool: match standing {
-                MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
+                MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
                 _ => None,
             },
             last_applied: self.last_applied(),
         };
         let secret = object.is_secret().then_some(live);
-        let left = ownership::without_leftovers(applied, secret, &former)?;
+        let left = ownership::without_stale_fields(applied, secret, &former)?;
         let mut patch = ownership::merge_patch(live, &left);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             for field in ["managedFields", "resourceVersion", "generation"] {

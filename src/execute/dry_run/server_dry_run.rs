@@ -12,7 +12,7 @@ use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
 use crate::model::settings::DryRun;
-use crate::plan::{MemberStanding, is_promised};
+use crate::plan::{MemberStatus, is_not_yet_served};
 use crate::read::METADATA;
 
 impl Execution<'_> {
@@ -54,7 +54,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
     ) -> MemberReply {
         let foreseen = self.foresee_member(object, subject, standing).await;
         MemberReply {
@@ -69,9 +69,9 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
     ) -> MemberReply {
-        if matches!(standing, MemberStanding::Member { .. }) {
+        if matches!(standing, MemberStatus::Member { .. }) {
             return told(ObjectOutcome::new(subject, Action::Configured));
         }
         let Some(resource) = self.readable_through(object) else {
@@ -96,7 +96,7 @@ impl Execution<'_> {
     /// Whether the server cannot rehearse this object before other members are written: its
     /// kind, its version or its namespace comes with them.
     pub(crate) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
-        is_promised(object) || self.lacks_namespace_of(object)
+        is_not_yet_served(object) || self.lacks_namespace_of(object)
     }
 
     /// The resource through which the object can be read now; `None` where it cannot be there.

@@ -23,7 +23,7 @@ use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
-use crate::plan::{Apply, MemberStanding, defined_kind, is_promised};
+use crate::plan::{Apply, MemberStatus, defined_kind, is_not_yet_served};
 
 /// What a run knows of its kinds.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Kinds {
     /// Whether an apply that was answered with this error came before the server serves the
     /// path, and may be sent again.
     fn is_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
-        is_promised(object)
+        is_not_yet_served(object)
             && error.is(StatusCode::NOT_FOUND)
             && !error.is_missing_object()
             && self.deadline.is_some_and(|deadline| Instant::now() < deadline)
@@ -82,7 +82,7 @@ impl Execution<'_> {
         let promised: Vec<&DesiredObject> = wave
             .iter()
             .map(|apply| &self.desired.members[apply.index])
-            .filter(|object| is_promised(object))
+            .filter(|object| is_not_yet_served(object))
             .collect();
         if promised.is_empty() {
             return wave.iter().collect();
@@ -148,7 +148,7 @@ impl Execution<'_> {
     pub(crate) async fn apply_in_time(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         mut precondition: Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {

@@ -27,7 +27,7 @@ use crate::execute::members::refused::is_misfit;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::settings::DryRun;
-use crate::plan::{Apply, is_promised};
+use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
 /// How long an answer is not believed that may come of the former schema, and of the new one as
@@ -137,7 +137,8 @@ impl Execution<'_> {
         }
         let members = || self.desired.members.iter();
         let reads = defined.iter().map(async |(key, kind)| {
-            let of_kind = members().find(|object| object.key.group_kind == *kind && !is_promised(object))?;
+            let of_kind =
+                members().find(|object| object.key.group_kind == *kind && !is_not_yet_served(object))?;
             let definition = members().find(|object| object.key == *key)?;
             let former = read::definition(self.server, &of_kind.resource).await.ok()??;
             Some((key.clone(), Redefined::new(former, definition)))

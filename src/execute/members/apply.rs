@@ -18,7 +18,7 @@ use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::settings::{Conflicts, DryRun};
-use crate::plan::{Apply, MemberStanding, Precondition, Refusal, Seen};
+use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 /// Body of server-side apply. JSON is YAML.
@@ -67,7 +67,7 @@ impl Execution<'_> {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
         let mut reply = match self.writing.dry_run {
-            _ if apply.standing == MemberStanding::Terminating => failed(subject, TERMINATING.to_owned()),
+            _ if apply.standing == MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
             DryRun::Client => self.predict(object, subject, &apply.standing).await,
             DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
             DryRun::None => self.send_member(object, subject, &apply.standing, kinds).await,
@@ -78,7 +78,7 @@ impl Execution<'_> {
         for warning in &mut reply.warnings {
             *warning = format!("{}: {warning}", object.position);
         }
-        if let MemberStanding::Member {
+        if let MemberStatus::Member {
             reason: Some(reason), ..
         } = &apply.standing
         {
@@ -91,7 +91,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         kinds: &Kinds,
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
@@ -109,13 +109,13 @@ impl Execution<'_> {
                 }
                 // Which run of one field manager has made an object within the last second, its
                 // metadata do not show.
-                if *standing == MemberStanding::NotAMember
+                if *standing == MemberStatus::NotAMember
                     && reply.status != StatusCode::CREATED
                     && told.outcome.error.is_none()
                 {
                     told.found = written(&reply).ok().map(|written| FoundLive {
                         version: written.metadata.resource_version,
-                        reason: self.reason_of_taking_in(object, &reply.body),
+                        reason: self.unowned_reason(object, &reply.body),
                     });
                 }
                 if is_surprise {
@@ -144,7 +144,7 @@ impl Execution<'_> {
     pub(crate) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         precondition: Expected,
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
@@ -155,10 +155,10 @@ impl Execution<'_> {
                 .await;
         }
         let is_known_to_need_it = match standing {
-            MemberStanding::Member {
+            MemberStatus::Member {
                 client_side_apply, ..
             } => *client_side_apply || self.writing.former_manager.is_some(),
-            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => false,
+            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => false,
         };
         if is_known_to_need_it {
             self.migrate(object).await?;
@@ -188,7 +188,7 @@ impl Execution<'_> {
     async fn send_settled(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
         let mut lock = lock.cloned();
@@ -220,10 +220,10 @@ impl Execution<'_> {
 
     /// Whether all fields in conflict belong to a manager that gives them up to a run:
     /// client-side apply, and of members of a set that is taken over its former tool.
-    pub(crate) fn is_conflict_with_former_owner(&self, error: &ApiError, standing: &MemberStanding) -> bool {
+    pub(crate) fn is_conflict_with_former_owner(&self, error: &ApiError, standing: &MemberStatus) -> bool {
         let former = match standing {
-            MemberStanding::Member { .. } => self.writing.former_manager.as_deref(),
-            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+            MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
+            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
         };
         let owners = [Some(CLIENT_SIDE_APPLY), former];
         let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
@@ -238,7 +238,7 @@ impl Execution<'_> {
     pub(crate) fn member_call(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         lock: Option<&Seen>,
     ) -> Call {
         let mut parameters = vec![
@@ -247,7 +247,7 @@ impl Execution<'_> {
         ];
         // Whoever steals an object from another set takes its fields, too: the part-of
         // label is one of them.
-        if self.writing.conflicts == Conflicts::Forced || *standing == MemberStanding::OfAnotherSet {
+        if self.writing.conflicts == Conflicts::Forced || *standing == MemberStatus::OfAnotherSet {
             parameters.push(("force", "true"));
         }
         if self.writing.dry_run == DryRun::Server {
@@ -275,16 +275,16 @@ impl Execution<'_> {
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
     /// that to a later one cannot tell, and the owner of the fields does.
-    fn has_made(&self, reply: &Reply, standing: &MemberStanding) -> bool {
-        let was_absent = matches!(standing, MemberStanding::NotAMember);
+    fn has_made(&self, reply: &Reply, standing: &MemberStatus) -> bool {
+        let was_absent = matches!(standing, MemberStatus::NotAMember);
         let is_ours = || {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            ownership::was_made_by(&object["metadata"], &self.writing.field_manager)
+            ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
         };
         reply.status == StatusCode::CREATED || (was_absent && reply.before == Before::Unknown && is_ours())
     }
 
-    fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStanding) -> MemberReply {
+    fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStatus) -> MemberReply {
         let written = match written(reply) {
             Ok(written) => written.metadata,
             Err(error) => return failed(subject, error.to_string()),
@@ -293,8 +293,8 @@ impl Execution<'_> {
             return failed(subject, OF_ANOTHER.to_owned());
         }
         let known_version = match standing {
-            MemberStanding::Member { resource_version, .. } => Some(resource_version),
-            MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+            MemberStatus::Member { resource_version, .. } => Some(resource_version),
+            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
         };
         let action = if self.has_made(reply, standing) {
             Action::Created
@@ -349,10 +349,10 @@ const FORMER_SCHEMA: &str = "the server still applies the former schema of its C
 const OF_ANOTHER: &str =
     "the server's answer is about another object, so nobody knows whether it was applied";
 
-pub(crate) fn uid(standing: &MemberStanding) -> Option<&str> {
+pub(crate) fn uid(standing: &MemberStatus) -> Option<&str> {
     match standing {
-        MemberStanding::Member { uid, .. } => Some(uid),
-        MemberStanding::NotAMember | MemberStanding::OfAnotherSet | MemberStanding::Terminating => None,
+        MemberStatus::Member { uid, .. } => Some(uid),
+        MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
     }
 }
 

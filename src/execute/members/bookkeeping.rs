@@ -4,7 +4,7 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::{MemberStanding, Seen, may_hold_record};
+use crate::plan::{MemberStatus, Seen, may_hold_record};
 use crate::read;
 
 /// An object as it is sent over a parent, with its bookkeeping.
@@ -28,7 +28,7 @@ pub(crate) async fn carrying(
         return Ok(None);
     };
     let metadata = &live["metadata"];
-    let Some(sent) = ownership::with_bookkeeping(&object.object, metadata, manager) else {
+    let Some(sent) = ownership::with_applyset_metadata(&object.object, metadata, manager) else {
         return Ok(None);
     };
     let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
@@ -51,7 +51,7 @@ impl Execution<'_> {
     pub(crate) async fn carrying(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
     ) -> Result<Option<Carrying>, ApiError> {
         let manager = &self.writing.field_manager;
         if may_hold_record(object, standing, manager) {

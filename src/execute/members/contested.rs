@@ -15,7 +15,7 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::read::{self, METADATA_LIST, Places, Selector};
+use crate::read::{self, ListTargets, METADATA_LIST, Selector};
 
 impl Execution<'_> {
     /// Reports the objects among `found` that the run of another set has taken since this run
@@ -26,7 +26,7 @@ impl Execution<'_> {
         if found.is_empty() || self.interrupt.is_requested() {
             return 0;
         }
-        let mut places = Places::default();
+        let mut places = ListTargets::default();
         let objects = self.desired.members.iter();
         for object in objects.filter(|object| found.contains(&object.key)) {
             places.add_resources([Arc::clone(&object.resource)]);

@@ -17,7 +17,7 @@ use crate::execute::members::contested;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{self, MemberStanding, Unowned};
+use crate::plan::{self, MemberStatus, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -45,10 +45,10 @@ pub(crate) enum Unapplied {
 impl Execution<'_> {
     /// Returns what has to be true of the object for it to be applied. The plan was made while it
     /// did not exist, if `standing` says that it is no member and only new objects are allowed.
-    fn precondition(&self, object: &DesiredObject, standing: &MemberStanding) -> Expected {
+    fn precondition(&self, object: &DesiredObject, standing: &MemberStatus) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
-        if *standing == MemberStanding::NotAMember && has_to_be_new {
+        if *standing == MemberStatus::NotAMember && has_to_be_new {
             Expected::Absent
         } else {
             Expected::Any
@@ -62,7 +62,7 @@ impl Execution<'_> {
     pub(crate) async fn apply_if_allowed(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
         let precondition = self.precondition(object, standing);
@@ -94,10 +94,10 @@ impl Execution<'_> {
         }
     }
 
-    fn standing_of_found(&self, live: &Live) -> Result<MemberStanding, Unapplied> {
+    fn standing_of_found(&self, live: &Live) -> Result<MemberStatus, Unapplied> {
         match &live.part_of {
             None => Err(Unapplied::Exists),
-            Some(id) if id == self.set.id.as_str() => Ok(MemberStanding::Member {
+            Some(id) if id == self.set.id.as_str() => Ok(MemberStatus::Member {
                 uid: live.uid.clone(),
                 resource_version: live.resource_version.clone(),
                 reason: None,

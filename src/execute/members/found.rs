@@ -24,7 +24,7 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
 use crate::plan::Stealing;
-use crate::read::{self, METADATA, METADATA_LIST, Place, Places, Selector};
+use crate::read::{self, ListTargets, METADATA, METADATA_LIST, Place, Selector};
 
 /// How long a watch may take to show writes that are over; usually milliseconds.
 const WATCHED: Duration = Duration::from_secs(5);
@@ -171,7 +171,7 @@ fn version_before(version: &str) -> Option<u64> {
 
 /// Divides objects of one kind among the collections that show them all.
 fn places<'a>(found: &[Found<'a>]) -> Vec<(Place, Vec<Found<'a>>)> {
-    let mut places = Places::default();
+    let mut places = ListTargets::default();
     for one in found {
         places.add_resources([Arc::clone(&one.object.resource)]);
         places.namespaces.extend(one.object.key.namespace.clone());

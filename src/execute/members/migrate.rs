@@ -43,7 +43,7 @@ impl Execution<'_> {
             };
             let metadata = &live["metadata"];
             let moves = if object.is_secret() {
-                ownership::migration_of_secret(metadata, &former)
+                ownership::secret_migration_patch(metadata, &former)
             } else {
                 ownership::migration(metadata, former.manager, former.tool, former.last_applied)
             };

@@ -10,15 +10,15 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{MemberStanding, Refusal, Unowned, reason_of_taking_in};
+use crate::plan::{MemberStatus, Refusal, Unowned, unowned_reason};
 
 impl Execution<'_> {
     /// Returns what is reported of an object if it was in no set; `body` is the object as the server
     /// sent it. `None` if that cannot be read.
-    pub(crate) fn reason_of_taking_in(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
+    pub(crate) fn unowned_reason(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
         let written = serde_json::from_slice(body).ok()?;
         let live = Live::of(&written, &object.resource)?;
-        Some(reason_of_taking_in(object, &live, self.set, self.policy))
+        Some(unowned_reason(object, &live, self.set, self.policy))
     }
 
     /// Marks the outcome of an object that was taken in.
@@ -37,13 +37,13 @@ impl Execution<'_> {
     pub(crate) fn mark_if_taken_in(
         &self,
         object: &DesiredObject,
-        standing: &MemberStanding,
+        standing: &MemberStatus,
         found: &Value,
         becomes: &Value,
         outcome: &mut ObjectOutcome,
     ) {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
-        if *standing == MemberStanding::NotAMember && !is_in_a_set {
+        if *standing == MemberStatus::NotAMember && !is_in_a_set {
             match self.policy.unowned {
                 Unowned::TakenIn => self.mark(object, becomes, outcome),
                 Unowned::Refused => {
@@ -59,6 +59,6 @@ impl Execution<'_> {
             return;
         };
         outcome.taken_in = true;
-        outcome.reason = reason_of_taking_in(object, &live, self.set, self.policy);
+        outcome.reason = unowned_reason(object, &live, self.set, self.policy);
     }
 }

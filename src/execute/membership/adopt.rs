@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::relabel::Relabelling;
-use super::{counting, ending, tell_others};
+use super::{counting, ending, report_others};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
@@ -12,7 +12,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
-use crate::plan::{Candidate, MembershipChange, MembershipPlan, Stealing, Way, judge_adoption};
+use crate::plan::{Candidate, FoundBy, MembershipChange, MembershipPlan, Stealing, judge_adoption};
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -29,7 +29,7 @@ pub struct Adopting<'a> {
     /// The labels by which the objects were found, if they were.
     pub selector: Option<&'a str>,
     /// How an object of this key and these metadata came to be among them.
-    pub way: &'a dyn Fn(&ObjectKey, &Value) -> Way,
+    pub way: &'a dyn Fn(&ObjectKey, &Value) -> FoundBy,
 }
 
 impl Adopting<'_> {
@@ -64,7 +64,7 @@ impl Adopting<'_> {
             let current = self.current.cloned();
             Some(self.parent.widen(current, self.record, sink).await?)
         };
-        tell_others(self.plan, sink);
+        report_others(self.plan, sink);
         sink(Event::Phase {
             phase: Phase::Adopting,
             total: self.plan.changes.len(),

@@ -16,7 +16,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::plan::{MembershipPlan, judge_release};
-use crate::read::{ListError, Places};
+use crate::read::{ListError, ListTargets};
 
 /// Forgetting a set.
 pub struct Disbanding<'a> {
@@ -25,7 +25,7 @@ pub struct Disbanding<'a> {
     /// The parent as it was read.
     pub current: &'a ParentObject,
     /// Where its members are.
-    pub places: &'a Places,
+    pub places: &'a ListTargets,
     /// What stays recorded because its objects cannot be listed.
     pub unlisted: &'a Record,
     /// Who is released.

@@ -11,7 +11,7 @@ mod relabel;
 
 pub use adopt::Adopting;
 pub use disband::Disbanding;
-pub use move_members::{Farewell, Moving, Obstacles};
+pub use move_members::{Moving, Obstacles, OldParent};
 use relabel::Relabelled;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
@@ -21,10 +21,10 @@ use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::{Sink, interrupt};
 use crate::model::live::Live;
 use crate::plan::{Left, MembershipPlan};
-use crate::read::{ListError, METADATA_LIST, Places};
+use crate::read::{ListError, ListTargets, METADATA_LIST};
 
 /// Lists what carries the label of the set in these places.
-async fn members(parent: &ParentWriting<'_>, places: &Places) -> Result<Vec<Live>, ListError> {
+async fn members(parent: &ParentWriting<'_>, places: &ListTargets) -> Result<Vec<Live>, ListError> {
     let concurrency = parent.writing.concurrency;
     let found = labelled(parent.server, parent.set, places, concurrency, METADATA_LIST).await;
     found.map_err(|(_, error)| error)
@@ -62,7 +62,7 @@ async fn counting(
 }
 
 /// Tells of the objects that stay as they are.
-pub fn tell_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+pub fn report_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
     let outcomes = plan.settled.iter().map(settled);
     for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
         sink(Event::Object(outcome));

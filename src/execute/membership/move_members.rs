@@ -25,7 +25,7 @@ use crate::model::resource::Resource;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
 use crate::plan::{judge_move, owned_by_parent};
-use crate::read::{self, Places};
+use crate::read::{self, ListTargets};
 
 /// Taking members from one set into another.
 pub struct Moving<'a> {
@@ -34,24 +34,24 @@ pub struct Moving<'a> {
     /// The parent that they leave, as it was read.
     pub former: &'a ParentObject,
     /// Where its members are.
-    pub places: &'a Places,
+    pub places: &'a ListTargets,
     /// What it records, without the kinds that vanished.
     pub recorded: &'a Record,
     /// What stays recorded because its objects cannot be listed.
     pub unlisted: &'a Record,
     /// Where the members of the new set are, as far as that is recorded.
-    pub new_places: &'a Places,
+    pub new_places: &'a ListTargets,
     /// The set that they come into.
     pub into: Adopting<'a>,
     /// Managers whose part-of labels make members.
     pub appliers: &'a BTreeSet<String>,
     /// What becomes of the parent that they leave.
-    pub farewell: Farewell,
+    pub farewell: OldParent,
 }
 
 /// What becomes of the old parent when members have moved to another set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Farewell {
+pub enum OldParent {
     /// It records what is left in its set.
     Narrow,
     /// It does so, too, although its whole set was to move.
@@ -89,18 +89,18 @@ impl Moving<'_> {
             let is_dry = self.from.writing.dry_run != DryRun::None;
             let seen_to = match &self.farewell {
                 _ if !self.into.plan.takes_any() => Ok(ending),
-                Farewell::Narrow | Farewell::Keep(_) if is_dry => Ok(ending),
-                Farewell::Narrow | Farewell::Keep(_) => self.narrow(sink).await,
-                Farewell::Release if is_dry => self.foresee_release(sink).await,
-                Farewell::Release => self.release(sink).await,
+                OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(ending),
+                OldParent::Narrow | OldParent::Keep(_) => self.narrow(sink).await,
+                OldParent::Release if is_dry => self.foresee_release(sink).await,
+                OldParent::Release => self.release(sink).await,
             };
             let ending = seen_to.unwrap_or_else(|error| {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             });
             Ok(match &self.farewell {
-                Farewell::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
-                Farewell::Keep(_) | Farewell::Narrow | Farewell::Release => ending,
+                OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
+                OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
             })
         })
         .await
@@ -209,7 +209,7 @@ impl Moving<'_> {
         let ParentWriting { set, .. } = self.into.parent;
         // The new parent records all of its members by now.
         let record = self.into.record;
-        let mut places = Places::default();
+        let mut places = ListTargets::default();
         let known = self.new_places.resources.iter().chain(&self.places.resources);
         let is_recorded = |resource: &&Arc<Resource>| record.group_kinds.contains(&resource.group_kind());
         places.add_resources(known.filter(is_recorded).cloned());

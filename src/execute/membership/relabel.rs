@@ -14,13 +14,13 @@ use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::members::apply::APPLY_PATCH;
 use crate::execute::parent_record::requests::MERGE_PATCH;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
-use crate::execute::wave::{News, each};
+use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
 use crate::model::object::apply_body;
-use crate::model::settings::{DryRun, Writing};
-use crate::plan::{LeaveReason, MembershipChange};
+use crate::model::settings::{DryRun, WriteSettings};
+use crate::plan::{MembershipChange, MembershipKeepReason};
 use crate::read::METADATA;
 
 /// How often an object that keeps changing is judged again: controllers write the status of
@@ -31,7 +31,7 @@ const JUDGEMENTS: usize = 20;
 pub(crate) struct Relabelling<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) writing: &'a Writing,
+    pub(crate) writing: &'a WriteSettings,
     /// What the label is to say; `None` takes it off.
     pub(crate) part_of: Option<&'a ApplySetId>,
     /// What is told of an object whose label was written.
@@ -56,7 +56,7 @@ impl Relabelling<'_> {
         let mut relabelled = Relabelled::default();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let write = async |live| self.write(live).await;
-        let told = |news: News<ObjectOutcome>| {
+        let told = |news: WaveEvent<ObjectOutcome>| {
             sink(news.counted(|outcome| {
                 relabelled.failed += usize::from(outcome.action == Action::Failed);
             }));
@@ -87,7 +87,7 @@ impl Relabelling<'_> {
             }
             let object = match self.reread(live).await {
                 Ok(Again::Found(object)) => object,
-                Ok(Again::Deselected) => return skipped(&changed(&LeaveReason::NotSelected)),
+                Ok(Again::Deselected) => return skipped(&changed(&MembershipKeepReason::NotSelected)),
                 Ok(Again::Gone) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),
             };
@@ -198,6 +198,6 @@ enum Again {
     Gone,
 }
 
-fn changed(reason: &LeaveReason) -> String {
+fn changed(reason: &MembershipKeepReason) -> String {
     format!("it changed meanwhile: {reason}")
 }

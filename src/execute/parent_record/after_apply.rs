@@ -19,7 +19,7 @@ use crate::model::applyset::parent::annotations;
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::{Resource, Scope};
-use crate::read::{ListError, METADATA_LIST, Places};
+use crate::read::{ListError, ListTargets, METADATA_LIST};
 
 /// Pauses between looks at what is being deleted: what the server's own controllers hold back
 /// goes within them.
@@ -143,7 +143,7 @@ impl Execution<'_> {
     }
 
     /// The places that the record loses: whole kinds, and namespaces of the kinds that stay.
-    fn places_to_leave(&self) -> [Places; 2] {
+    fn places_to_leave(&self) -> [ListTargets; 2] {
         let after = &self.plan.record_after;
         let own = self.set.parent.namespace.as_ref();
         let is_dropped = |namespace: &&String| {
@@ -166,11 +166,11 @@ impl Execution<'_> {
         let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
         let namespaces = &self.places.namespaces;
         [
-            Places {
+            ListTargets {
                 resources: dropped.into_iter().cloned().collect(),
                 namespaces: namespaces.clone(),
             },
-            Places {
+            ListTargets {
                 resources: kept
                     .into_iter()
                     .filter(|kept| kept.scope == Scope::Namespaced)

@@ -4,14 +4,14 @@ use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::read::{self, ListError, Place, Places, Selector};
+use crate::read::{self, ListError, ListTargets, Place, Selector};
 
 /// Lists what carries the label of the set in these places, without its parent. `accept` says how
 /// much of each object is read.
 pub(crate) async fn labelled(
     server: &ApiServer,
     set: &Set,
-    places: &Places,
+    places: &ListTargets,
     concurrency: usize,
     accept: &'static str,
 ) -> Result<Vec<Live>, (Place, ListError)> {

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::deletion::object::deletion;
 use crate::execute::reread::is_of;
-use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};
 use crate::model::live::{Live, Presence};
 use crate::model::parent_object::ParentObject;
@@ -115,7 +115,7 @@ impl ParentWriting<'_> {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
             "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
-            "annotations": removed(&mut annotations.filter(|key| is_bookkeeping_key(key))),
+            "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key))),
         }});
         let identity = &self.set.parent;
         let path = self

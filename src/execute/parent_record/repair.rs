@@ -12,11 +12,11 @@ use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
 use crate::model::applyset::parent::annotations;
 use crate::read::METADATA;
-use crate::verify::{Mend, Removal};
+use crate::verify::{Removal, Repair};
 
 /// What became of a mend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mended {
+pub enum Repaired {
     /// It is written.
     Written,
     /// Somebody else has changed the parent since it was judged.
@@ -25,18 +25,18 @@ pub enum Mended {
 
 impl ParentWriting<'_> {
     /// Writes the record, then takes off what does not belong on the parent.
-    pub async fn mend(&self, mend: &Mend) -> Result<Mended, ParentWriteError> {
+    pub async fn mend(&self, mend: &Repair) -> Result<Repaired, ParentWriteError> {
         let target = annotations(&mend.set.tooling, &mend.record);
         let written = self.write_record(&mend.resource_version, &target).await?;
         let Written::Done(written) = written else {
-            return Ok(Mended::Overtaken);
+            return Ok(Repaired::Overtaken);
         };
         if mend.removals.is_empty() {
-            return Ok(Mended::Written);
+            return Ok(Repaired::Written);
         }
         match self.take_keys_off(&written, &mend.removals).await? {
-            Written::Done(_) => Ok(Mended::Written),
-            Written::Overtaken => Ok(Mended::Overtaken),
+            Written::Done(_) => Ok(Repaired::Written),
+            Written::Overtaken => Ok(Repaired::Overtaken),
         }
     }
 

@@ -21,8 +21,8 @@ use crate::model::object::apply_body;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::settings::Writing;
-use crate::plan::{ParentPolicy, Refusal, is_promised};
+use crate::model::settings::WriteSettings;
+use crate::plan::{ParentPolicy, Refusal, is_not_yet_served};
 use crate::read::{self, ListError, METADATA};
 
 /// Everything that writing the parent of a set needs.
@@ -39,7 +39,7 @@ pub struct ParentWriting<'a> {
     /// The parent's own manifest, where there is one.
     pub manifest: Option<&'a DesiredObject>,
     /// How.
-    pub writing: &'a Writing,
+    pub writing: &'a WriteSettings,
     /// The user's wish to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -177,7 +177,7 @@ impl ParentWriting<'_> {
             };
             return known(self.server.send(call).await, target);
         };
-        if is_promised(manifest) {
+        if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
             let deadline = Instant::now() + PATIENCE;
             let resource = &manifest.resource;

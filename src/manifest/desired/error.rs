@@ -9,7 +9,7 @@ use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 pub enum DesiredError {
     /// The manifests are wrong.
     #[error("{} of the manifests cannot be applied to this cluster", .0.len())]
-    Misfits(Vec<Misfit>),
+    InvalidObjects(Vec<InvalidObject>),
     /// The definition of the kind of a manifest is being deleted.
     #[error("{position}: {kind} cannot be applied: {reason}")]
     DefinitionTerminating {
@@ -35,16 +35,16 @@ pub enum DesiredError {
 /// A manifest that this cluster cannot take, or that does not go with another one.
 #[derive(Debug, thiserror::Error)]
 #[error("{position}: {problem}")]
-pub struct Misfit {
+pub struct InvalidObject {
     /// Where the object was written.
     pub position: Position,
     /// What is wrong.
-    pub problem: MisfitProblem,
+    pub problem: InvalidObjectProblem,
 }
 
 /// What is wrong with a manifest in the light of discovery and of the other manifests.
 #[derive(Debug, thiserror::Error)]
-pub enum MisfitProblem {
+pub enum InvalidObjectProblem {
     /// The server does not serve the kind in this version.
     #[error("the server has no kind {:?} in apiVersion {:?}", .kind.kind, .kind.api_version())]
     UnknownKind {
@@ -89,11 +89,11 @@ pub enum MisfitProblem {
     },
 }
 
-impl Misfit {
+impl InvalidObject {
     /// What to type or change.
     pub fn hint(&self) -> String {
         match &self.problem {
-            MisfitProblem::UnknownKind {
+            InvalidObjectProblem::UnknownKind {
                 kind,
                 served_versions,
                 ..
@@ -113,26 +113,26 @@ impl Misfit {
                     versions.join(" and ")
                 )
             }
-            MisfitProblem::UnknownKind {
+            InvalidObjectProblem::UnknownKind {
                 definition: Some(reason),
                 ..
             } => format!("make the server serve it first: {reason}"),
-            MisfitProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
+            InvalidObjectProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
                 format!("did you mean {}?", similar.join(" or "))
             }
-            MisfitProblem::UnknownKind { .. } => {
+            InvalidObjectProblem::UnknownKind { .. } => {
                 "put its CustomResourceDefinition among the manifests, or install it first".to_owned()
             }
-            MisfitProblem::NoMembersOfThisKind { .. } => {
+            InvalidObjectProblem::NoMembersOfThisKind { .. } => {
                 "take it out of the manifests, and create it with kubectl where it is needed".to_owned()
             }
-            MisfitProblem::Bookkeeping { .. } => {
+            InvalidObjectProblem::Bookkeeping { .. } => {
                 "take it out of the manifest: the run of that set writes it, and a copy would narrow its record".to_owned()
             }
-            MisfitProblem::InvalidName { .. } => {
+            InvalidObjectProblem::InvalidName { .. } => {
                 "use lower-case letters, digits, \"-\" and \".\", beginning and ending with a letter or digit".to_owned()
             }
-            MisfitProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
+            InvalidObjectProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
         }
     }
 }

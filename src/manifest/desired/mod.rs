@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-pub use error::{DesiredError, Misfit, MisfitProblem};
+pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, Unserved};
 use crate::manifest::{Manifest, Position};
-use crate::model::applyset::parent::is_bookkeeping_key;
+use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -136,9 +136,9 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
         };
         let (object, metadata) = place(manifest, resource, target.namespace);
         match seen.entry(object.key.clone()) {
-            Entry::Occupied(first) => errors.push(Misfit {
+            Entry::Occupied(first) => errors.push(InvalidObject {
                 position: object.position,
-                problem: MisfitProblem::GivenTwice {
+                problem: InvalidObjectProblem::GivenTwice {
                     key: object.key,
                     first: first.get().clone(),
                 },
@@ -146,7 +146,7 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
                 match fault(&object.key, &metadata, target) {
-                    Some(problem) => errors.push(Misfit {
+                    Some(problem) => errors.push(InvalidObject {
                         position: object.position,
                         problem,
                     }),
@@ -158,7 +158,7 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
     if errors.is_empty() {
         Ok(desired)
     } else {
-        Err(DesiredError::Misfits(errors))
+        Err(DesiredError::InvalidObjects(errors))
     }
 }
 
@@ -182,9 +182,9 @@ impl Desired {
 }
 
 /// What is wrong with an object by itself.
-fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Option<MisfitProblem> {
+fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Option<InvalidObjectProblem> {
     if has_strict_name(&key.group_kind) && !is_dns_subdomain(&key.name) {
-        return Some(MisfitProblem::InvalidName { key: key.clone() });
+        return Some(InvalidObjectProblem::InvalidName { key: key.clone() });
     }
     if key == target.parent {
         return None;
@@ -194,11 +194,13 @@ fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Opti
         .filter_map(|field| metadata.get(field)?.as_object());
     let mut bookkeeping = keys
         .flat_map(Map::keys)
-        .filter(|key| is_bookkeeping_key(key) && *key != IS_PARENT_TYPE_LABEL);
-    bookkeeping.next().map(|bookkeeping| MisfitProblem::Bookkeeping {
-        key: key.clone(),
-        bookkeeping: bookkeeping.clone(),
-    })
+        .filter(|key| is_applyset_key(key) && *key != IS_PARENT_TYPE_LABEL);
+    bookkeeping
+        .next()
+        .map(|bookkeeping| InvalidObjectProblem::Bookkeeping {
+            key: key.clone(),
+            bookkeeping: bookkeeping.clone(),
+        })
 }
 
 /// Whether objects of this kind are named by DNS subdomains. RBAC and certificate kinds
@@ -227,9 +229,9 @@ fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'
 fn find_resource(
     manifest: &Manifest,
     discovery: &Discovery,
-) -> Result<Result<Arc<Resource>, Misfit>, DesiredError> {
+) -> Result<Result<Arc<Resource>, InvalidObject>, DesiredError> {
     let misfit = |problem| {
-        Ok(Err(Misfit {
+        Ok(Err(InvalidObject {
             position: manifest.position.clone(),
             problem,
         }))
@@ -248,7 +250,7 @@ fn find_resource(
             served_versions,
             similar,
         } => {
-            return misfit(MisfitProblem::UnknownKind {
+            return misfit(InvalidObjectProblem::UnknownKind {
                 kind: manifest.gvk.clone(),
                 served_versions,
                 similar,
@@ -270,7 +272,7 @@ fn find_resource(
     if missing_verbs.is_empty() {
         Ok(Ok(Arc::new(resource.clone())))
     } else {
-        misfit(MisfitProblem::NoMembersOfThisKind {
+        misfit(InvalidObjectProblem::NoMembersOfThisKind {
             kind: manifest.gvk.group_kind(),
             missing_verbs,
         })
@@ -330,7 +332,7 @@ fn strip_bookkeeping(metadata: &mut Map<String, Value>) -> bool {
     for field in ["labels", "annotations"] {
         if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             let before = pairs.len();
-            pairs.retain(|key, _| !is_bookkeeping_key(key));
+            pairs.retain(|key, _| !is_applyset_key(key));
             stripped |= pairs.len() != before;
         }
     }

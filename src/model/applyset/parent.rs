@@ -166,7 +166,7 @@ pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
 }
 
 /// Returns whether a label or annotation key belongs to the convention.
-pub fn is_bookkeeping_key(key: &str) -> bool {
+pub fn is_applyset_key(key: &str) -> bool {
     key.starts_with(KEY_PREFIX)
 }
 

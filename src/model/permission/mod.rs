@@ -52,7 +52,7 @@ impl Verb {
 /// One permission. Sorts by namespace, resource, verb and name, permissions on the whole cluster
 /// first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Right {
+pub struct Permission {
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
     pub namespace: Option<String>,
     /// API group; empty for the core group.
@@ -65,7 +65,7 @@ pub struct Right {
     pub name: Option<String>,
 }
 
-impl Right {
+impl Permission {
     /// The permission on all objects of a resource in a namespace.
     pub fn on(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Right {
     }
 }
 
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     /// `delete deployments.apps in namespace shop`, `patch secrets/web in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verb.as_str(), self.resource)?;
@@ -115,12 +115,12 @@ impl fmt::Display for Right {
 
 /// The permissions that a run needs, without those that only the run itself can bring about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needed {
+pub struct NeededPermissions {
     /// The permissions, each on one object, as the server checks them.
-    pub rights: BTreeSet<Right>,
+    pub rights: BTreeSet<Permission>,
     /// Permissions that are needed only if no object has this path: `create` of an object that may
     /// exist without being a member.
-    pub unless_present: BTreeMap<Right, String>,
+    pub unless_present: BTreeMap<Permission, String>,
     /// Namespaces that the run creates, unless they exist. The creator of a namespace may get
     /// permissions in it at that moment, so missing ones prove nothing before.
     pub brought_namespaces: BTreeSet<String>,

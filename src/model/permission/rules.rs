@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::Right;
+use super::Permission;
 
 /// `status` of a `SelfSubjectRulesReview`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,13 +33,13 @@ pub struct Rule {
 impl Rules {
     /// Returns whether these rules grant the permission. Rules may be incomplete: `false` is not a
     /// proof.
-    pub fn allow(&self, permission: &Right) -> bool {
+    pub fn allow(&self, permission: &Permission) -> bool {
         self.resource_rules.iter().any(|rule| rule.allows(permission))
     }
 }
 
 impl Rule {
-    fn allows(&self, permission: &Right) -> bool {
+    fn allows(&self, permission: &Permission) -> bool {
         let names = &self.resource_names;
         has(&self.verbs, permission.verb.as_str())
             && has(&self.api_groups, &permission.group)

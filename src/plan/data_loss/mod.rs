@@ -51,7 +51,7 @@ pub(super) fn filled(
         .cloned()
         .collect();
     let lost = lost_objects(now, seen_objects, going);
-    (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledMeanwhile { lost, unknown })
+    (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledSincePlan { lost, unknown })
 }
 
 /// Returns the objects with a mark that keeps them.

@@ -325,7 +325,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
             .collect();
         let reason = filled(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
-            SkipReason::FilledMeanwhile { lost, unknown } => (lost.len(), unknown.len()),
+            SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
             other => panic!("{other:?}"),
         });
         assert_eq!(counts, expected, "{seen:?} {now:?}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::Observed;
-use super::Dependant;
+use super::Dependent;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -12,7 +12,7 @@ use crate::model::live::Live;
 pub(super) fn cascade(
     observed: &Observed,
     prunes: &[Live],
-    guarded: &BTreeMap<&str, Dependant>,
+    guarded: &BTreeMap<&str, Dependent>,
 ) -> BTreeMap<String, ObjectKey> {
     let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut add = |owner, uid| by_owner.entry(owner).or_default().push(uid);

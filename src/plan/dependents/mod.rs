@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cascade::cascade;
 pub(super) use holders::holders;
 pub use holders::holders_of_plan;
-pub use namespaces::Near;
+pub use namespaces::DependentNamespaces;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -26,7 +26,7 @@ use crate::model::resource::Resource;
 
 /// A live object that has owners, as far as its owner references can be removed from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependant {
+pub struct Dependent {
     /// Kind, namespace and name.
     pub key: ObjectKey,
     /// The resource that it was read through.
@@ -45,7 +45,7 @@ pub struct Dependant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detachment {
     /// The object.
-    pub dependant: Dependant,
+    pub dependant: Dependent,
     /// The UIDs of the owners that are deleted.
     pub owners: BTreeSet<String>,
     /// The pruned objects that are these owners, or that these are deleted with.
@@ -54,7 +54,7 @@ pub struct Detachment {
 
 /// Dependents of pruned objects that are desired or kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dependants {
+pub struct Dependents {
     /// The UIDs of everything that is deleted, each with the pruned object that it is deleted with.
     pub going: BTreeMap<String, ObjectKey>,
     /// Owner references to remove before the deletes, in the order of keys.
@@ -64,7 +64,7 @@ pub struct Dependants {
     pub bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
-impl Dependant {
+impl Dependent {
     /// Creates it from a live object.
     pub fn of(live: &Live) -> Self {
         Self {
@@ -95,7 +95,7 @@ fn uids(owners: &[OwnerReference]) -> Vec<String> {
     owners.iter().map(|owner| owner.uid.clone()).collect()
 }
 
-impl Dependants {
+impl Dependents {
     /// Finds the dependents for a run that deletes `prunes` and keeps `skips`.
     pub(super) fn find(desired: &Desired, observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Self {
         let mut dependants = Self::default();
@@ -105,11 +105,11 @@ impl Dependants {
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let is_desired = |live: &&Live| desired_keys.contains(&live.key);
         let live = observed.members.iter().chain(&observed.others);
-        let mut guarded: BTreeMap<&str, Dependant> = BTreeMap::new();
+        let mut guarded: BTreeMap<&str, Dependent> = BTreeMap::new();
         let kept = skips.iter().filter(|skip| is_kept_from_owners(skip));
         for live in live.filter(is_desired).chain(kept.map(|skip| &skip.live)) {
             if live.presence == Presence::Present && !live.owners.is_empty() {
-                guarded.insert(&live.uid, Dependant::of(live));
+                guarded.insert(&live.uid, Dependent::of(live));
             }
         }
         if let Some(parent) = &observed.parent {
@@ -166,7 +166,7 @@ impl Dependants {
     }
 
     /// Returns the owner references to remove from an object, if deleted objects own it.
-    fn detachment(&self, dependant: Dependant) -> Option<Detachment> {
+    fn detachment(&self, dependant: Dependent) -> Option<Detachment> {
         let is_going = |uid: &&String| self.going.contains_key(*uid);
         let owners: BTreeSet<String> = dependant.owners.iter().filter(is_going).cloned().collect();
         let pruned = owners.iter().filter_map(|uid| self.going.get(uid));

@@ -7,14 +7,14 @@ use super::super::Plan;
 /// The namespaces that may hold dependents of deleted objects. For the garbage collector, an owner in
 /// another namespace is absent, and cluster-scoped objects have no namespaced owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Near<'p> {
+pub enum DependentNamespaces<'p> {
     /// All namespaces, and cluster-scoped objects: an owner is cluster-scoped.
     Everywhere,
     /// These namespaces.
     In(BTreeSet<&'p str>),
 }
 
-impl<'p> Near<'p> {
+impl<'p> DependentNamespaces<'p> {
     /// The namespaces that may hold dependents of a plan's prunes.
     pub fn prunes_of(plan: &'p Plan) -> Self {
         plan.all_prunes()

@@ -55,7 +55,7 @@ fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, V
         members: members.to_vec(),
         ..observed
     };
-    let dependants = Dependants::find(&desired, &observed, &prunes, skips);
+    let dependants = Dependents::find(&desired, &observed, &prunes, skips);
     let detachments = dependants.detachments.into_iter();
     detachments
         .map(|detachment| {
@@ -105,7 +105,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
     assert_eq!(found(&members, &[going], Observed::default()), nothing());
 
     let parent = Observed {
-        parent: Some(Dependant::of(&config_map("web", &["pruned"]))),
+        parent: Some(Dependent::of(&config_map("web", &["pruned"]))),
         ..Observed::default()
     };
     assert_eq!(
@@ -160,7 +160,7 @@ fn what_a_container_holds_is_deleted_with_it() {
 }
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
-    let dependants = Dependants::find(&Desired::default(), observed, prunes, skips);
+    let dependants = Dependents::find(&Desired::default(), observed, prunes, skips);
     let bound = dependants.bound.values().flatten().map(ToString::to_string);
     bound.collect()
 }
@@ -252,7 +252,7 @@ fn owner_references_that_appear_after_the_plan_count() {
     let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.deletions(), plan.dependants.detachments.len()), (1, 0));
     let renewed = |members: &[Live]| -> Vec<String> {
-        let renewed = Dependants::renewed(&plan, &manifests, &observed(members));
+        let renewed = Dependents::renewed(&plan, &manifests, &observed(members));
         let names = renewed.detachments.into_iter();
         names.map(|detachment| detachment.dependant.key.name).collect()
     };
@@ -280,7 +280,7 @@ fn dependants_are_near_their_owners() {
             },
             &policy(),
         );
-        let near = Near::prunes_of(&plan);
+        let near = DependentNamespaces::prunes_of(&plan);
         [Some("shop"), Some("away"), None].map(|namespace| near.holds(namespace))
     };
     let inside = config_map("a", &[]);

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container_index::{ContainerIndex, Kept};
-use super::dependents::{Dependant, Dependants, Detachment};
+use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
-    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, is_home_of, prune_rules,
+    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, holds_parent_of,
+    prune_rules,
 };
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
@@ -35,7 +36,7 @@ pub struct Judge<'a> {
     /// By pruned objects: the desired or kept objects that are still owned by an object that is deleted
     /// with it, each with the annotation or label that keeps it.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
-    /// By pruned objects: the objects that this run cannot keep; see [`Dependants::bound`].
+    /// By pruned objects: the objects that this run cannot keep; see [`Dependents::bound`].
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Losses that the user has confirmed, by the object.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
@@ -137,7 +138,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes the objects that are deleted.
-    pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependants: &Dependants) {
+    pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependants: &Dependents) {
         // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
         let parent = self.set.parent_uid.iter();
         let parent = parent.filter(|_| self.policy.pruning == Pruning::WholeSet);
@@ -149,7 +150,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Replaces the desired and kept objects that are owned by deleted ones.
-    pub fn renew(&mut self, dependants: &Dependants) {
+    pub fn renew(&mut self, dependants: &Dependents) {
         self.bound.clone_from(&dependants.bound);
         self.attached.clear();
         for detachment in &dependants.detachments {
@@ -216,7 +217,7 @@ impl<'a> Judge<'a> {
             return Some(reason);
         }
         // The parent is kept with its members, and its namespace and CRD with the parent.
-        (!self.kept.is_empty() && is_home_of(self.set, live)).then_some(SkipReason::HoldsParent)
+        (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(SkipReason::HoldsParent)
     }
 
     /// Returns the reason to keep a container that holds `marked` objects. An object that is owned by a
@@ -271,7 +272,7 @@ impl<'a> Judge<'a> {
     /// Refuses to delete the object if the garbage collector would delete desired or kept ones after it.
     fn owns(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
-        (!attached.is_empty()).then(|| Refusal::OwnsDependants {
+        (!attached.is_empty()).then(|| Refusal::OwnsDependents {
             object: live.key.clone(),
             dependants: attached.keys().cloned().collect(),
             marks: attached
@@ -293,7 +294,7 @@ impl<'a> Judge<'a> {
 
     /// Returns whether the object is the parent of a set that is deleted as a whole. It is detached from
     /// members to be deleted after them, which needs no consent.
-    pub fn goes_last(&self, dependant: &Dependant) -> bool {
+    pub fn goes_last(&self, dependant: &Dependent) -> bool {
         self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependant.uid)
     }
 
@@ -304,7 +305,7 @@ impl<'a> Judge<'a> {
             return true;
         }
         let is_accepted = |pruned: &ObjectKey| {
-            self.is_accepted(&Refusal::OwnsDependants {
+            self.is_accepted(&Refusal::OwnsDependents {
                 object: pruned.clone(),
                 dependants: vec![detachment.dependant.key.clone()],
                 marks: BTreeMap::new(),

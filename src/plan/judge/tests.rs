@@ -184,7 +184,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Refuse(Refusal::PrunesStorage { .. }) => "storage",
         Judgement::Refuse(Refusal::HoldsDesired { .. }) => "holds desired",
         Judgement::Refuse(Refusal::HoldsOthers { .. }) => "holds others",
-        Judgement::Refuse(Refusal::OwnsDependants { .. }) => "owns",
+        Judgement::Refuse(Refusal::OwnsDependents { .. }) => "owns",
         Judgement::Refuse(Refusal::OwnsBound { .. }) => "bound",
         Judgement::Skip(_) | Judgement::Refuse(_) => "something else",
     }
@@ -198,7 +198,7 @@ fn observed(live: &Live, around: &Around) -> Observed {
             owners: vec![owner.clone()],
             ..self::live("Secret", Some("shop"), "web")
         };
-        super::super::Dependant::of(&parent)
+        super::super::Dependent::of(&parent)
     });
     Observed {
         members: around.members.iter().chain([live]).cloned().collect(),
@@ -334,7 +334,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     parent.owners = vec![owned_by(&owner)];
     let observed = Observed {
         members: vec![owner],
-        parent: Some(Dependant::of(&parent)),
+        parent: Some(Dependent::of(&parent)),
         ..Observed::default()
     };
     let refused = |pruning| {

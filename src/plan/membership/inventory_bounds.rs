@@ -1,7 +1,7 @@
 //! Bounds of another tool's inventory: everyone who can write one can list any object, so objects outside
 //! of one namespace need the user's confirmation.
 
-use super::{LeaveReason, MembershipPlan};
+use super::{MembershipKeepReason, MembershipPlan};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Confirmation, Refusal};
 
@@ -24,7 +24,7 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
         let is_unmarked = plan
             .left
             .iter()
-            .any(|left| matches!(left.reason, LeaveReason::Unmarked(_)));
+            .any(|left| matches!(left.reason, MembershipKeepReason::Unmarked(_)));
         return (plan.refusals.is_empty() && !plan.left.is_empty()).then_some(Refusal::NothingToAdopt {
             inventory,
             is_unmarked,
@@ -51,7 +51,7 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
 #[cfg(test)]
 mod tests {
     use super::super::super::fixtures::{live, set};
-    use super::super::{Candidate, Stealing, Way, plan_adoption};
+    use super::super::{Candidate, FoundBy, Stealing, plan_adoption};
     use super::*;
     use crate::import::Mark;
     use crate::plan::OtherParents;
@@ -73,7 +73,7 @@ mod tests {
                 live.part_of = None;
                 Candidate {
                     live,
-                    way: Way::Tracked(mark.clone()),
+                    way: FoundBy::Tracked(mark.clone()),
                 }
             })
             .collect();

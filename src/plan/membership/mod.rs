@@ -27,14 +27,14 @@ pub enum MembershipChange {
     /// Its part-of label is right already.
     Settled,
     /// It is kept as it is.
-    Leave(LeaveReason),
+    Leave(MembershipKeepReason),
     /// It is a member of the set with this id, which stops the run.
     OfAnotherSet(String),
 }
 
 /// The reason to keep an object as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeaveReason {
+pub enum MembershipKeepReason {
     /// It does not exist.
     Missing,
     /// It is being deleted.
@@ -64,7 +64,7 @@ pub enum LeaveReason {
     Unmarked(String),
 }
 
-impl fmt::Display for LeaveReason {
+impl fmt::Display for MembershipKeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("it does not exist"),
@@ -96,7 +96,7 @@ impl fmt::Display for LeaveReason {
 
 /// The way in which an object was found that is to be adopted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum FoundBy {
     /// The user named it.
     Named,
     /// A label selector matches it.
@@ -111,7 +111,7 @@ pub struct Candidate {
     /// As it was read.
     pub live: Live,
     /// The way in which it was found.
-    pub way: Way,
+    pub way: FoundBy,
 }
 
 /// The changes of a run to the membership of objects.
@@ -137,11 +137,11 @@ pub struct Left {
     /// `metadata.uid`, if it exists.
     pub uid: Option<String>,
     /// The reason.
-    pub reason: LeaveReason,
+    pub reason: MembershipKeepReason,
 }
 
 impl Left {
-    fn new(live: &Live, reason: LeaveReason) -> Self {
+    fn new(live: &Live, reason: MembershipKeepReason) -> Self {
         Self {
             key: live.key.clone(),
             resource: Arc::clone(&live.resource),
@@ -156,7 +156,7 @@ impl Left {
             key,
             resource,
             uid: None,
-            reason: LeaveReason::Missing,
+            reason: MembershipKeepReason::Missing,
         }
     }
 }
@@ -196,10 +196,10 @@ impl MembershipPlan {
 pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
-        return MembershipChange::Leave(LeaveReason::IsParent);
+        return MembershipChange::Leave(MembershipKeepReason::IsParent);
     }
     if live.presence == Presence::Terminating {
-        return MembershipChange::Leave(LeaveReason::Terminating);
+        return MembershipChange::Leave(MembershipKeepReason::Terminating);
     }
     let is_tracked = live.tracking == Tracking::On;
     // A label without a field manager would never let the object be pruned.
@@ -207,20 +207,20 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
         return MembershipChange::Settled;
     }
     if let Some(owner) = foreign_owner(live, set) {
-        return MembershipChange::Leave(LeaveReason::Owned(owner.clone()));
+        return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
     }
     match &candidate.way {
-        Way::Selected(Maker::Others(managers)) => {
+        FoundBy::Selected(Maker::Others(managers)) => {
             let managers = managers.clone();
-            return MembershipChange::Leave(LeaveReason::MadeByOthers { managers });
+            return MembershipChange::Leave(MembershipKeepReason::MadeByOthers { managers });
         }
-        Way::Tracked(Mark::Other(reason)) => {
-            return MembershipChange::Leave(LeaveReason::TrackedElsewhere(reason.clone()));
+        FoundBy::Tracked(Mark::Other(reason)) => {
+            return MembershipChange::Leave(MembershipKeepReason::TrackedElsewhere(reason.clone()));
         }
-        Way::Tracked(Mark::Missing(reason)) => {
-            return MembershipChange::Leave(LeaveReason::Unmarked(reason.clone()));
+        FoundBy::Tracked(Mark::Missing(reason)) => {
+            return MembershipChange::Leave(MembershipKeepReason::Unmarked(reason.clone()));
         }
-        Way::Named | Way::Selected(Maker::Person) | Way::Tracked(Mark::Own) => {}
+        FoundBy::Named | FoundBy::Selected(Maker::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
     match &live.part_of {
         Some(other) if other != set.id.as_str() && stealing == Stealing::Refused => {
@@ -238,18 +238,18 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
         return MembershipChange::Settled;
     }
     let reason = if !is_in(from) {
-        LeaveReason::NotAMember
+        MembershipKeepReason::NotAMember
     } else if to.is_parent(live) {
-        LeaveReason::IsParent
+        MembershipKeepReason::IsParent
     } else if live.presence == Presence::Terminating {
-        LeaveReason::Terminating
+        MembershipKeepReason::Terminating
     } else if let Some(owner) = live.owners.first() {
         // An owner reference to the old parent would take the object along with it.
-        LeaveReason::Owned(owner.clone())
+        MembershipKeepReason::Owned(owner.clone())
     } else if live.is_labelled_by(appliers) {
         return MembershipChange::Write;
     } else {
-        LeaveReason::CopiedLabel {
+        MembershipKeepReason::CopiedLabel {
             writers: live.part_of_writers.clone(),
         }
     };

@@ -15,7 +15,7 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn adopted(way: Way, stealing: Stealing, change: impl FnOnce(&mut Live)) -> MembershipChange {
+fn adopted(way: FoundBy, stealing: Stealing, change: impl FnOnce(&mut Live)) -> MembershipChange {
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
@@ -23,13 +23,13 @@ fn adopted(way: Way, stealing: Stealing, change: impl FnOnce(&mut Live)) -> Memb
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
-    adopted(Way::Named, Stealing::Refused, change)
+    adopted(FoundBy::Named, Stealing::Refused, change)
 }
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use LeaveReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
     use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
+    use MembershipKeepReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
     assert_eq!(named(|_| {}), Write);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
     let untracked = |live: &mut Live| {
@@ -53,20 +53,20 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
     );
     assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), Write);
     let table = [
-        (Way::Selected(Maker::Person), Write),
+        (FoundBy::Selected(Maker::Person), Write),
         (
-            Way::Selected(Maker::Others(vec!["operator".to_owned()])),
+            FoundBy::Selected(Maker::Others(vec!["operator".to_owned()])),
             Leave(MadeByOthers {
                 managers: vec!["operator".to_owned()],
             }),
         ),
-        (Way::Tracked(Mark::Own), Write),
+        (FoundBy::Tracked(Mark::Own), Write),
         (
-            Way::Tracked(Mark::Other("other".to_owned())),
+            FoundBy::Tracked(Mark::Other("other".to_owned())),
             Leave(TrackedElsewhere("other".to_owned())),
         ),
         (
-            Way::Tracked(Mark::Missing("none".to_owned())),
+            FoundBy::Tracked(Mark::Missing("none".to_owned())),
             Leave(Unmarked("none".to_owned())),
         ),
     ];
@@ -74,7 +74,7 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         assert_eq!(adopted(way, Stealing::Refused, |_| {}), change);
     }
     assert_eq!(
-        adopted(Way::Named, Stealing::Allowed, |live| live.part_of =
+        adopted(FoundBy::Named, Stealing::Allowed, |live| live.part_of =
             Some(OTHER.to_owned())),
         Write
     );
@@ -87,7 +87,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         live.part_of = Some(OTHER.to_owned());
         Candidate {
             live,
-            way: Way::Named,
+            way: FoundBy::Named,
         }
     };
     let candidates = [of_other("a"), of_other("b")];
@@ -129,22 +129,25 @@ fn members_move_and_objects_with_a_copied_label_are_kept() {
         moved(|live| live.part_of = Some(new_set().id.to_string())),
         Settled
     );
-    assert_eq!(moved(|live| live.part_of = None), Leave(LeaveReason::NotAMember));
+    assert_eq!(
+        moved(|live| live.part_of = None),
+        Leave(MembershipKeepReason::NotAMember)
+    );
     assert_eq!(
         moved(|live| live.key = new_set().parent),
-        Leave(LeaveReason::IsParent)
+        Leave(MembershipKeepReason::IsParent)
     );
     assert_eq!(
         moved(|live| live.presence = Presence::Terminating),
-        Leave(LeaveReason::Terminating)
+        Leave(MembershipKeepReason::Terminating)
     );
     assert_eq!(
         moved(|live| live.owners.push(owner("uid-of-parent"))),
-        Leave(LeaveReason::Owned(owner("uid-of-parent")))
+        Leave(MembershipKeepReason::Owned(owner("uid-of-parent")))
     );
     assert_eq!(
         moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
-        Leave(LeaveReason::CopiedLabel {
+        Leave(MembershipKeepReason::CopiedLabel {
             writers: vec!["controller".to_owned()]
         })
     );
@@ -157,7 +160,7 @@ fn only_what_was_asked_for_moves_and_strangers_are_reported() {
         live("ConfigMap", Some("shop"), "b"),
     ];
     let stranger = live("ConfigMap", Some("shop"), "c");
-    let asked = [&members[0], &stranger].map(|live| Left::new(live, LeaveReason::NotAMember));
+    let asked = [&members[0], &stranger].map(|live| Left::new(live, MembershipKeepReason::NotAMember));
     let appliers = policy().appliers;
     let some = plan_move(&set(), &new_set(), &members, Some(asked.to_vec()), &appliers);
     assert_eq!(some.changes, members[..1]);

@@ -9,10 +9,10 @@ mod rbac_objects;
 mod relabeling;
 mod set_lifetime;
 
-pub use planned_writes::{needed_now, needed_to_delete, needed_to_foresee};
+pub use planned_writes::{needed_for_dry_run, needed_for_plan, needed_to_delete};
 pub use rbac_objects::{Subject, name, objects};
 pub use relabeling::{on_parent, to_record, to_relabel, to_release};
-pub use set_lifetime::{Past, needed_ever};
+pub use set_lifetime::{Past, needed_for_set};
 
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};

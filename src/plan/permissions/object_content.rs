@@ -8,12 +8,16 @@ use serde_json::Value;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, GroupVersionKind};
-use crate::model::permission::{Right, Verb};
+use crate::model::permission::{Permission, Verb};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Returns the permissions that the content of an object needs.
-pub(super) fn permissions(object: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Vec<Right> {
+pub(super) fn permissions(
+    object: &DesiredObject,
+    desired: &Desired,
+    discovery: &Discovery,
+) -> Vec<Permission> {
     let GroupKind { group, kind } = &object.key.group_kind;
     match (group.as_str(), kind.as_str()) {
         (RBAC, "Role" | "ClusterRole") => escalate(object).into_iter().collect(),
@@ -34,13 +38,13 @@ pub(super) fn permissions(object: &DesiredObject, desired: &Desired, discovery: 
 
 /// A role needs `escalate`, unless it grants nothing: `pkg/registry/rbac/escalation_check.go`,
 /// `RoleEscalationAuthorized`.
-fn escalate(object: &DesiredObject) -> Option<Right> {
+fn escalate(object: &DesiredObject) -> Option<Permission> {
     let value = object.object.value();
     let grants = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
     if !grants("rules") && !grants("aggregationRule") {
         return None;
     }
-    let right = Right::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
+    let right = Permission::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
     Some(right.named(&object.key.name))
 }
 
@@ -50,14 +54,14 @@ fn is_empty(value: &Value) -> bool {
 
 /// A binding needs `bind` in its own namespace, also for a `ClusterRole`:
 /// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
-fn bind(object: &DesiredObject) -> Option<Right> {
+fn bind(object: &DesiredObject) -> Option<Permission> {
     let value = object.object.value();
     let resource = match text(&value, "/roleRef/kind")? {
         "Role" => "roles",
         "ClusterRole" => "clusterroles",
         _ => return None,
     };
-    Some(Right {
+    Some(Permission {
         namespace: object.key.namespace.clone(),
         group: RBAC.to_owned(),
         resource: resource.to_owned(),
@@ -68,7 +72,7 @@ fn bind(object: &DesiredObject) -> Option<Right> {
 
 /// An admission policy needs `get` for all objects of its parameters' kind, or for any if the kind is
 /// unknown: `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`.
-fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Right> {
+fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Permission> {
     let value = policy.object.value();
     let kind = text(&value, "/spec/paramKind/kind")?;
     let api_version = text(&value, "/spec/paramKind/apiVersion")?;
@@ -77,7 +81,7 @@ fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Righ
         KindLookup::Found(resource) => resource.plural.clone(),
         KindLookup::Absent | KindLookup::GroupFailed(_) => "*".to_owned(),
     };
-    Some(Right {
+    Some(Permission {
         namespace: None,
         group: gvk.group,
         resource,
@@ -89,7 +93,11 @@ fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Righ
 /// A binding of an admission policy needs to read its parameters:
 /// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Their kind is known only
 /// if the manifests hold the policy.
-fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: &Discovery) -> Option<Right> {
+fn read_bound_parameters(
+    binding: &DesiredObject,
+    desired: &Desired,
+    discovery: &Discovery,
+) -> Option<Permission> {
     let value = binding.object.value();
     let reference = value.pointer("/spec/paramRef").filter(|value| !value.is_null())?;
     let policy_name = text(&value, "/spec/policyName")?;
@@ -99,7 +107,7 @@ fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: 
         *group == binding.key.group_kind.group && kind == policy_kind && member.key.name == policy_name
     })?;
     let name = text(reference, "/name").filter(|name| !name.is_empty());
-    Some(Right {
+    Some(Permission {
         namespace: text(reference, "/namespace").map(str::to_owned),
         verb: if name.is_some() { Verb::Get } else { Verb::List },
         name: name.map(str::to_owned),
@@ -109,10 +117,10 @@ fn read_bound_parameters(binding: &DesiredObject, desired: &Desired, discovery: 
 
 /// A trust bundle needs `attest` for its signer, not for the whole domain of the signer:
 /// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`.
-fn attest(bundle: &DesiredObject) -> Vec<Right> {
+fn attest(bundle: &DesiredObject) -> Vec<Permission> {
     let value = bundle.object.value();
     let signer = text(&value, "/spec/signerName").filter(|signer| !signer.is_empty());
-    let right = |signer: &str| Right {
+    let right = |signer: &str| Permission {
         namespace: None,
         group: "certificates.k8s.io".to_owned(),
         resource: "signers".to_owned(),

@@ -7,31 +7,31 @@ use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::{Needed, Right, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::plan::{Apply, Detachment, MemberStanding, Plan, is_promised, may_hold_record};
+use crate::plan::{Apply, Detachment, MemberStatus, Plan, is_not_yet_served, may_hold_record};
 
 /// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it
 /// was read, and `field_manager` applies members.
 ///
 /// The verbs `escalate` and `bind` are not among them. The server does not need them if the user has the
 /// permissions of the role, which is expensive to find out.
-pub fn needed_now(
+pub fn needed_for_plan(
     set: &Set,
     parent_resource: &Resource,
     parent: Option<&ParentObject>,
     desired: &Desired,
     plan: &Plan,
     field_manager: &str,
-) -> Needed {
-    let mut needed = Needed::default();
+) -> NeededPermissions {
+    let mut needed = NeededPermissions::default();
     let grants_permissions = applied(desired, plan).any(|(_, object)| is_rbac(object));
     for (apply, object) in applied(desired, plan) {
         needed.expect_namespace(apply, object);
         // Roles of the manifests, such as aggregated ones, may grant the permissions for a kind that
         // the manifests define.
-        if !(grants_permissions && is_promised(object)) {
+        if !(grants_permissions && is_not_yet_served(object)) {
             needed.apply(apply, object);
             if may_hold_record(object, &apply.standing, field_manager) {
                 needed.read(&object.key, &object.resource);
@@ -40,7 +40,7 @@ pub fn needed_now(
     }
     needed.delete(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
-        let right = Right::on(verb, parent_resource, set.parent.namespace.as_deref());
+        let right = Permission::on(verb, parent_resource, set.parent.namespace.as_deref());
         // A bare parent is created by POST, which names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
         needed.rights.insert(if is_posted {
@@ -59,8 +59,8 @@ pub fn needed_to_delete(
     parent_resource: &Resource,
     parent: Option<&ParentObject>,
     plan: &Plan,
-) -> Needed {
-    let mut needed = Needed::default();
+) -> NeededPermissions {
+    let mut needed = NeededPermissions::default();
     needed.delete(plan);
     if parent.is_some() {
         needed.rights.extend(to_release(set, parent_resource));
@@ -70,11 +70,11 @@ pub fn needed_to_delete(
 
 /// Returns the permissions for the dry runs and reads that predict a plan. A dry run needs the permissions
 /// of its write. Prunes have no dry run and need none.
-pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> Needed {
-    let mut needed = Needed::default();
+pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> NeededPermissions {
+    let mut needed = NeededPermissions::default();
     for (apply, object) in applied(desired, plan) {
         needed.expect_namespace(apply, object);
-        if is_promised(object) {
+        if is_not_yet_served(object) {
             continue;
         }
         needed.apply(apply, object);
@@ -86,8 +86,12 @@ pub fn needed_to_foresee(parent: &ParentIdentity, desired: &Desired, plan: &Plan
     for detachment in &plan.dependants.detachments {
         needed.read(&detachment.dependant.key, &detachment.dependant.resource);
     }
-    if let Some(object) = desired.parent.as_ref().filter(|object| !is_promised(object)) {
-        let right = Right::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
+    if let Some(object) = desired
+        .parent
+        .as_ref()
+        .filter(|object| !is_not_yet_served(object))
+    {
+        let right = Permission::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
         needed.rights.insert(right.named(&parent.name));
     }
     needed
@@ -99,29 +103,29 @@ fn applied<'p>(desired: &'p Desired, plan: &'p Plan) -> impl Iterator<Item = (&'
         .map(|apply| (apply, &desired.members[apply.index]))
 }
 
-impl Needed {
+impl NeededPermissions {
     /// Notes a namespace that the run creates: permissions in it cannot be checked before.
     fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
-        if is_namespace && apply.standing == MemberStanding::NotAMember {
+        if is_namespace && apply.standing == MemberStatus::NotAMember {
             self.brought_namespaces.insert(object.key.name.clone());
         }
     }
 
     fn read(&mut self, key: &ObjectKey, resource: &Resource) {
-        let right = Right::on(Verb::Get, resource, key.namespace.as_deref());
+        let right = Permission::on(Verb::Get, resource, key.namespace.as_deref());
         self.rights.insert(right.named(&key.name));
     }
 
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
-        let right = |verb| Right::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
+        let right = |verb| Permission::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
         match apply.standing {
-            MemberStanding::Terminating => {}
-            MemberStanding::OfAnotherSet => {
+            MemberStatus::Terminating => {}
+            MemberStatus::OfAnotherSet => {
                 self.rights.insert(right(Verb::Patch));
             }
-            MemberStanding::Member {
+            MemberStatus::Member {
                 client_side_apply, ..
             } => {
                 self.rights.insert(right(Verb::Patch));
@@ -129,10 +133,10 @@ impl Needed {
                     self.rights.insert(right(Verb::Get));
                 }
             }
-            MemberStanding::NotAMember => {
+            MemberStatus::NotAMember => {
                 self.rights.insert(right(Verb::Patch));
                 self.rights.insert(right(Verb::Create));
-                if !is_promised(object) {
+                if !is_not_yet_served(object) {
                     let path = object.resource.path(key.namespace.as_deref(), Some(&key.name));
                     self.unless_present.insert(right(Verb::Create), path);
                 }
@@ -153,7 +157,7 @@ impl Needed {
 
     fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
         self.read(key, resource);
-        let right = Right::on(verb, resource, key.namespace.as_deref());
+        let right = Permission::on(verb, resource, key.namespace.as_deref());
         self.rights.insert(right.named(&key.name));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::model::applyset::ParentIdentity;
-use crate::model::permission::{Right, Verb};
+use crate::model::permission::{Permission, Verb};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -48,8 +48,8 @@ pub fn name(parent: &ParentIdentity) -> String {
 /// Returns the objects that grant these permissions to the subject, in a fixed order: cluster-wide ones
 /// first, then by namespace, each role before its binding. `namespace` is the default for a service
 /// account.
-pub fn objects(name: &str, rights: &BTreeSet<Right>, subject: &Subject, namespace: &str) -> Vec<Value> {
-    let mut places: BTreeMap<Option<&str>, Vec<&Right>> = BTreeMap::new();
+pub fn objects(name: &str, rights: &BTreeSet<Permission>, subject: &Subject, namespace: &str) -> Vec<Value> {
+    let mut places: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
     for right in rights {
         places.entry(right.namespace.as_deref()).or_default().push(right);
     }
@@ -101,7 +101,7 @@ type Verbs = BTreeSet<Verb>;
 
 /// Returns the fewest rules: names with the same verbs share one, and so do resources of a group. Verbs
 /// that hold for all objects of a resource are not repeated for single ones.
-fn rules(rights: &[&Right]) -> Vec<Value> {
+fn rules(rights: &[&Permission]) -> Vec<Value> {
     let mut on_all: BTreeMap<(&str, &str), Verbs> = BTreeMap::new();
     for right in rights.iter().filter(|right| right.name.is_none()) {
         let verbs = on_all.entry((&right.group, &right.resource)).or_default();

@@ -6,15 +6,16 @@ use super::has_record;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::{Right, Verb};
+use crate::model::permission::{Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
 /// Permissions to write the labels of these objects. One that has changed is read again.
-pub fn to_relabel(objects: &[Live]) -> BTreeSet<Right> {
+pub fn to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     let rights = objects.iter().flat_map(|live| {
-        [Verb::Get, Verb::Patch]
-            .map(|verb| Right::on(verb, &live.resource, live.key.namespace.as_deref()).named(&live.key.name))
+        [Verb::Get, Verb::Patch].map(|verb| {
+            Permission::on(verb, &live.resource, live.key.namespace.as_deref()).named(&live.key.name)
+        })
     });
     rights.collect()
 }
@@ -25,22 +26,26 @@ pub fn to_record(
     resource: &Resource,
     parent: Option<&ParentObject>,
     record: &Record,
-) -> Option<Right> {
+) -> Option<Permission> {
     let Some(parent) = parent else {
         // A bare parent is created by POST, which names no object.
-        return Some(Right::on(Verb::Create, resource, set.parent.namespace.as_deref()));
+        return Some(Permission::on(
+            Verb::Create,
+            resource,
+            set.parent.namespace.as_deref(),
+        ));
     };
     (!has_record(set, parent, record)).then(|| on_parent(set, resource))
 }
 
 /// The permission to narrow or remove the record of an existing parent.
-pub fn on_parent(set: &Set, resource: &Resource) -> Right {
-    Right::on(Verb::Patch, resource, set.parent.namespace.as_deref()).named(&set.parent.name)
+pub fn on_parent(set: &Set, resource: &Resource) -> Permission {
+    Permission::on(Verb::Patch, resource, set.parent.namespace.as_deref()).named(&set.parent.name)
 }
 
 /// Permissions to end the set of an existing parent. Only in the end is it known if the parent is deleted
 /// or has to record kept members.
-pub fn to_release(set: &Set, resource: &Resource) -> [Right; 2] {
+pub fn to_release(set: &Set, resource: &Resource) -> [Permission; 2] {
     [Verb::Delete, Verb::Patch]
-        .map(|verb| Right::on(verb, resource, set.parent.namespace.as_deref()).named(&set.parent.name))
+        .map(|verb| Permission::on(verb, resource, set.parent.namespace.as_deref()).named(&set.parent.name))
 }

@@ -8,23 +8,23 @@ use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::{Needed, Right, Rule, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Rule, Rules, Verb};
 use crate::model::resource::{Origin, Scope};
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
 
 const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
 
-pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Right {
+pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Permission {
     let resource = resource(kind, Scope::Namespaced);
-    let right = Right::on(verb, &resource, namespace);
+    let right = Permission::on(verb, &resource, namespace);
     match name {
         Some(name) => right.named(name),
         None => right,
     }
 }
 
-pub(super) fn texts<'r>(rights: impl IntoIterator<Item = &'r Right>) -> Vec<String> {
+pub(super) fn texts<'r>(rights: impl IntoIterator<Item = &'r Permission>) -> Vec<String> {
     rights.into_iter().map(ToString::to_string).collect()
 }
 
@@ -82,7 +82,7 @@ fn rules_give_what_rbac_would_give() {
 }
 
 /// The permissions for the writes of one run to a set that has these members.
-fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> Needed {
+fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -> NeededPermissions {
     let mut recorded = Record::default();
     for member in &members {
         let key = &member.key;
@@ -94,7 +94,7 @@ fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -
         ..Observed::default()
     };
     let plan = plan(&set(), manifests, &observed, &policy());
-    needed_now(
+    needed_for_plan(
         &set(),
         &resource("Secret", Scope::Namespaced),
         parent,
@@ -245,7 +245,7 @@ fn a_parent_with_a_manifest_is_created_by_its_name() {
 #[test]
 fn a_run_that_writes_nothing_needs_nothing() {
     let needed = now(&Desired::default(), Vec::new(), Some(&parent_of(&[])));
-    assert_eq!(needed, Needed::default());
+    assert_eq!(needed, NeededPermissions::default());
 }
 
 #[test]

@@ -23,10 +23,10 @@ impl Refusal {
                 },
             ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
             (
-                Self::OwnsDependants {
+                Self::OwnsDependents {
                     object, dependants, ..
                 },
-                Self::OwnsDependants {
+                Self::OwnsDependents {
                     object: shown,
                     dependants: shown_dependants,
                     ..

@@ -23,7 +23,7 @@ impl Refusal {
             Self::NotAParent { .. } => {
                 "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
             }
-            Self::ParentTerminating { .. } | Self::HomeTerminating { .. } => "wait until it is gone, and run again".to_owned(),
+            Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "wait until it is gone, and run again".to_owned(),
             Self::EmptyManifests => "check what is given to -f; --allow-empty prunes everything".to_owned(),
             Self::Overlap { parent: OtherParent::Unseen, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unseen, .. } => {
@@ -39,10 +39,10 @@ impl Refusal {
             Self::HoldsDesired { .. } => {
                 "put it back into the manifests, or take these objects out of them, too".to_owned()
             }
-            Self::OwnsDependants { operation: Operation::Delete, .. } => {
+            Self::OwnsDependents { operation: Operation::Delete, .. } => {
                 "remove the owner references by hand, or let the run do it with --allow-data-loss".to_owned()
             }
-            Self::OwnsDependants { .. } => {
+            Self::OwnsDependents { .. } => {
                 "put it back into the manifests, or remove the owner references with --allow-data-loss".to_owned()
             }
             Self::OwnsBound { .. } => {
@@ -52,7 +52,7 @@ impl Refusal {
                 format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
             }
             Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
-            Self::MendsParent { .. } => "--yes mends it without a question".to_owned(),
+            Self::RepairsParent { .. } => "--yes mends it without a question".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
                 "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",

@@ -56,7 +56,7 @@ pub enum Refusal {
     },
     /// The parent's namespace is being deleted.
     #[error("the namespace {namespace} of the set's parent is being deleted")]
-    HomeTerminating {
+    ParentNamespaceTerminating {
         /// The namespace.
         namespace: String,
     },
@@ -120,7 +120,7 @@ pub enum Refusal {
         "{object}: not deleted: the garbage collector would then delete {}",
         with_marks(.dependants, .marks)
     )]
-    OwnsDependants {
+    OwnsDependents {
         /// The object that would be deleted.
         object: ObjectKey,
         /// The objects that would be lost with it.
@@ -169,7 +169,7 @@ pub enum Refusal {
     },
     /// A parent would be repaired, which the user has not confirmed.
     #[error("{parent} would be mended: {}", .changes.join("; "))]
-    MendsParent {
+    RepairsParent {
         /// The parent.
         parent: ObjectKey,
         /// The changes in words.
@@ -234,7 +234,7 @@ impl Refusal {
             | Self::InNoSet { object, .. }
             | Self::OfAnotherSet { object, .. }
             | Self::PrunesStorage { object }
-            | Self::OwnsDependants { object, .. }
+            | Self::OwnsDependents { object, .. }
             | Self::OwnsBound { object, .. }
             | Self::PrunesParent { object } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
@@ -242,11 +242,11 @@ impl Refusal {
             | Self::OtherTooling { .. }
             | Self::NotAParent { .. }
             | Self::ParentTerminating { .. }
-            | Self::HomeTerminating { .. }
+            | Self::ParentNamespaceTerminating { .. }
             | Self::EmptyManifests
             | Self::TooManyPrunes { .. }
             | Self::DeletesSet { .. }
-            | Self::MendsParent { .. }
+            | Self::RepairsParent { .. }
             | Self::ForgetsSet { .. }
             | Self::ManagedElsewhere { .. }
             | Self::ReachesOutside { .. }
@@ -262,7 +262,7 @@ impl Refusal {
             Self::HoldsOthers { .. }
                 | Self::PrunesStorage { .. }
                 | Self::PrunesParent { .. }
-                | Self::OwnsDependants { .. }
+                | Self::OwnsDependents { .. }
         )
     }
 

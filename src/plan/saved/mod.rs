@@ -26,7 +26,7 @@ pub use secrets::{Alteration, is_lost, restore};
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
 use crate::manifest::{Manifest, Position, Source};
-use crate::model::applyset::parent::{Pairs, is_bookkeeping_key};
+use crate::model::applyset::parent::{Pairs, is_applyset_key};
 use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
@@ -258,7 +258,7 @@ impl SavedParent {
         let bookkeeping = parent
             .annotations
             .iter()
-            .filter(|(key, _)| is_bookkeeping_key(key))
+            .filter(|(key, _)| is_applyset_key(key))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         Self {

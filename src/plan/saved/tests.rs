@@ -7,7 +7,7 @@ use super::*;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
-use crate::plan::{Dependant, Dependants, Detachment, MemberStanding, SkipReason};
+use crate::plan::{Dependent, Dependents, Detachment, MemberStatus, SkipReason};
 use crate::plan::{Refusal, fixtures};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -272,7 +272,7 @@ fn situation() -> Situation {
     let [kept, pruned] = ["kept", "pruned"].map(|name| fixtures::live("ConfigMap", Some("shop"), name));
     let apply = |index| crate::plan::Apply {
         index,
-        standing: MemberStanding::NotAMember,
+        standing: MemberStatus::NotAMember,
     };
     let plan = Plan {
         record_during: Record::default(),
@@ -282,7 +282,7 @@ fn situation() -> Situation {
         unchanged: vec![kept.clone()],
         prunes: vec![vec![pruned.clone()]],
         skips: Vec::new(),
-        dependants: Dependants::default(),
+        dependants: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),
         accepted: Vec::new(),
         refusals: Vec::new(),
@@ -348,7 +348,7 @@ impl Situation {
 #[test]
 fn objects_are_detached_from_the_owners_that_the_plan_names() {
     let mut situation = situation();
-    let mut dependant = Dependant::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
+    let mut dependant = Dependent::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
     dependant.owners = vec!["pruned".to_owned()];
     let key = dependant.key.clone();
     situation.plan.dependants.detachments = vec![Detachment {
@@ -364,7 +364,7 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
         seal::unseal(&text).expect("a plan").detached,
         situation.saved.detached
     );
-    situation.plan.dependants = Dependants::default();
+    situation.plan.dependants = Dependents::default();
     assert_eq!(situation.moved(), [Moved::Detached(key)]);
 }
 
@@ -446,7 +446,7 @@ fn what_moved_is_told_of_each_object_once() {
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
         index: 1,
-        standing: MemberStanding::NotAMember,
+        standing: MemberStatus::NotAMember,
     });
     let kept = now.key("kept");
     let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;

@@ -13,7 +13,7 @@ use crate::compare::ownership;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::list_targets::Places;
+use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
@@ -25,7 +25,7 @@ pub(super) async fn read_members(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
-    places: &Places,
+    places: &ListTargets,
     rules: Rules<'_>,
 ) -> Result<(Vec<Live>, BTreeMap<ObjectKey, Verdict>), ReadError> {
     let selector = Selector {
@@ -51,7 +51,7 @@ pub(super) async fn read_members(
             let definition = definitions.get(&live.key.group_kind);
             let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
             let carrying =
-                ownership::with_bookkeeping(&member.object, &item["metadata"], rules.field_manager);
+                ownership::with_applyset_metadata(&member.object, &item["metadata"], rules.field_manager);
             changes::compare(
                 &carrying.as_ref().unwrap_or(&member.object).value(),
                 item,
@@ -80,7 +80,7 @@ pub(super) async fn read_members(
 /// which of their maps and lists are one value.
 async fn read_definitions(
     server: &ApiServer,
-    places: &Places,
+    places: &ListTargets,
     desired: &Desired,
     concurrency: usize,
 ) -> Result<HashMap<GroupKind, Value>, ReadError> {

@@ -27,7 +27,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
-use crate::model::list_targets::Places;
+use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
@@ -104,7 +104,7 @@ pub struct ClusterState {
     /// The namespaces of the manifests and of the parent that exist, as far as they were read.
     pub namespaces: BTreeMap<String, NamespaceState>,
     /// The collections that may hold members.
-    pub places: Places,
+    pub places: ListTargets,
     /// The input of the plan.
     pub observed: Observed,
     /// The extent of pruning: a deletion includes the parent's own namespace only if it deletes the

@@ -55,7 +55,9 @@ pub(super) fn check(
             .is_some_and(|state| state.presence == Presence::Terminating)
     {
         let namespace = name.to_owned();
-        return Err(ReadError::Refused(vec![Refusal::HomeTerminating { namespace }]));
+        return Err(ReadError::Refused(vec![Refusal::ParentNamespaceTerminating {
+            namespace,
+        }]));
     }
     let coming: BTreeSet<&str> = desired.namespaces().collect();
     let is_missing = |namespace: &&str| !namespaces.contains_key(*namespace) && !coming.contains(namespace);

@@ -20,7 +20,7 @@ pub(super) async fn others(
     found: &[Live],
     concurrency: usize,
 ) -> Result<Vec<Live>, ReadError> {
-    let places = plan::places_of_newcomers(desired, found);
+    let places = plan::scope_of_newcomers(desired, found);
     let selector = Selector {
         labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
         accept: METADATA_LIST,

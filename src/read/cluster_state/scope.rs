@@ -8,14 +8,14 @@ use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::model::namespace::NamespaceState;
-use crate::plan::{self, Observed, Pruning, Standing, Survey};
+use crate::plan::{self, MemberScope, Observed, Pruning, Standing};
 use crate::read::orphans::{self, Orphans, Parent, Search};
 use crate::read::{Cluster, NamedSet, ReadError};
 
 /// The places where the members of a set may be.
 pub(super) struct Scoped {
     pub(super) judged: Judged,
-    pub(super) survey: Survey,
+    pub(super) member_scope: MemberScope,
     /// The result of a search of the whole cluster; `None` if there was none.
     pub(super) orphans: Option<Orphans>,
 }
@@ -26,7 +26,7 @@ impl Scoped {
         let orphans = self.orphans.iter();
         let orphans = orphans.flat_map(|orphans| orphans.warnings(named, self.judged.presence()));
         ClusterState {
-            warnings: self.survey.warnings().into_iter().chain(orphans).collect(),
+            warnings: self.member_scope.warnings().into_iter().chain(orphans).collect(),
             ..self.state(named)
         }
     }
@@ -44,10 +44,10 @@ impl Scoped {
             parent: parent.clone(),
             parent_policy: *policy,
             namespaces: namespaces.clone(),
-            places: self.survey.places.clone(),
+            places: self.member_scope.places.clone(),
             observed: Observed {
-                recorded: self.survey.recorded.clone(),
-                unlisted: self.survey.unlisted.clone(),
+                recorded: self.member_scope.recorded.clone(),
+                unlisted: self.member_scope.unlisted.clone(),
                 parent: parent.as_ref().and_then(|parent| named.dependant(&parent.object)),
                 ..Observed::default()
             },
@@ -93,15 +93,15 @@ pub(super) async fn scope(
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
-    let mut survey = plan::survey(&named.set, &judged.standing, desired, &cluster.discovery)?;
+    let mut member_scope = plan::member_scope(&named.set, &judged.standing, desired, &cluster.discovery)?;
     let orphans = if searches {
-        Some(orphans::find(cluster, named, &mut survey, search).await?)
+        Some(orphans::find(cluster, named, &mut member_scope, search).await?)
     } else {
         None
     };
     Ok(Scoped {
         judged,
-        survey,
+        member_scope,
         orphans,
     })
 }

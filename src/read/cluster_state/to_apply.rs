@@ -17,16 +17,16 @@ pub(super) async fn read(
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
-    let mut warnings = scoped.survey.warnings();
+    let mut warnings = scoped.member_scope.warnings();
     let (mut members, mut comparisons) =
-        comparison::read_members(server, named, desired, &scoped.survey.places, rules).await?;
+        comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
     if let Some(orphans) = &scoped.orphans {
         warnings.extend(orphans.warnings(named, scoped.judged.presence()));
     }
     if scoped.judged.parent.is_none() && !members.is_empty() {
-        let found = orphans::find(cluster, named, &mut scoped.survey, rules.search()).await?;
+        let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
         (members, comparisons) =
-            comparison::read_members(server, named, desired, &scoped.survey.places, rules).await?;
+            comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
         warnings.push(orphans::orphans_found(named, members.len(), &found.hidden));
         warnings.extend(found.left_out.warnings);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::scope::Scoped;
 use super::{ClusterState, Rules, comparison, holders};
 use crate::manifest::desired::Desired;
-use crate::plan::{self, Observed, ParentFate, Policy, Pruning};
+use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::orphans::Orphans;
 use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent};
 
@@ -20,7 +20,7 @@ pub(super) async fn read(
     let server = &cluster.server.clone();
     let nothing = Desired::default();
     let mut state = scoped.state(named);
-    state.warnings = scoped.survey.warnings();
+    state.warnings = scoped.member_scope.warnings();
     if let Some(orphans) = &scoped.orphans {
         state.warnings.extend(orphans.warnings_of_deletion());
         state.likely_members_left = orphans.left_out.likely_members;
@@ -84,5 +84,6 @@ fn parent_goes(
             .going;
         parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
     }
-    plan::parent_fate(&named.set, &parent.live, &parent.content_writers, managers) == ParentFate::Goes
+    plan::parent_disposition(&named.set, &parent.live, &parent.content_writers, managers)
+        == ParentDisposition::Goes
 }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Search;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
-use crate::model::permission::{Needed, Right, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::text::{counted, listed};
-use crate::read::missing_rights;
+use crate::read::missing_permissions;
 
 /// The objects that a search has found, apart from those that are not credible.
 pub(super) struct Credible {
@@ -55,13 +55,13 @@ pub(super) async fn credible(
             .is_some_and(|name| known.contains(name))
     };
     let is_applied = |live: &Live| live.is_labelled_by(search.appliers);
-    let deletion = |live: &Live| Right::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
+    let deletion = |live: &Live| Permission::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
-    let needed = Needed {
+    let needed = NeededPermissions {
         rights: elsewhere.map(deletion).collect(),
-        ..Needed::default()
+        ..NeededPermissions::default()
     };
-    let missing = missing_rights(server, &needed, search.concurrency).await;
+    let missing = missing_permissions(server, &needed, search.concurrency).await;
     let doubt = |live: &Live| {
         if is_known(live) {
             None

@@ -19,7 +19,7 @@ use crate::model::list_targets::Place;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::{counted, members_missed};
-use crate::plan::Survey;
+use crate::plan::MemberScope;
 
 /// The result of a search of the whole cluster for a set that nothing records.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Search<'a> {
 pub(super) async fn find(
     cluster: &mut Cluster,
     named: &NamedSet,
-    survey: &mut Survey,
+    member_scope: &mut MemberScope,
     search: Search<'_>,
 ) -> Result<Orphans, ReadError> {
     let unlistable = cluster.await_everything().await?;
@@ -71,14 +71,14 @@ pub(super) async fn find(
         concurrency: search.concurrency,
         seen: &|| {},
     };
-    let mut namespaces = survey.places.namespaces.clone();
+    let mut namespaces = member_scope.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
     let Look { mut found, unread } =
         list_all(&cluster.server, &resources, &namespaces, looking, Live::of).await;
     found.retain(|live| !named.set.is_parent(live));
     let Credible { found, left_out } =
         credibility::credible(&cluster.server, found, &namespaces, search).await;
-    add_places(survey, named, &found);
+    add_places(member_scope, named, &found);
     let plurals = |unread: &mut dyn Iterator<Item = &(Place, ListError)>| -> Vec<String> {
         let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
         plurals.into_iter().cloned().collect()
@@ -95,14 +95,14 @@ pub(super) async fn find(
 }
 
 /// Extends the survey by the places of these members.
-fn add_places(survey: &mut Survey, named: &NamedSet, found: &[Live]) {
+fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) {
     let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
-    survey.places.namespaces.extend(namespaces);
-    survey
+    member_scope.places.namespaces.extend(namespaces);
+    member_scope
         .places
         .add_resources(found.iter().map(|live| Arc::clone(&live.resource)));
     let record = Record::of(found.iter().map(|live| &live.key), &named.set.parent);
-    survey.recorded = survey.recorded.union(&record);
+    member_scope.recorded = member_scope.recorded.union(&record);
 }
 
 /// Presence of the parent of a set that has no record.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::namespaces::namespaces;
 use super::parent::metadata;
 use crate::cluster::apiserver::{ApiServer, Call};
-use crate::model::permission::{Needed, Right, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 
@@ -44,24 +44,28 @@ struct Access {
 /// one place, may settle.
 struct Question {
     /// The right on all of them.
-    on_all: Right,
+    on_all: Permission,
     /// Those that are needed.
-    rights: Vec<Right>,
+    rights: Vec<Permission>,
 }
 
 /// The needed rights that the user does not have, those on many objects of a resource
 /// as one. Asks nothing if nothing is needed.
-pub async fn missing_rights(server: &ApiServer, needed: &Needed, concurrency: usize) -> Vec<Right> {
+pub async fn missing_permissions(
+    server: &ApiServer,
+    needed: &NeededPermissions,
+    concurrency: usize,
+) -> Vec<Permission> {
     if needed.rights.is_empty() || !may_lack_rights(server).await {
         return Vec::new();
     }
     let rules = rules(server, needed, concurrency).await;
-    let verdicts: Vec<Vec<Right>> = stream::iter(questions(needed))
+    let verdicts: Vec<Vec<Permission>> = stream::iter(questions(needed))
         .map(|question| missing_of(server, needed, question, &rules))
         .buffer_unordered(concurrency)
         .collect()
         .await;
-    let mut missing: Vec<Right> = verdicts.into_iter().flatten().collect();
+    let mut missing: Vec<Permission> = verdicts.into_iter().flatten().collect();
     let brought = brought_namespaces(server, needed, &missing).await;
     missing.retain(|right| {
         right
@@ -73,8 +77,8 @@ pub async fn missing_rights(server: &ApiServer, needed: &Needed, concurrency: us
     missing
 }
 
-fn questions(needed: &Needed) -> Vec<Question> {
-    let mut questions: BTreeMap<Right, Vec<Right>> = BTreeMap::new();
+fn questions(needed: &NeededPermissions) -> Vec<Question> {
+    let mut questions: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
     for right in &needed.rights {
         questions.entry(right.on_all()).or_default().push(right.clone());
     }
@@ -86,7 +90,11 @@ fn questions(needed: &Needed) -> Vec<Question> {
 
 /// The rules of the user in each place where rights are needed, as far as the server
 /// lists them.
-async fn rules(server: &ApiServer, needed: &Needed, concurrency: usize) -> BTreeMap<String, Rules> {
+async fn rules(
+    server: &ApiServer,
+    needed: &NeededPermissions,
+    concurrency: usize,
+) -> BTreeMap<String, Rules> {
     let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
     stream::iter(places)
         .map(|namespace| async move {
@@ -100,7 +108,7 @@ async fn rules(server: &ApiServer, needed: &Needed, concurrency: usize) -> BTree
         .await
 }
 
-fn place(right: &Right) -> &str {
+fn place(right: &Permission) -> &str {
     right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
@@ -108,16 +116,16 @@ fn place(right: &Right) -> &str {
 /// incomplete, so that a permission which they lack is missing only if the server says no to it.
 async fn missing_of(
     server: &ApiServer,
-    needed: &Needed,
+    needed: &NeededPermissions,
     question: Question,
     rules: &BTreeMap<String, Rules>,
-) -> Vec<Right> {
+) -> Vec<Permission> {
     let Question { on_all, rights } = question;
     let Some(rules) = rules.get(place(&on_all)) else {
         return Vec::new();
     };
     let asked = rights.len();
-    let doubtful: Vec<Right> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
+    let doubtful: Vec<Permission> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
     if doubtful.is_empty() {
         return doubtful;
     }
@@ -132,7 +140,11 @@ async fn missing_of(
 
 /// Asks about all objects first, and about each only if the answer to that is no:
 /// there are rights on objects by name.
-async fn denied_by_server(server: &ApiServer, on_all: &Right, rights: Vec<Right>) -> Vec<Right> {
+async fn denied_by_server(
+    server: &ApiServer,
+    on_all: &Permission,
+    rights: Vec<Permission>,
+) -> Vec<Permission> {
     if may(server, on_all).await {
         return Vec::new();
     }
@@ -150,7 +162,11 @@ async fn denied_by_server(server: &ApiServer, on_all: &Right, rights: Vec<Right>
 }
 
 /// Leaves out rights to create what turns out to exist, and what cannot be distinguished from it.
-async fn still_needed(server: &ApiServer, needed: &Needed, denied: Vec<Right>) -> Vec<Right> {
+async fn still_needed(
+    server: &ApiServer,
+    needed: &NeededPermissions,
+    denied: Vec<Permission>,
+) -> Vec<Permission> {
     let mut absent = Vec::new();
     let mut asked = 0;
     for right in denied.iter().take(OBJECTS_ASKED_ABOUT) {
@@ -167,7 +183,11 @@ async fn still_needed(server: &ApiServer, needed: &Needed, denied: Vec<Right>) -
 }
 
 /// The namespaces among those of missing rights that only this run makes.
-async fn brought_namespaces(server: &ApiServer, needed: &Needed, missing: &[Right]) -> BTreeSet<String> {
+async fn brought_namespaces(
+    server: &ApiServer,
+    needed: &NeededPermissions,
+    missing: &[Permission],
+) -> BTreeSet<String> {
     let brought: BTreeSet<&str> = missing
         .iter()
         .filter_map(|right| right.namespace.as_deref())
@@ -186,14 +206,14 @@ async fn may_lack_rights(server: &ApiServer) -> bool {
         .is_some_and(|access| !access.allowed)
 }
 
-async fn may(server: &ApiServer, right: &Right) -> bool {
+async fn may(server: &ApiServer, right: &Permission) -> bool {
     access(server, attributes(right))
         .await
         .is_none_or(|access| access.allowed)
 }
 
 /// `ResourceAttributes` as the server will make them of the request.
-fn attributes(right: &Right) -> Value {
+fn attributes(right: &Permission) -> Value {
     let mut attributes = json!({
         "verb": right.verb.as_str(),
         "group": right.group,

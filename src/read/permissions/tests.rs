@@ -60,7 +60,7 @@ impl User {
     }
 
     /// The missing rights, and the last part of each path that was asked.
-    fn missing(&self, needed: &Needed) -> (Vec<String>, Vec<String>) {
+    fn missing(&self, needed: &NeededPermissions) -> (Vec<String>, Vec<String>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
         let user = self.clone();
@@ -93,7 +93,7 @@ impl User {
         let missing = runtime.block_on(async {
             let client = kube::Client::new(service, "default");
             let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-            missing_rights(&server, needed, 4).await
+            missing_permissions(&server, needed, 4).await
         });
         let asked = asked
             .lock()
@@ -106,17 +106,17 @@ impl User {
 const ACCESS: &str = "selfsubjectaccessreviews";
 const RULES: &str = "selfsubjectrulesreviews";
 
-fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Right {
-    Right::on(verb, &resource(kind, Scope::Namespaced), namespace).named(name)
+fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Permission {
+    Permission::on(verb, &resource(kind, Scope::Namespaced), namespace).named(name)
 }
 
-fn deletions() -> Needed {
-    Needed {
+fn deletions() -> NeededPermissions {
+    NeededPermissions {
         rights: BTreeSet::from([
             right(Verb::Delete, "ConfigMap", Some("shop"), "a"),
             right(Verb::Delete, "ConfigMap", Some("shop"), "b"),
         ]),
-        ..Needed::default()
+        ..NeededPermissions::default()
     }
 }
 
@@ -126,7 +126,7 @@ fn rule(verb: &str, resource: &str, names: &[&str]) -> Value {
 
 #[test]
 fn nothing_is_asked_for_a_run_that_needs_nothing() {
-    let (missing, asked) = User::default().missing(&Needed::default());
+    let (missing, asked) = User::default().missing(&NeededPermissions::default());
     assert!(missing.is_empty() && asked.is_empty());
 }
 
@@ -197,10 +197,10 @@ fn a_server_that_does_not_answer_refuses_nothing() {
 fn to_create_is_needed_only_for_what_is_not_there() {
     let create = |name: &str| right(Verb::Create, "ConfigMap", Some("shop"), name);
     let path = |name: &str| format!("/api/v1/namespaces/shop/configmaps/{name}");
-    let needed = Needed {
+    let needed = NeededPermissions {
         rights: BTreeSet::from([create("a"), create("b")]),
         unless_present: ["a", "b"].map(|name| (create(name), path(name))).into(),
-        ..Needed::default()
+        ..NeededPermissions::default()
     };
     let table = [
         (vec![], vec!["create configmaps in namespace shop"]),
@@ -227,7 +227,7 @@ fn to_create_is_needed_only_for_what_is_not_there() {
 
 #[test]
 fn rights_in_a_namespace_that_the_run_makes_are_left_to_the_server() {
-    let needed = Needed {
+    let needed = NeededPermissions {
         brought_namespaces: BTreeSet::from(["shop".to_owned()]),
         ..deletions()
     };
@@ -246,9 +246,9 @@ fn rights_in_a_namespace_that_the_run_makes_are_left_to_the_server() {
 #[test]
 fn a_kind_is_asked_about_a_few_times_whatever_the_number_of_objects() {
     let objects = (0..500).map(|number| right(Verb::Delete, "ConfigMap", Some("shop"), &number.to_string()));
-    let needed = Needed {
+    let needed = NeededPermissions {
         rights: objects.collect(),
-        ..Needed::default()
+        ..NeededPermissions::default()
     };
     let (missing, asked) = User::default().missing(&needed);
     assert_eq!(missing, ["delete configmaps in namespace shop"]);

@@ -372,7 +372,7 @@ pub(super) async fn look_up(
 
 /// Replaces a discovery by a fresh one that has the same promises.
 async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
-    *discovery = discovery::fetch(server).await?.with_promises_of(discovery);
+    *discovery = discovery::fetch(server).await?.with_not_yet_served_of(discovery);
     Ok(())
 }
 

@@ -6,14 +6,14 @@ pub mod saved_plan;
 use super::agreed_losses::Losses;
 use super::connect::{discover, discover_with};
 use super::run::Run;
-use crate::cli::Shared;
+use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt};
 use crate::manifest::Manifest;
 use crate::manifest::desired::{self, Desired};
-use crate::model::settings::Writing;
+use crate::model::settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
@@ -33,7 +33,7 @@ pub struct Prepared {
     /// The policy that the plan was made under.
     pub policy: Policy,
     /// The settings of all writes.
-    pub writing: Writing,
+    pub writing: WriteSettings,
     /// The plan.
     pub plan: Plan,
     /// The manifests, if they were to be kept.
@@ -65,7 +65,11 @@ struct Resolved {
 
 /// Makes a plan that may be carried out. Asks for what the user at a terminal can
 /// confirm; every other refusal is an error.
-pub async fn to_write(run: &mut Run, shared: &Shared, options: &ApplyOptions) -> Result<Prepared, Error> {
+pub async fn to_write(
+    run: &mut Run,
+    shared: &GlobalFlags,
+    options: &ApplyOptions,
+) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
     let mut resolved = resolve(run, connection, options, Input::Sources).await?;
     let mut losses = Losses::default();
@@ -227,7 +231,7 @@ impl Prepared {
         plan: Plan,
     ) -> Self {
         run.warn(&state.warnings);
-        let writing = Writing {
+        let writing = WriteSettings {
             former_manager: state
                 .former_tooling
                 .as_ref()

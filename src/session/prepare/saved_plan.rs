@@ -12,11 +12,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
 use super::{Input, Prepared, to_show};
-use crate::cli::Shared;
+use crate::cli::GlobalFlags;
 use crate::cluster::discovery::KindLookup;
 use crate::error::{Error, Exit};
 use crate::event::Action;
-use crate::execute::Foreseen;
+use crate::execute::Prediction;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
@@ -51,7 +51,7 @@ pub fn salt() -> Result<Salt, Error> {
 pub async fn plan(
     prepared: &Prepared,
     options: &ApplyOptions,
-    foreseen: &[Foreseen],
+    foreseen: &[Prediction],
     parent: Option<&Value>,
     salt: Salt,
 ) -> Result<SavedPlan, Error> {
@@ -184,7 +184,7 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
 /// Everything that has changed since.
 pub async fn approve(
     run: &mut Run,
-    shared: &Shared,
+    shared: &GlobalFlags,
     options: &ApplyOptions,
     saved: &SavedPlan,
 ) -> Result<Prepared, Error> {

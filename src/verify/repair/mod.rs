@@ -27,7 +27,7 @@ use crate::model::set::Set;
 
 /// The repair of one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mend {
+pub struct Repair {
     /// The set whose metadata are written.
     pub set: Set,
     /// The resource of the parent.
@@ -53,7 +53,7 @@ pub enum Removal {
 
 /// Plans the repair of a parent; `None` if nothing would change, and the reason if it may not be
 /// repaired.
-pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Mend>, String> {
+pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Repair>, String> {
     check_repairable(set, surroundings)?;
     let record = target_record(set, surroundings)?;
     let parent = &set.parent;
@@ -89,7 +89,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     if changes.is_empty() {
         return Ok(None);
     }
-    let repair = Mend {
+    let repair = Repair {
         set: Set {
             id: set.found.id.clone(),
             parent: parent.identity.clone(),
@@ -111,7 +111,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     Ok(Some(repair))
 }
 
-impl Mend {
+impl Repair {
     /// Returns the set after the repair.
     pub(super) fn applied_to(&self, set: &Examined) -> Examined {
         let mut parent = set.parent.clone();

@@ -1,7 +1,7 @@
 //! Tables: which records are repaired, how, and which are not.
 
 use super::super::fixtures::{changed, examined, found_rules, verdict, verdict_with, with_members};
-use super::super::{Extent, Mending, NewNamespaces, Rule};
+use super::super::{Extent, FixStatus, NewNamespaces, Rule};
 use super::*;
 use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
@@ -65,11 +65,11 @@ fn a_label_alone_adds_no_namespace() {
     for extent in [Extent::Part, Extent::Whole] {
         let (rules, repairs) = rules_and_repairs(&strange, extent);
         assert!(
-            rules.contains(&(Rule::UnrecordedMember, Mending::ByHand)),
+            rules.contains(&(Rule::UnrecordedMember, FixStatus::ByHand)),
             "{rules:?}"
         );
         assert!(
-            rules.contains(&(Rule::RecordTooNarrow, Mending::ByHand)),
+            rules.contains(&(Rule::RecordTooNarrow, FixStatus::ByHand)),
             "{rules:?}"
         );
         assert_eq!(repairs, 0);

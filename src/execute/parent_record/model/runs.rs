@@ -21,10 +21,10 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
-use crate::model::settings::{DryRun, Writing};
+use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
 use crate::plan::{Confirmation, ParentPolicy};
-use crate::read::{METADATA, METADATA_LIST, Places, whole_parent};
+use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ pub(super) enum Script {
 /// Carries out one run.
 pub(super) async fn run(script: Script, server: &ApiServer) -> Result<(), ParentWriteError> {
     let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
-    let writing = Writing::without_manifests("applyset".to_owned(), DryRun::None, 1);
+    let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
     let interrupt = Interrupt::default();
     let run = Run {
         parent: ParentWriting {
@@ -181,7 +181,7 @@ impl Run<'_> {
 
     /// Looks for members of the kinds of this record.
     async fn look(&self, record: &Record) -> Result<Vec<Live>, ParentWriteError> {
-        let places = Places {
+        let places = ListTargets {
             resources: record
                 .group_kinds
                 .iter()

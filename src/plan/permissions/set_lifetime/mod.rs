@@ -10,9 +10,9 @@ use crate::cluster::discovery::Discovery;
 use crate::compare::changes::is_built_in;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::list_targets::Places;
+use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
-use crate::model::permission::{Right, Verb};
+use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 
@@ -23,7 +23,7 @@ const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb:
 #[derive(Debug, Clone, Default)]
 pub struct Past {
     /// Recorded kinds and namespaces.
-    pub places: Places,
+    pub places: ListTargets,
     /// Its live members.
     pub members: Vec<Live>,
     /// Recorded kinds that the server does not list.
@@ -36,13 +36,13 @@ pub struct Past {
 /// For namespaced objects, these are for all objects of the kind in each namespace of the set, so that
 /// manifests may gain objects of the same kinds. For cluster-scoped objects, they are by name: permissions
 /// for all namespaces or cluster roles of a cluster are far more than a set needs.
-pub fn needed_ever(
+pub fn needed_for_set(
     set: &Set,
     parent_resource: &Resource,
     desired: &Desired,
     past: &Past,
     discovery: &Discovery,
-) -> BTreeSet<Right> {
+) -> BTreeSet<Permission> {
     let mut rights = BTreeSet::new();
     rights.extend(on_parent(set, parent_resource, desired));
     let namespaces = namespaces(set, desired, &past.places.namespaces);
@@ -55,7 +55,7 @@ pub fn needed_ever(
         .map(|member| (&member.key, &member.resource));
     let live = past.members.iter().map(|live| (&live.key, &live.resource));
     for (key, resource) in of_manifests.chain(live) {
-        let right = |verb| Right::on(verb, resource, key.namespace.as_deref());
+        let right = |verb| Permission::on(verb, resource, key.namespace.as_deref());
         rights.extend(VERBS_ON_MEMBERS.map(|verb| match resource.scope {
             Scope::Namespaced => right(verb),
             Scope::Cluster => right(verb).named(&key.name),
@@ -73,7 +73,7 @@ pub fn needed_ever(
 /// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an
 /// APIService has it (`read::unserved`). The contents of a namespace are known only if discovery lists
 /// every kind. Kinds that are built into the API server do not change between two runs.
-fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
+fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let resources = of_manifests.chain(&past.places.resources);
     let namespace = GroupKind::new("", "Namespace");
@@ -83,7 +83,7 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
     if past.unlisted.is_empty() && !resources.into_iter().any(may_be_missing) {
         return Vec::new();
     }
-    let right = |verb, group: &str, resource: &str| Right {
+    let right = |verb, group: &str, resource: &str| Permission {
         namespace: None,
         group: group.to_owned(),
         resource: resource.to_owned(),
@@ -99,13 +99,13 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Right> {
 
 /// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with
 /// the set (`plan::data_loss`). The name of the CRD names their resource.
-fn to_see_what_goes_along(key: &ObjectKey) -> Option<Right> {
+fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
     let definition = GroupKind::definition();
     let (plural, group) = key
         .name
         .split_once('.')
         .filter(|_| key.group_kind == definition)?;
-    Some(Right {
+    Some(Permission {
         namespace: None,
         group: group.to_owned(),
         resource: plural.to_owned(),
@@ -116,9 +116,9 @@ fn to_see_what_goes_along(key: &ObjectKey) -> Option<Right> {
 
 /// Permissions for the parent. Without a manifest, it is created by POST, which names no object; with one,
 /// by an apply, which does. A custom resource is never created without a manifest.
-fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
+fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
     let parent = &set.parent;
-    let right = |verb| Right::on(verb, resource, parent.namespace.as_deref());
+    let right = |verb| Permission::on(verb, resource, parent.namespace.as_deref());
     let mut rights = vec![
         right(Verb::Get).named(&parent.name),
         right(Verb::Patch).named(&parent.name),
@@ -132,7 +132,7 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
         rights.push(right(Verb::Create));
     }
     if is_custom {
-        rights.push(Right {
+        rights.push(Permission {
             namespace: None,
             group: "apiextensions.k8s.io".to_owned(),
             resource: "customresourcedefinitions".to_owned(),
@@ -145,8 +145,8 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Right> {
 
 /// The permission to read a namespace, inside of itself: for the server, the name in the path is the
 /// namespace of the request.
-fn read_namespace(namespace: &str) -> Right {
-    Right {
+fn read_namespace(namespace: &str) -> Permission {
+    Permission {
         namespace: Some(namespace.to_owned()),
         group: String::new(),
         resource: "namespaces".to_owned(),
@@ -156,7 +156,7 @@ fn read_namespace(namespace: &str) -> Right {
 }
 
 /// Permissions to list members: of every kind in every namespace of the set.
-fn to_list(namespaces: &BTreeSet<String>, desired: &Desired, past: &Past) -> BTreeSet<Right> {
+fn to_list(namespaces: &BTreeSet<String>, desired: &Desired, past: &Past) -> BTreeSet<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let kinds: BTreeMap<GroupKind, &Arc<Resource>> = past
         .places
@@ -168,10 +168,10 @@ fn to_list(namespaces: &BTreeSet<String>, desired: &Desired, past: &Past) -> BTr
     kinds
         .into_values()
         .flat_map(|resource| match resource.scope {
-            Scope::Cluster => vec![Right::on(Verb::List, resource, None)],
+            Scope::Cluster => vec![Permission::on(Verb::List, resource, None)],
             Scope::Namespaced => namespaces
                 .iter()
-                .map(|namespace| Right::on(Verb::List, resource, Some(namespace)))
+                .map(|namespace| Permission::on(Verb::List, resource, Some(namespace)))
                 .collect(),
         })
         .collect()

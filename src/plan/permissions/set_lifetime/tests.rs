@@ -26,9 +26,9 @@ fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
 }
 
 /// The permissions for the life of the set of fixtures.
-fn ever(manifests: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Right> {
+fn ever(manifests: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Permission> {
     let parent = resource("Secret", Scope::Namespaced);
-    needed_ever(&set(), &parent, manifests, past, &Discovery::of(served))
+    needed_for_set(&set(), &parent, manifests, past, &Discovery::of(served))
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
 #[test]
 fn what_left_the_manifests_can_still_be_pruned() {
     let past = Past {
-        places: Places {
+        places: ListTargets {
             resources: vec![
                 resource("Service", Scope::Namespaced),
                 resource(CRD, Scope::Cluster),
@@ -127,7 +127,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
     custom.parent.group_kind = GroupKind::new("example.com", "WidgetSet");
     let parent = resource("WidgetSet.example.com", Scope::Namespaced);
     let manifests = manifests(Vec::new());
-    let rights = needed_ever(
+    let rights = needed_for_set(
         &custom,
         &parent,
         &manifests,
