@@ -79,6 +79,7 @@ mod tests {
                 name: name.to_owned(),
             };
             assert_eq!(ApplySetId::of(&parent).as_str(), id);
+            assert_eq!(ApplySetId::of(&parent).to_string(), id);
             assert_eq!(id.len(), 55);
         }
     }

@@ -236,6 +236,7 @@ fn read_namespaces(annotations: &Pairs) -> Result<BTreeSet<String>, ParentFault>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::applyset::PART_OF_LABEL;
 
     fn identity() -> ParentIdentity {
         ParentIdentity {
@@ -345,5 +346,24 @@ mod tests {
                 other => panic!("{labels:?} {annotations:?}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn keys_of_the_convention_have_its_prefix() {
+        for key in [
+            PART_OF_LABEL,
+            TOOLING_ANNOTATION,
+            "applyset.kubernetes.io/anything",
+        ] {
+            assert!(is_applyset_key(key), "{key}");
+        }
+        for key in ["kubernetes.io/anything", "applyset.example.com/id", ""] {
+            assert!(!is_applyset_key(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn annotations_have_the_limit_of_the_server() {
+        assert_eq!(ANNOTATIONS_LIMIT, 262_144);
     }
 }

@@ -261,4 +261,68 @@ mod tests {
         assert_eq!(record.group_kinds_value(), "ConfigMap,Namespace");
         assert_eq!(record.namespaces_value(), "away");
     }
+
+    fn record(kinds: &str, namespaces: &str) -> Record {
+        Record {
+            group_kinds: parse_group_kinds(kinds).expect("kinds"),
+            additional_namespaces: parse_namespaces(namespaces).expect("namespaces"),
+        }
+    }
+
+    #[test]
+    fn a_record_covers_another_only_in_kinds_and_in_namespaces() {
+        let wide = record("ConfigMap,Secret", "a,b");
+        let table = [
+            (record("", ""), true),
+            (record("Secret", "a"), true),
+            (wide.clone(), true),
+            (record("Service", ""), false),
+            (record("", "c"), false),
+            (record("Service", "a"), false),
+            (record("Secret", "c"), false),
+            (record("ConfigMap,Secret,Service", "a,b"), false),
+        ];
+        for (other, expected) in table {
+            assert_eq!(wide.covers(&other), expected, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_union_is_the_narrowest_record_that_covers_both() {
+        let union = record("ConfigMap,Secret", "a").union(&record("Secret,Service", "b"));
+        assert_eq!(union, record("ConfigMap,Secret,Service", "a,b"));
+    }
+
+    #[test]
+    fn a_record_is_empty_only_without_kinds_and_without_namespaces() {
+        let table = [
+            ("", "", true),
+            ("Secret", "", false),
+            ("", "a", false),
+            ("Secret", "a", false),
+        ];
+        for (kinds, namespaces, expected) in table {
+            assert_eq!(
+                record(kinds, namespaces).is_empty(),
+                expected,
+                "{kinds:?} {namespaces:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_record_of_objects_has_their_kinds_and_foreign_namespaces() {
+        let key = |kind: &str, namespace: Option<&str>| ObjectKey {
+            group_kind: GroupKind::new("", kind),
+            namespace: namespace.map(str::to_owned),
+            name: "x".to_owned(),
+        };
+        let objects = [
+            key("Secret", Some("home")),
+            key("Service", Some("away")),
+            key("Namespace", None),
+        ];
+        let found = Record::of(objects.iter(), &key("ConfigMap", Some("home")));
+        assert_eq!(found, record("Namespace,Secret,Service", "away"));
+    }
 }
