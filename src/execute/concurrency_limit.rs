@@ -27,7 +27,7 @@ pub(super) struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// A pace that never exceeds `most` writes at once.
+    /// A limit that never exceeds `most` writes at once.
     pub(super) fn new(most: usize) -> Self {
         Self {
             limit: START.min(most).max(1),

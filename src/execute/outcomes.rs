@@ -84,8 +84,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Tells of a member that was sent in vain, or not at all; later, if it may still be detached
-    /// from its owners.
+    /// Reports a member that was not sent or not changed; later, if it may still be detached from its
+    /// owners.
     pub(super) fn tell_unchanged_member(
         &self,
         outcome: ObjectOutcome,
@@ -108,7 +108,7 @@ impl Execution<'_> {
         self.policy.data_loss == DataLoss::Allowed || !self.plan.accepted.is_empty()
     }
 
-    /// The outcomes of the objects that are not sent.
+    /// The outcomes of the unchanged members.
     pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
         let members = self.desired.members.iter();
         let positions: HashMap<&ObjectKey, &Position> =

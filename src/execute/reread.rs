@@ -1,5 +1,5 @@
-//! A second look at an object that changed between the read that a decision was made on and
-//! the write of that decision, and at what an answer says of it.
+//! Reads an object again that changed between the decision and its write, and finds out whose write an
+//! answer is about.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub(super) async fn reread(
     Ok(object.and_then(|object| Live::of(&object, resource)))
 }
 
-/// The same, with as much of the object as `accept` asks for. What cannot be read, or is
-/// another object, is an error: it is not gone.
+/// Reads the object again, as much of it as `accept` asks for. An unreadable or another object is an
+/// error, not gone.
 pub(super) async fn reread_as(
     server: &ApiServer,
     key: &ObjectKey,

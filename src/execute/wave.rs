@@ -1,7 +1,7 @@
-//! Runs the writes of one wave, as many at once as the pace allows.
+//! Runs the writes of one wave, as many at once as the concurrency limit allows.
 //!
-//! What each write does is told by the caller; one that is slow holds up no other, and is
-//! told of.
+//! The caller says what each write does, and reports it. A slow write does not block others, and is
+//! reported.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ use crate::model::identity::ObjectKey;
 pub enum WaveEvent<A> {
     /// What came of one item.
     Answer(A),
-    /// Which object has been under way for the longest time, and how long, where that is
-    /// long; `None` once none is slow any more.
+    /// The object that has been under way longest, and for how long, if that is long; `None` when none
+    /// is slow any more.
     Slowest(Option<(ObjectKey, Duration)>),
 }
 
 impl WaveEvent<ObjectOutcome> {
-    /// What is told of it, once `count` has seen the outcome, where it is one.
+    /// The event for this; `count` sees the outcome first, if it is one.
     pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
         match self {
             Self::Slowest(slowest) => Event::Slowest(slowest),

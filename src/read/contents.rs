@@ -1,7 +1,7 @@
 //! Looks up what a namespace or the definition of a kind holds, since deleting it
 //! deletes all of that.
 //!
-//! The rule for what counts as a loss is in `plan::contents`.
+//! The rule for what counts as a loss is in `plan::data_loss`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -61,7 +61,7 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> 
     }
 }
 
-/// The items of a page: `null` where Go had an empty slice.
+/// Reads the items of a page; `null`, which Go writes for an empty slice, counts as none.
 struct ItemsSeed<'p, T, F> {
     reduce: &'p mut F,
     found: &'p mut Vec<T>,

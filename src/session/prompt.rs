@@ -16,7 +16,7 @@ pub enum Questions {
 }
 
 impl Questions {
-    /// Of a command that reads these sources, with or without a terminal.
+    /// Returns whether a person can be asked by a command that reads these sources.
     pub fn at_terminal(is_interactive: bool, sources: &[Source]) -> Self {
         if is_interactive && !sources.contains(&Source::StandardInput) {
             Self::Asked

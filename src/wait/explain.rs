@@ -17,7 +17,7 @@ const OBJECTS: usize = 20;
 /// Pods of one workload that are looked at.
 const PODS: &str = "100";
 
-/// For each of these targets what else there is to say, if anything.
+/// Looks up the reasons for these targets, where there are any.
 pub(super) async fn reasons(
     server: &ApiServer,
     tracker: &WaitTracker,

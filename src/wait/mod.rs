@@ -28,9 +28,9 @@ use crate::model::text::counted;
 use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
-/// After this long without news it is told what is waited for, and why.
+/// The time without news after which a run reports what it waits for, and why.
 const SLOW: Duration = Duration::from_secs(15);
-/// Of so many objects.
+/// The most objects that the report of a slow wait names.
 const SLOW_OBJECTS: usize = 5;
 /// How long it may take to look up why objects are not ready.
 const EXPLAINING: Duration = Duration::from_secs(5);
@@ -42,8 +42,7 @@ pub struct Target {
     pub key: ObjectKey,
     /// What it is read through.
     pub resource: Arc<Resource>,
-    /// Its UID, where that is known: of another object of the same name nothing is
-    /// gathered about one that is to go.
+    /// The UID, if known: a target to be deleted is gone once another object has its name.
     pub uid: Option<String>,
     /// What is waited for.
     pub goal: Goal,

@@ -1,6 +1,6 @@
 //! What is known of each object that is waited for, and what that means.
 //!
-//! Pure: observed statuses in, standings out.
+//! Pure: observed statuses in, wait statuses out.
 
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Found, Search, former_tool};
+use super::{Found, Search, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
 use crate::manifest::Manifest;
@@ -66,7 +66,7 @@ pub(super) async fn find(
             find_labelled(cluster, resources, namespace, selector, search, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            former_tool::find(cluster, reference, *unmarked, concurrency).await
+            inventory::find(cluster, reference, *unmarked, concurrency).await
         }
     }
 }

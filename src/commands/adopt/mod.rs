@@ -2,7 +2,7 @@
 //! manifests, by a label selector, or in another tool's inventory.
 
 mod find;
-mod former_tool;
+mod inventory;
 
 use std::collections::BTreeSet;
 
@@ -174,7 +174,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
-    former_tool::check_bounds(run, options, &found.search, set, &mut plan).await?;
+    inventory::check_bounds(run, options, &found.search, set, &mut plan).await?;
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }

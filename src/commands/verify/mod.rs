@@ -1,12 +1,12 @@
 //! `verify`: look → pure check → report, and with `--fix` a write for each parent that can
 //! be repaired, after which all is looked at again.
 
-mod look;
+mod inspection;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use look::Looked;
+use inspection::Looked;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
@@ -88,7 +88,7 @@ impl Verifying<'_> {
             connect::discover(connection, connect::unlimited_waits(self.style)),
         )
         .await?;
-        let look = look::look(&mut cluster, self.options, self.shared, self.style);
+        let look = inspection::look(&mut cluster, self.options, self.shared, self.style);
         let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
         self.looked = looked?;
@@ -131,7 +131,7 @@ impl Verifying<'_> {
             }
             // What another run has recorded since may be of a kind that is newer than discovery.
             unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
-            let look = look::look(cluster, self.options, self.shared, self.style);
+            let look = inspection::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
             if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
                 break;

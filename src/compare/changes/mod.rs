@@ -76,7 +76,7 @@
 
 mod built_in;
 mod defaults;
-mod entries;
+mod field_entries;
 mod lists;
 mod path;
 mod quantity;

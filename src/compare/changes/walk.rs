@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::built_in::TypeMeta;
 use super::defaults::Field;
-use super::entries::Entries;
+use super::field_entries::FieldEntries;
 use super::path::readable;
 use super::shape::{Membership, Relation, Shape};
 use super::{Definition, Reason, defaults};
@@ -54,7 +54,7 @@ pub(super) fn unchanged(
         let path = format!("metadata.annotations.{LAST_APPLIED}");
         return Err(Reason::SharedField(path));
     }
-    let entries = Entries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
+    let entries = FieldEntries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
     // The store keeps an empty list of a custom resource's metadata that another manager
     // has applied (`finalizers: []`), reading drops it, and so does the next write. Nothing
     // that can be read shows it.
@@ -90,7 +90,7 @@ pub(super) struct Walk<'a> {
     status_ignored: bool,
     /// The keys of the tree from its root to here.
     pub(super) path: Vec<&'a str>,
-    entries: &'a Entries<'a>,
+    entries: &'a FieldEntries<'a>,
 }
 
 impl<'a> Walk<'a> {

@@ -1,7 +1,7 @@
 //! The last look into namespaces and the definitions of kinds before they are deleted.
 //!
 //! A run may take minutes, and whatever came into them meanwhile would be deleted with them,
-//! although nobody has judged it. What counts as a loss is decided in `plan::contents`.
+//! although nobody has judged it. What counts as a loss is decided in `plan::data_loss`.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,8 @@ use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 
 impl Deleting<'_> {
-    /// What becomes of those of the objects that are not deleted, because something came into
-    /// them, or nobody can say whether it did. What a mark keeps counts even where the user has
-    /// allowed all losses beforehand.
+    /// Returns the outcome of each object that is not deleted, because something came into it or that is
+    /// unknown. A keep annotation counts even if the user has allowed all losses beforehand.
     pub(crate) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let is_written = self.writing.dry_run == DryRun::None;
         let containers: Vec<Live> = objects

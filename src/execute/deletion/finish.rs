@@ -299,7 +299,7 @@ impl SetDeletion<'_> {
     }
 }
 
-/// How a run ends of which one part ended so, and the other so.
+/// The worse of two endings.
 fn worse(one: Ending, other: Ending) -> Ending {
     match (one, other) {
         (Ending::Interrupted, _) | (_, Ending::Interrupted) => Ending::Interrupted,

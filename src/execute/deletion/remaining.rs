@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// for. Their controllers take seconds, where nothing is wrong.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether a look waits for what is on its way out.
+/// The treatment of objects on their way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lingering {
     /// It does, for a while.

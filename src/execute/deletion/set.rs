@@ -67,7 +67,7 @@ pub struct MembersDeleted {
     pub left: LeftInPlace,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
-    /// What is still owned by what is to be deleted, and is not to go with it.
+    /// Objects that are to stay, and that objects still to be deleted own.
     pub attached: Dependents,
 }
 

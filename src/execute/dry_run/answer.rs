@@ -17,8 +17,8 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
     codes.into_iter().any(|code| error.is(code))
 }
 
-/// Whether the server has not said what it would do with an object: what it refuses in a dry
-/// run, it refuses in a run, too. A webhook that knows no dry runs says nothing of a run.
+/// Returns whether the answer leaves open what a run would do. A refusal does not: a run would be
+/// refused, too. A webhook that does not support dry runs says nothing of a run.
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
         let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
@@ -51,7 +51,7 @@ pub(super) fn content(reply: &Reply) -> Option<Value> {
     serde_json::from_slice(&reply.body).ok()
 }
 
-/// An object without what changes although nothing did: the times of field managers.
+/// The object without the times of its field managers, which change even if nothing else does.
 pub(super) fn timeless(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object

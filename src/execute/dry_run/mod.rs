@@ -6,7 +6,7 @@
 
 mod answer;
 mod request;
-pub(crate) mod server_dry_run;
+pub(crate) mod run;
 
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 

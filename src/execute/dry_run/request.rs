@@ -48,8 +48,8 @@ impl Execution<'_> {
         }
     }
 
-    /// A run takes fields from their former owner before it applies, which a dry run
-    /// cannot: here they are taken by force.
+    /// The dry run of an apply. Fields that a run first takes from their former owner are taken by force
+    /// here.
     pub(super) async fn rehearse_call(
         &self,
         object: &DesiredObject,

@@ -6,7 +6,7 @@
 //! `redefined`.
 
 pub(crate) mod establish;
-pub(crate) mod redefined;
+pub(crate) mod schema_change;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause, reporting};
-use crate::execute::kinds::redefined::Redefined;
+use crate::execute::kinds::schema_change::Redefined;
 use crate::execute::members::creation::Expected;
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;

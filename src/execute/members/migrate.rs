@@ -16,7 +16,7 @@ use crate::read::METADATA;
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// A set that stays kubectl's goes on being applied by it, maybe from the client's side.
+    /// What becomes of the last-applied annotation: it stays where the set stays kubectl's.
     pub(crate) fn last_applied(&self) -> LastApplied {
         if self.set.tooling.is_same_program(&Tooling::ours()) {
             LastApplied::Moved

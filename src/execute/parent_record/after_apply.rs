@@ -94,8 +94,8 @@ impl Execution<'_> {
         Ok(found)
     }
 
-    /// What is where this run is about to record nothing. What two groups serve is no
-    /// newcomer under the name that the manifests do not use.
+    /// Finds objects in the places that this run is about to take out of the record. An object of two
+    /// groups is no newcomer under the other name.
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
         for places in self.places_to_leave() {

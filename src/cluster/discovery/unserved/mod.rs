@@ -6,12 +6,12 @@
 //! API could serve it. Pure; `read::unserved` reads the evidence.
 
 mod definition;
-mod delegated;
+mod delegated_api;
 
 use std::fmt;
 
 pub use definition::Definition;
-pub use delegated::DelegatedApi;
+pub use delegated_api::DelegatedApi;
 
 use super::Discovery;
 use crate::model::identity::GroupKind;

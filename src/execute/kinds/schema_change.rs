@@ -30,8 +30,7 @@ use crate::model::settings::DryRun;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
-/// How long an answer is not believed that may come of the former schema, and of the new one as
-/// well: an invalid value, or a conflict.
+/// How long to doubt an answer that either schema could give: an invalid value, or a conflict.
 const DOUBT: Duration = Duration::from_secs(5);
 
 /// A kind before and after this run has changed its definition.

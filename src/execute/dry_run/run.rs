@@ -64,7 +64,8 @@ impl Execution<'_> {
         }
     }
 
-    /// What a run would do to a member, without sending it.
+    /// Predicts for a client dry run whether a member would be created or configured; no dry run is
+    /// sent.
     pub(crate) async fn predict(
         &self,
         object: &DesiredObject,
