@@ -350,7 +350,9 @@ impl Releasing<'_> {
             ),
         };
         if parent.object.reading == self.known.reading {
-            self.narrow(parent, &found, sink).await?;
+            if self.narrow(parent, &found, sink).await? == Narrowed::Interrupted {
+                return Ok(Parent::Untouched);
+            }
         } else {
             // The other run counts on what it has recorded.
             sink(Event::Warning(OVERTAKEN.to_owned()));
@@ -367,10 +369,10 @@ impl Releasing<'_> {
         parent: &WholeParent,
         found: &Found,
         sink: &mut Sink<'_>,
-    ) -> Result<(), ReleaseError> {
+    ) -> Result<Narrowed, ReleaseError> {
         let record = self.record(found);
         if is_up_to_date(&parent.object, &annotations(&self.writing.set.tooling, &record)) {
-            return Ok(());
+            return Ok(Narrowed::Done);
         }
         let writing = self.parent_writing(OF_THIS_TOOLING);
         let mut known = Known::of(&parent.object);
@@ -382,7 +384,8 @@ impl Releasing<'_> {
             ))
         };
         let narrowed = writing.narrow(&mut known, &record, self.recorded, second_look, sink);
-        if narrowed.await? == Narrowed::Overtaken {
+        let narrowed = narrowed.await?;
+        if narrowed == Narrowed::Overtaken {
             sink(Event::Warning(OVERTAKEN.to_owned()));
             writing.widen(writing.read().await?, self.recorded, sink).await?;
         }
