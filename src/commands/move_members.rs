@@ -11,7 +11,8 @@ use crate::execute::{Adopting, Moving, Obstacles, OldParent};
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
-use crate::model::live::Live;
+use crate::model::identity::ObjectKey;
+use crate::model::live::{Live, OwnerReference};
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::set::Set;
@@ -135,7 +136,10 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     let settled = into.members(&cluster, None, concurrency).await?;
     let obstacles = Obstacles {
         unlisted: from.state.observed.unlisted.clone(),
-        ..obstacles(sets[0], &held, &settled, &plan, &membership.appliers)
+        owned: plan::owned_by_parent(sets[0], settled.iter())
+            .map(|live| live.key.clone())
+            .or_else(|| owned_parent(sets[0], &into)),
+        members: remaining(sets[0], &held, &plan, &membership.appliers),
     };
     let farewell = farewell(obstacles, &options.selection);
     let rights = rights(&from, &into, &plan, &record, &farewell);
@@ -213,23 +217,20 @@ fn farewell(obstacles: Obstacles, selection: &Selection) -> OldParent {
     }
 }
 
-/// Finds what keeps the old parent, whose set holds these objects before the move, except for
-/// kinds that cannot be listed. If a member of the new set names the parent as its owner, the
-/// garbage collector would delete that member with it.
-fn obstacles(
-    from: &Set,
-    held: &[Live],
-    settled: &[Live],
-    plan: &MembershipPlan,
-    appliers: &BTreeSet<String>,
-) -> Obstacles {
+/// Returns the objects that the old set holds after the move, of those that it held before.
+fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
-    Obstacles {
-        members: held.iter().filter(|live| !leaves(live)).cloned().collect(),
-        owned: plan::owned_by_parent(from, settled.iter()).map(|live| live.key.clone()),
-        unlisted: Record::default(),
-    }
+    held.iter().filter(|live| !leaves(live)).cloned().collect()
+}
+
+/// Returns the parent of the new set if it names the old parent as its owner: the garbage collector
+/// would delete it with that.
+fn owned_parent(from: &Set, into: &SetRead) -> Option<ObjectKey> {
+    let owners = into.parent().into_iter().flat_map(|parent| &parent.owners);
+    let is_old = |owner: &OwnerReference| from.parent_uid.as_ref() == Some(&owner.uid);
+    let is_owned = owners.into_iter().any(is_old);
+    is_owned.then(|| into.named.set.parent.clone())
 }
 
 async fn discover_for(

@@ -253,6 +253,11 @@ fn an_old_parent_that_owns_the_new_one_is_kept() {
     let own = secret(&old.namespace, "own");
     new.apply(std::slice::from_ref(&own));
     cluster().patch(&new.parent, &reference_to(&old));
+    for mode in ["--dry-run=client", "--dry-run=server"] {
+        let run = old.invoke("move", &[&new.reference, mode]).expect(0);
+        assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
+        assert!(run.results("deleted").is_empty(), "{mode}");
+    }
     let run = old.invoke("move", &[&new.reference]).expect(0);
     assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
     new.assert_holds(&[&objects[..], &[own]].concat());
