@@ -56,6 +56,15 @@ impl ListTargets {
         self.resources.extend(resources.into_iter().filter(is_new));
     }
 
+    /// Returns whether every collection of `other` is one of these, too.
+    pub fn covers(&self, other: &Self) -> bool {
+        let has = |resource: &Arc<Resource>| {
+            let kind = resource.group_kind();
+            self.resources.iter().any(|own| own.group_kind() == kind)
+        };
+        other.resources.iter().all(has) && self.namespaces.is_superset(&other.namespaces)
+    }
+
     /// The collections to read.
     pub fn lists(&self, reach: Reach) -> Vec<Place> {
         self.resources

@@ -8,6 +8,7 @@ use std::thread;
 use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
+use super::rights::{rule, user};
 use crate::support::{
     Fate, Fault, Files, ID, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
     config_map, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
@@ -245,6 +246,28 @@ fn what_the_old_parent_owns_by_the_time_it_would_go_keeps_it() {
     assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
     new.assert_holds(&[&objects[..], &[own]].concat());
     old.assert_holds(&[]);
+}
+
+#[test]
+fn a_user_who_may_list_no_more_than_the_places_of_both_sets_ends_the_old_one() {
+    let [a, b] = [namespace("a"), namespace("b")];
+    let (old, new) = (Set::secret(&a, "old"), Set::config_map(&a, "new"));
+    let (moved, settled) = (secret(&a, "one"), service(&b, "web", 80));
+    old.apply(std::slice::from_ref(&moved));
+    new.apply(std::slice::from_ref(&settled));
+    let verbs = ["get", "list", "create", "patch", "delete"];
+    let all = |resources: &[&str]| -> Vec<Value> {
+        let rules = resources.iter().map(|resource| rule("", resource, &verbs));
+        rules.collect()
+    };
+    let user = user(&[
+        Grant::in_namespace(&a, all(&["secrets", "configmaps", "services"])),
+        Grant::in_namespace(&b, all(&["services"])),
+    ]);
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    old.invoke_by(program, "move", &[&new.reference]).expect(0);
+    assert_eq!(old.live_parent(), None);
+    new.assert_holds(&[moved, settled]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::plan::{
     Confirmation, ParentDisposition, ParentPolicy, Remains, ScopeError, SkipReason, Standing,
     judge_for_deletion, member_scope, parent_disposition,
 };
-use crate::read::{self, KindWait, ListTargets, UnsettledError, WholeParent};
+use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
 
 /// Ends a set whose members are gone: deletes its parent, or takes the record off it.
 pub(crate) struct Releasing<'a> {
@@ -73,6 +73,10 @@ pub(crate) enum ReleaseError {
     Request(#[from] ApiError),
     #[error("the set's parent was deleted or replaced, and no parent records what is left ({left}): {error}")]
     Unrecorded { left: String, error: ParentWriteError },
+    #[error(
+        "the old parent is kept, because it may own objects of the new set, which could not be listed: {0}"
+    )]
+    UnseenOwned(ListError),
     #[error("the set's parent is kept, because whether members are left could not be seen: {0}")]
     Unseen(Unseen),
     #[error(
@@ -389,7 +393,7 @@ impl Releasing<'_> {
             sink(Event::Warning(OVERTAKEN.to_owned()));
             writing.widen(writing.read().await?, self.recorded, sink).await?;
         }
-        Ok(())
+        Ok(narrowed)
     }
 
     /// The places of these members, of copies, and of what the parent lives in; and those of kinds

@@ -1,7 +1,6 @@
 //! Takes members from one set into another.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -21,7 +20,6 @@ use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::resource::Resource;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
 use crate::plan::{judge_move, owned_by_parent};
@@ -202,25 +200,17 @@ impl Moving<'_> {
         })
     }
 
-    /// Looks right before the old parent goes for an object of the new set, or its parent, that
-    /// names the old parent as its owner: the garbage collector would delete it. A reference can
-    /// have appeared since the plan was made.
+    /// Looks for an object of the new set, or its parent, that names the old parent as its owner: the
+    /// garbage collector would delete it with the old parent. A reference can have appeared since the
+    /// plan was made; one that appears while the run still waits for the old set to empty is not seen.
     async fn owned_by_old_parent(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let ParentWriting { set, .. } = self.into.parent;
-        // The new parent records all of its members by now.
-        let record = self.into.record;
-        let mut places = ListTargets::default();
-        let known = self.new_places.resources.iter().chain(&self.places.resources);
-        let is_recorded = |resource: &&Arc<Resource>| record.group_kinds.contains(&resource.group_kind());
-        places.add_resources(known.filter(is_recorded).cloned());
-        places
-            .namespaces
-            .extend(record.additional_namespaces.iter().cloned());
-        places.namespaces.extend(set.parent.namespace.clone());
-        let members = members(&self.into.parent, &places).await;
-        let members = members.map_err(ParentWriteError::Unwatched)?;
-        if let Some(live) = owned_by_parent(self.from.set, members.iter()) {
-            return Ok(Some(live.key.clone()));
+        for places in self.places_of_new_set() {
+            let members = members(&self.into.parent, &places).await;
+            let members = members.map_err(ReleaseError::UnseenOwned)?;
+            if let Some(live) = owned_by_parent(self.from.set, members.iter()) {
+                return Ok(Some(live.key.clone()));
+            }
         }
         let parent = self.into.parent.read().await.map_err(ParentWriteError::from)?;
         let owners = parent.iter().flat_map(|parent| &parent.owners);
@@ -228,6 +218,33 @@ impl Moving<'_> {
             .into_iter()
             .any(|owner| self.from.set.parent_uid.as_ref() == Some(&owner.uid));
         Ok(is_owned.then(|| set.parent.clone()))
+    }
+
+    /// Returns the recorded places of the new set: its own, and those that members have moved from.
+    /// All kinds of both in all namespaces of both would be more than the user may have to list.
+    fn places_of_new_set(&self) -> Vec<ListTargets> {
+        let record = self.into.record;
+        let home = &self.into.parent.set.parent.namespace;
+        let recorded = |places: &ListTargets| ListTargets {
+            resources: places
+                .resources
+                .iter()
+                .filter(|resource| record.group_kinds.contains(&resource.group_kind()))
+                .cloned()
+                .collect(),
+            namespaces: places
+                .namespaces
+                .iter()
+                .filter(|name| record.additional_namespaces.contains(*name) || home.as_ref() == Some(*name))
+                .cloned()
+                .collect(),
+        };
+        let (old, new) = (recorded(self.places), recorded(self.new_places));
+        if old.covers(&new) {
+            vec![old]
+        } else {
+            vec![old, new]
+        }
     }
 
     /// Reports what becomes of the old parent, and writes nothing.
