@@ -29,7 +29,7 @@ pub(super) async fn reread_as(
     resource: &Arc<Resource>,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
-    let path = resource.path(key.namespace.as_deref(), Some(&key.name));
+    let path = resource.path_of(key);
     let reply = match server.get(&path, accept).await {
         Ok(reply) => reply,
         Err(error) if error.is_missing_object() => return Ok(None),

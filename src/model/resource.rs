@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::identity::{GroupKind, GroupVersionKind};
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 
 /// A kind in one version, and the paths of its objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,6 +113,11 @@ impl Resource {
     /// Returns whether the server offers this verb (`list`, `patch`, …) for the resource.
     pub fn supports(&self, verb: &str) -> bool {
         self.verbs.iter().any(|offered| offered == verb)
+    }
+
+    /// The path of this object, which is of the resource's kind.
+    pub fn path_of(&self, key: &ObjectKey) -> String {
+        self.path(key.namespace.as_deref(), Some(&key.name))
     }
 
     /// The path of one object, or of the collection if `name` is `None`.

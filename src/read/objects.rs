@@ -63,7 +63,7 @@ pub(super) async fn read(
     resource: &Resource,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
-    let path = resource.path(key.namespace.as_deref(), Some(&key.name));
+    let path = resource.path_of(key);
     let mut reply = server.get(&path, accept).await;
     // Once more at once: an answer that something in between has cut off looks the same.
     if let Err(error) = &reply
@@ -92,7 +92,7 @@ pub(super) async fn read(
 
 /// The error of an answer about this object that says nothing of it.
 pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
-    ApiError::unreadable(resource.path(key.namespace.as_deref(), Some(&key.name)), reason)
+    ApiError::unreadable(resource.path_of(key), reason)
 }
 
 /// Returns whether the object has this name, in this namespace.

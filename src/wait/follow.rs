@@ -231,7 +231,7 @@ impl Follow<'_> {
 
     async fn look(&self, target: &Target) -> ObservedStatus {
         let key = &target.key;
-        let path = target.resource.path(key.namespace.as_deref(), Some(&key.name));
+        let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
             Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
                 Ok(object) => ObservedStatus::of(&object, target),

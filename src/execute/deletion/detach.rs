@@ -119,9 +119,7 @@ impl Detaching<'_> {
     }
 
     fn call(&self, dependant: &Dependent, operations: &Value) -> Call {
-        let path = dependant
-            .resource
-            .path(dependant.key.namespace.as_deref(), Some(&dependant.key.name));
+        let path = dependant.resource.path_of(&dependant.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         if self.writing.dry_run == DryRun::Server {
             parameters.push(("dryRun", "All"));

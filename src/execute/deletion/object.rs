@@ -213,9 +213,7 @@ pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
 
 /// The request that deletes the very object that was read, and no other of its name.
 pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
-    let path = live
-        .resource
-        .path(live.key.namespace.as_deref(), Some(&live.key.name));
+    let path = live.resource.path_of(&live.key);
     // A DELETE that has a body ignores its query, so this cannot be a parameter.
     let dry_run: &[&str] = match dry_run {
         DryRun::Server => &["All"],

@@ -101,9 +101,7 @@ impl Execution<'_> {
                 metadata.remove(field);
             }
         }
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let path = object.resource.path_of(&object.key);
         let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
         let call = Call {
             method: Method::PATCH,

@@ -78,7 +78,7 @@ impl Execution<'_> {
         let Some(resource) = self.readable_through(object) else {
             return told(ObjectOutcome::new(subject, Action::Created));
         };
-        let path = resource.path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let path = resource.path_of(&object.key);
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);

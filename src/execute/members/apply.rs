@@ -258,9 +258,7 @@ impl Execution<'_> {
             DryRun::None if !self.plan.preconditions.are_bound() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let path = object.resource.path_of(&object.key);
         Call {
             method: Method::PATCH,
             path: format!("{path}?{}", query(&parameters)),

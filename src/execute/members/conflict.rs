@@ -20,9 +20,7 @@ pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error:
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
         return refused::reason(error, object);
     };
-    let path = object
-        .resource
-        .path(object.key.namespace.as_deref(), Some(&object.key.name));
+    let path = object.resource.path_of(&object.key);
     // The message is as good as it can be without the live values.
     let live = match server.get(&path, WHOLE_OBJECTS).await {
         Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),

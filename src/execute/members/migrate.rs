@@ -28,9 +28,7 @@ impl Execution<'_> {
     /// Moves what client-side apply owns of a live object to our field manager, and to `data`
     /// what was applied as `stringData`.
     pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
-        let path = object
-            .resource
-            .path(object.key.namespace.as_deref(), Some(&object.key.name));
+        let path = object.resource.path_of(&object.key);
         let mut attempts = 0;
         loop {
             attempts += 1;

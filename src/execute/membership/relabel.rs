@@ -172,9 +172,7 @@ impl Relabelling<'_> {
         more: &[(&'static str, &'static str)],
         body: Bytes,
     ) -> Call {
-        let path = live
-            .resource
-            .path(live.key.namespace.as_deref(), Some(&live.key.name));
+        let path = live.resource.path_of(&live.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         parameters.extend(more);
         if self.writing.dry_run == DryRun::Server {

@@ -118,9 +118,7 @@ impl ParentWriting<'_> {
             "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key))),
         }});
         let identity = &self.set.parent;
-        let path = self
-            .resource
-            .path(identity.namespace.as_deref(), Some(&identity.name));
+        let path = self.resource.path_of(identity);
         let call = Call {
             method: Method::PATCH,
             path: format!("{path}?{}", query(&[("fieldManager", self.field_manager())])),

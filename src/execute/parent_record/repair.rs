@@ -59,9 +59,7 @@ impl ParentWriting<'_> {
             metadata[field][key] = Value::Null;
         }
         let parent = &self.set.parent;
-        let path = self
-            .resource
-            .path(parent.namespace.as_deref(), Some(&parent.name));
+        let path = self.resource.path_of(parent);
         let call = Call {
             method: Method::PATCH,
             path: format!("{path}?{}", query(&[("fieldManager", PARENT_FIELD_MANAGER)])),

@@ -237,9 +237,7 @@ impl ParentWriting<'_> {
 
     pub(super) fn parent_call(&self, object: Bytes, parameters: &[(&str, &str)]) -> Call {
         let parent = &self.set.parent;
-        let path = self
-            .resource
-            .path(parent.namespace.as_deref(), Some(&parent.name));
+        let path = self.resource.path_of(parent);
         Call {
             method: Method::PATCH,
             path: format!("{path}?{}", query(parameters)),

@@ -137,7 +137,7 @@ impl NeededPermissions {
                 self.rights.insert(right(Verb::Patch));
                 self.rights.insert(right(Verb::Create));
                 if !is_not_yet_served(object) {
-                    let path = object.resource.path(key.namespace.as_deref(), Some(&key.name));
+                    let path = object.resource.path_of(key);
                     self.unless_present.insert(right(Verb::Create), path);
                 }
             }
