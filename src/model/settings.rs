@@ -78,6 +78,13 @@ pub enum DryRun {
     Server,
 }
 
+impl DryRun {
+    /// The query parameter of a write, if the server is to try it only.
+    pub(crate) fn parameter(self) -> Option<(&'static str, &'static str)> {
+        (self == Self::Server).then_some(("dryRun", "All"))
+    }
+}
+
 /// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetReference {

@@ -21,6 +21,17 @@ pub struct Call {
     pub body: Bytes,
 }
 
+/// The form of the body of a PATCH.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patch {
+    /// Server-side apply. JSON is YAML, too.
+    Apply,
+    /// RFC 6902: operations.
+    Json,
+    /// RFC 7396: `null` removes a field.
+    Merge,
+}
+
 /// A successful answer.
 #[derive(Debug)]
 pub struct Reply {
@@ -55,6 +66,17 @@ impl Call {
         }
     }
 
+    /// A PATCH of the object at this path.
+    pub fn patch(path: &str, parameters: &[(&str, &str)], accept: &str, patch: Patch, body: Bytes) -> Self {
+        Self {
+            method: Method::PATCH,
+            path: format!("{path}?{}", query(parameters)),
+            accept: accept.to_owned(),
+            content_type: Some(patch.content_type()),
+            body,
+        }
+    }
+
     pub(super) fn to_request(&self) -> Result<Request<Body>, Failure> {
         let mut request = Request::builder()
             .method(&self.method)
@@ -66,6 +88,16 @@ impl Call {
         request
             .body(Body::from(self.body.clone()))
             .map_err(|error| Failure::no_request(&error))
+    }
+}
+
+impl Patch {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Apply => "application/apply-patch+yaml",
+            Self::Json => "application/json-patch+json",
+            Self::Merge => "application/merge-patch+json",
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use serde::de::IgnoredAny;
 
-pub use call::{Before, Call, Reply, query};
+pub use call::{Before, Call, Patch, Reply, query};
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failure::Failure;

@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiServer, Call, query};
+use crate::cluster::apiserver::{ApiServer, Call, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{is_about, reread};
@@ -29,9 +29,6 @@ const ATTEMPTS: usize = 20;
 
 /// The reason why an object is configured that is otherwise as its manifest has it.
 pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
-
-/// Body of a patch that is a list of operations.
-const JSON_PATCH: &str = "application/json-patch+json";
 
 /// Everything that removing owner references needs.
 #[derive(Clone, Copy)]
@@ -121,16 +118,9 @@ impl Detaching<'_> {
     fn call(&self, dependant: &Dependent, operations: &Value) -> Call {
         let path = dependant.resource.path_of(&dependant.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
-        if self.writing.dry_run == DryRun::Server {
-            parameters.push(("dryRun", "All"));
-        }
-        Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&parameters)),
-            accept: METADATA.to_owned(),
-            content_type: Some(JSON_PATCH),
-            body: Bytes::from(operations.to_string()),
-        }
+        parameters.extend(self.writing.dry_run.parameter());
+        let body = Bytes::from(operations.to_string());
+        Call::patch(&path, &parameters, METADATA, Patch::Json, body)
     }
 }
 

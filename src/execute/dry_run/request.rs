@@ -1,11 +1,11 @@
 //! The dry runs that are sent to the server.
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
 use super::answer::{content, is_of_one_moment};
-use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
 use crate::compare::ownership::{self, Former};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
@@ -103,13 +103,8 @@ impl Execution<'_> {
         }
         let path = object.resource.path_of(&object.key);
         let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
-        let call = Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&parameters)),
-            accept: WHOLE_OBJECTS.to_owned(),
-            content_type: Some("application/merge-patch+json"),
-            body: Bytes::from(patch.to_string()),
-        };
+        let body = Bytes::from(patch.to_string());
+        let call = Call::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, body);
         let filled = self.server.send(call).await.ok();
         filled.as_ref().and_then(content).or(Some(left))
     }

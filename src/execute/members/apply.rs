@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, Before, Call, Reply, query};
+use crate::cluster::apiserver::{ApiError, Before, Call, Patch, Reply};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -20,9 +20,6 @@ use crate::model::object::Object;
 use crate::model::settings::{Conflicts, DryRun};
 use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
-
-/// Body of server-side apply. JSON is YAML.
-pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// What became of one member, and what the server said along with it.
 pub(crate) struct MemberReply {
@@ -250,25 +247,18 @@ impl Execution<'_> {
         if self.writing.conflicts == Conflicts::Forced || *standing == MemberStatus::OfAnotherSet {
             parameters.push(("force", "true"));
         }
-        if self.writing.dry_run == DryRun::Server {
-            parameters.push(("dryRun", "All"));
-        }
+        parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
             // What was written under a plan is what the next write of the object is locked to.
             DryRun::None if !self.plan.preconditions.are_bound() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object.resource.path_of(&object.key);
-        Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&parameters)),
-            accept: accept.to_owned(),
-            content_type: Some(APPLY_PATCH),
-            body: match lock {
-                None => object.object.body(),
-                Some(seen) => locked(object, seen).body(),
-            },
-        }
+        let body = match lock {
+            None => object.object.body(),
+            Some(seen) => locked(object, seen).body(),
+        };
+        Call::patch(&path, &parameters, accept, Patch::Apply, body)
     }
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,

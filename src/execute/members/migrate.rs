@@ -2,10 +2,10 @@
 //! manifest. What is moved is decided in `ownership`.
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::cluster::apiserver::{ApiError, Call, Patch};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
@@ -48,16 +48,9 @@ impl Execution<'_> {
             let Some(moves) = moves else {
                 return Ok(());
             };
-            let call = Call {
-                method: Method::PATCH,
-                path: format!(
-                    "{path}?{}",
-                    query(&[("fieldManager", &self.writing.field_manager)])
-                ),
-                accept: METADATA.to_owned(),
-                content_type: Some("application/json-patch+json"),
-                body: Bytes::from(moves.to_string()),
-            };
+            let parameters = [("fieldManager", &*self.writing.field_manager)];
+            let body = Bytes::from(moves.to_string());
+            let call = Call::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(call).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
                 reply => return reply.map(drop),

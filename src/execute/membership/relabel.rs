@@ -5,14 +5,12 @@
 //! the resourceVersion that was judged; an object that changed meanwhile is judged again.
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, query};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::members::apply::APPLY_PATCH;
-use crate::execute::parent_record::requests::MERGE_PATCH;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
@@ -148,7 +146,7 @@ impl Relabelling<'_> {
                 "labels": {PART_OF_LABEL: id.as_str()},
             },
         });
-        self.write_call(live, APPLY_PATCH, &[("force", "true")], apply_body(&object))
+        self.write_call(live, Patch::Apply, &[("force", "true")], apply_body(&object))
     }
 
     /// A merge patch, which makes `metadata.labels` where there are none, and removes what
@@ -162,29 +160,21 @@ impl Relabelling<'_> {
             "resourceVersion": live.resource_version,
             "labels": {PART_OF_LABEL: value},
         }});
-        self.write_call(live, MERGE_PATCH, &[], Bytes::from(patch.to_string()))
+        self.write_call(live, Patch::Merge, &[], Bytes::from(patch.to_string()))
     }
 
     fn write_call(
         &self,
         live: &Live,
-        content_type: &'static str,
+        patch: Patch,
         more: &[(&'static str, &'static str)],
         body: Bytes,
     ) -> Call {
         let path = live.resource.path_of(&live.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         parameters.extend(more);
-        if self.writing.dry_run == DryRun::Server {
-            parameters.push(("dryRun", "All"));
-        }
-        Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&parameters)),
-            accept: METADATA.to_owned(),
-            content_type: Some(content_type),
-            body,
-        }
+        parameters.extend(self.writing.dry_run.parameter());
+        Call::patch(&path, &parameters, METADATA, patch, body)
     }
 }
 

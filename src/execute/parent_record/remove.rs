@@ -2,12 +2,12 @@
 //! bound to the version that was read before the last look, and followed by another look.
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::OVERTAKEN;
-use super::requests::{MERGE_PATCH, ParentWriteError, ParentWriting, is_overtaken};
-use crate::cluster::apiserver::{ApiError, Call, Reply, query};
+use super::requests::{ParentWriteError, ParentWriting, is_overtaken};
+use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::deletion::object::deletion;
@@ -117,15 +117,10 @@ impl ParentWriting<'_> {
             "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
             "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key))),
         }});
-        let identity = &self.set.parent;
-        let path = self.resource.path_of(identity);
-        let call = Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&[("fieldManager", self.field_manager())])),
-            accept: METADATA.to_owned(),
-            content_type: Some(MERGE_PATCH),
-            body: Bytes::from(patch.to_string()),
-        };
+        let path = self.resource.path_of(&self.set.parent);
+        let parameters = [("fieldManager", self.field_manager())];
+        let body = Bytes::from(patch.to_string());
+        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
         match self.server.send(call).await {
             Ok(_) => Ok(Some(Left::Object)),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),

@@ -4,10 +4,9 @@
 //! another one is left as it is.
 
 use bytes::Bytes;
-use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::apiserver::{Call, query};
+use crate::cluster::apiserver::{Call, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
 use crate::model::applyset::parent::annotations;
@@ -58,15 +57,10 @@ impl ParentWriting<'_> {
             }
             metadata[field][key] = Value::Null;
         }
-        let parent = &self.set.parent;
-        let path = self.resource.path_of(parent);
-        let call = Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(&[("fieldManager", PARENT_FIELD_MANAGER)])),
-            accept: METADATA.to_owned(),
-            content_type: Some("application/merge-patch+json"),
-            body: Bytes::from(json!({"metadata": metadata}).to_string()),
-        };
+        let path = self.resource.path_of(&self.set.parent);
+        let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
+        let body = Bytes::from(json!({"metadata": metadata}).to_string());
+        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
         known(self.server.send(call).await, &written.annotations)
     }
 }

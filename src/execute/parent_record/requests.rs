@@ -7,10 +7,10 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, Reply, query};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch, Reply, query};
 use crate::compare::ownership::parent_field_manager;
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
-use crate::execute::members::apply::{APPLY_PATCH, written};
+use crate::execute::members::apply::written;
 use crate::execute::{Interrupt, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::labels;
@@ -121,9 +121,6 @@ pub(crate) enum Written {
     /// Somebody else was faster: changed, created or deleted it.
     Overtaken,
 }
-
-/// Body of a patch in which `null` removes a field.
-pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 impl ParentWriting<'_> {
     pub(crate) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
@@ -236,15 +233,8 @@ impl ParentWriting<'_> {
     }
 
     pub(super) fn parent_call(&self, object: Bytes, parameters: &[(&str, &str)]) -> Call {
-        let parent = &self.set.parent;
-        let path = self.resource.path_of(parent);
-        Call {
-            method: Method::PATCH,
-            path: format!("{path}?{}", query(parameters)),
-            accept: METADATA.to_owned(),
-            content_type: Some(APPLY_PATCH),
-            body: object,
-        }
+        let path = self.resource.path_of(&self.set.parent);
+        Call::patch(&path, parameters, METADATA, Patch::Apply, object)
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::json;
 
 use super::super::labelled::labelled;
 use super::super::narrow::Narrowed;
 use super::super::remove::{Removal, Removed};
 use super::super::requests::{Known, ParentWriteError, ParentWriting};
-use crate::cluster::apiserver::{ApiServer, Call};
+use crate::cluster::apiserver::{ApiServer, Call, Patch};
 use crate::event::Event;
 use crate::execute::deletion::object::deletion;
 use crate::execute::{Interrupt, Sink};
@@ -210,13 +210,14 @@ impl Run<'_> {
     }
 
     async fn patch(&self, kind: &str, body: &serde_json::Value) -> Result<(), ParentWriteError> {
-        let call = Call {
-            method: Method::PATCH,
-            path: resource_of(kind).path(Some("shop"), Some("any")),
-            accept: METADATA.to_owned(),
-            content_type: Some("application/merge-patch+json"),
-            body: Bytes::from(body.to_string()),
-        };
+        let path = resource_of(kind).path(Some("shop"), Some("any"));
+        let call = Call::patch(
+            &path,
+            &[("fieldManager", "applyset")],
+            METADATA,
+            Patch::Merge,
+            Bytes::from(body.to_string()),
+        );
         self.unless_changed(call).await
     }
 
