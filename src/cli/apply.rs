@@ -19,8 +19,8 @@ pub struct Apply {
         value_name = "FILE",
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_empty", "max_prune",
-            "allow_data_loss", "no_skip", "force_conflicts", "steal", "only_new_or_owned", "take_over", "field_manager", "tooling",
+            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_prune_all", "max_prune",
+            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub struct PlanningFlags {
     pub prune: bool,
     /// Let a run without any manifest prune everything
     #[arg(long)]
-    pub allow_empty: bool,
+    pub allow_prune_all: bool,
     /// Refuse to prune more objects than this
     #[arg(long, value_name = "N")]
     pub max_prune: Option<usize>,
@@ -90,19 +90,19 @@ pub struct PlanningFlags {
     pub allow_data_loss: bool,
     /// Send members that are unchanged, too
     #[arg(long)]
-    pub no_skip: bool,
+    pub apply_unchanged: bool,
     /// Take fields that other field managers own
     #[arg(long)]
     pub force_conflicts: bool,
     /// Take objects of the manifests that belong to another set
     #[arg(long)]
-    pub steal: bool,
+    pub take_ownership: bool,
     /// Refuse to take in objects that exist and are in no set
     #[arg(long)]
     pub only_new_or_owned: bool,
     /// Take over a set that another tool manages, or an object that is no parent yet
     #[arg(long)]
-    pub take_over: bool,
+    pub take_over_set: bool,
     /// Field manager that owns the members' fields [default: applyset, or the tool of --tooling]
     #[arg(long, value_name = "NAME")]
     pub field_manager: Option<String>,

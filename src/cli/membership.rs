@@ -15,7 +15,7 @@ pub struct Disband {
     pub dry_run: DryRunFlag,
     /// Disband a set that another tool manages, too
     #[arg(long)]
-    pub take_over: bool,
+    pub take_over_set: bool,
     /// Go on without asking
     #[arg(short, long)]
     pub yes: bool,
@@ -64,10 +64,10 @@ pub struct Adopt {
     pub dry_run: DryRunFlag,
     /// Take objects that belong to another set
     #[arg(long)]
-    pub steal: bool,
+    pub take_ownership: bool,
     /// Make an object the set's parent that is no parent yet
     #[arg(long)]
-    pub take_over: bool,
+    pub take_over_set: bool,
     /// Do not ask before taking over a parent, or before adopting cluster-scoped objects and objects of
     /// other namespaces
     #[arg(short, long)]
@@ -104,7 +104,7 @@ pub struct Move {
     pub dry_run: DryRunFlag,
     /// Make an object the new set's parent that is no parent yet
     #[arg(long)]
-    pub take_over: bool,
+    pub take_over_set: bool,
     /// Go on without asking whether to take over
     #[arg(short, long)]
     pub yes: bool,

@@ -143,7 +143,7 @@ pub struct Delete {
     pub allow_data_loss: bool,
     /// Delete a set that another tool manages
     #[arg(long)]
-    pub take_over: bool,
+    pub take_over_set: bool,
     /// Delete without asking
     #[arg(short, long)]
     pub yes: bool,

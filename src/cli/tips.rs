@@ -10,10 +10,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Flags that override a safety check, and are never suggested for a typo.
 const FLAGS_THAT_ALLOW_MORE: [&str; 6] = [
     "--allow-data-loss",
-    "--allow-empty",
+    "--allow-prune-all",
     "--force-conflicts",
-    "--steal",
-    "--take-over",
+    "--take-ownership",
+    "--take-over-set",
     "--yes",
 ];
 
@@ -195,16 +195,16 @@ mod tests {
             let (_, tips) = error.split_once("tip: ").expect(&error);
             assert!(tips.contains(tip), "{line}: {error}");
             assert!(
-                !error.contains("--force-conflicts") && !error.contains("--allow-empty"),
+                !error.contains("--force-conflicts") && !error.contains("--allow-prune-all"),
                 "{error}"
             );
         }
         for line in [
             "kubectl-applyset apply a -f x --force-conflict",
-            "kubectl-applyset apply a -f x --allow-emty",
-            "kubectl-applyset delete a --steal",
+            "kubectl-applyset apply a -f x --allow-prune-al",
+            "kubectl-applyset delete a --take-ownership",
             "kubectl-applyset list --yess",
-            "kubectl-applyset apply a -f x --stael",
+            "kubectl-applyset apply a -f x --take-ownershp",
             "kubectl-applyset apply a -f x b",
         ] {
             let error = error(line);

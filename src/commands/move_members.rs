@@ -17,7 +17,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::set::Set;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, FoundBy, Left, MembershipKeepReason, MembershipPlan, Stealing};
+use crate::plan::{self, Confirmation, FoundBy, Left, MembershipKeepReason, MembershipPlan, TakeOwnership};
 use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
@@ -74,7 +74,7 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
             current: prepared.into.parent(),
             plan: &prepared.plan,
             record: &prepared.record,
-            stealing: Stealing::Refused,
+            take_ownership: TakeOwnership::Refused,
             selector: match &options.selection {
                 Selection::Labels(labels) => Some(labels),
                 Selection::All | Selection::Manifests(..) => None,

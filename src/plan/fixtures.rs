@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned};
+use super::{DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
@@ -36,7 +36,7 @@ pub(crate) fn policy() -> Policy {
         pruning: Pruning::Enabled,
         empty_manifests: EmptyManifests::Refused,
         unchanged: UnchangedMembers::LeftAlone,
-        stealing: Stealing::Refused,
+        take_ownership: TakeOwnership::Refused,
         unowned: Unowned::TakenIn,
         data_loss: DataLoss::Refused,
         max_prune: None,

@@ -52,7 +52,7 @@ pub use parent_judgement::{
     Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion,
 };
 pub use planned_items::{Apply, MemberStatus, Plan, Skip};
-pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned};
+pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 pub use refusal::{Refusal, with_marks};

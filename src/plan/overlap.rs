@@ -86,7 +86,7 @@ pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{desired, live, policy, set};
-    use super::super::{MemberStatus, Policy, Stealing, plan};
+    use super::super::{MemberStatus, Policy, TakeOwnership, plan};
     use super::*;
 
     fn overlapping() -> (Desired, Observed) {
@@ -117,22 +117,22 @@ mod tests {
     }
 
     #[test]
-    fn stealing_is_advised_only_where_the_other_set_is_seen_to_be_gone() {
+    fn taking_ownership_is_advised_only_where_the_other_set_is_seen_to_be_gone() {
         let (manifests, mut observed) = overlapping();
         let hint = |observed: &Observed| plan(&set(), &manifests, observed, &policy()).refusals[0].hint();
-        assert!(hint(&observed).contains("take them into this one with --steal"));
+        assert!(hint(&observed).contains("take them into this one with --take-ownership"));
         observed.other_parents.some_unseen = true;
         assert!(hint(&observed).starts_with("ask somebody who may list"));
         let found = ("applyset-other-v1".to_owned(), set().parent);
         observed.other_parents.found.extend([found]);
-        assert!(hint(&observed).contains("take them into this one with --steal"));
+        assert!(hint(&observed).contains("take them into this one with --take-ownership"));
     }
 
     #[test]
-    fn stealing_takes_it() {
+    fn taking_ownership_takes_it() {
         let (manifests, observed) = overlapping();
         let policy = Policy {
-            stealing: Stealing::Allowed,
+            take_ownership: TakeOwnership::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &manifests, &observed, &policy);

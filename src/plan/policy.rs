@@ -15,7 +15,7 @@ pub struct Policy {
     /// Treatment of members that are as the manifests have them.
     pub unchanged: UnchangedMembers,
     /// Treatment of objects of other sets.
-    pub stealing: Stealing,
+    pub take_ownership: TakeOwnership,
     /// Treatment of objects that exist and are not in a set.
     #[serde(default)]
     pub unowned: Unowned,
@@ -62,7 +62,7 @@ pub enum UnchangedMembers {
 /// Treatment of objects of the manifests that are members of other sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Stealing {
+pub enum TakeOwnership {
     /// They stop the run.
     Refused,
     /// They become members of this set and leave the other.

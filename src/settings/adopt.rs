@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::plan::{Confirmation, Stealing};
+use crate::plan::{Confirmation, TakeOwnership};
 
 /// Options of `adopt`, except the shared ones.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct AdoptOptions {
     /// The objects to adopt.
     pub choice: Choice,
     /// The permission to take members of other sets.
-    pub stealing: Stealing,
+    pub take_ownership: TakeOwnership,
     /// The confirmation that an inventory may hold objects outside of one namespace.
     pub confirmation: Confirmation,
 }
@@ -68,7 +68,7 @@ impl AdoptOptions {
         let flags = Flags {
             set: SetReference::new(&adopt.set)?,
             dry_run: &adopt.dry_run,
-            take_over: adopt.take_over,
+            take_over: adopt.take_over_set,
             yes: adopt.yes,
             tooling: adopt.tooling.as_deref(),
             field_manager: adopt.field_manager.as_deref(),
@@ -97,10 +97,10 @@ impl AdoptOptions {
         Ok(Self {
             membership: MembershipOptions::new(flags, shared)?,
             choice,
-            stealing: if adopt.steal {
-                Stealing::Allowed
+            take_ownership: if adopt.take_ownership {
+                TakeOwnership::Allowed
             } else {
-                Stealing::Refused
+                TakeOwnership::Refused
             },
             confirmation: confirmation(adopt.yes),
         })

@@ -10,7 +10,7 @@ use crate::model::applyset::Tooling;
 use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -41,7 +41,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         Ok(Self {
-            take_over: TakeOver::new(apply.planning.take_over, apply.yes),
+            take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
             writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
                 ..options.writing
@@ -96,7 +96,7 @@ impl ApplyOptions {
             sources: sources(manifests)?,
             recursion: recursion(manifests),
             policy: policy(flags, &field_manager),
-            take_over: TakeOver::new(flags.take_over, false),
+            take_over: TakeOver::new(flags.take_over_set, false),
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 field_manager,
@@ -126,20 +126,20 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         } else {
             Pruning::Disabled
         },
-        empty_manifests: if flags.allow_empty {
+        empty_manifests: if flags.allow_prune_all {
             EmptyManifests::Allowed
         } else {
             EmptyManifests::Refused
         },
-        unchanged: if flags.no_skip {
+        unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent
         } else {
             UnchangedMembers::LeftAlone
         },
-        stealing: if flags.steal {
-            Stealing::Allowed
+        take_ownership: if flags.take_ownership {
+            TakeOwnership::Allowed
         } else {
-            Stealing::Refused
+            TakeOwnership::Refused
         },
         unowned: if flags.only_new_or_owned {
             Unowned::Refused

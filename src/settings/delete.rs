@@ -8,7 +8,7 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::settings::WriteSettings;
 use crate::plan::{
-    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, Stealing, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `delete`, except the shared ones.
@@ -51,7 +51,7 @@ impl DeleteOptions {
                 pruning: Pruning::WholeSet,
                 empty_manifests: EmptyManifests::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
-                stealing: Stealing::Refused,
+                take_ownership: TakeOwnership::Refused,
                 unowned: Unowned::TakenIn,
                 data_loss: if delete.allow_data_loss {
                     DataLoss::Allowed
@@ -61,7 +61,7 @@ impl DeleteOptions {
                 max_prune: None,
                 appliers: appliers(&field_manager),
             },
-            take_over: TakeOver::new(delete.take_over, delete.yes),
+            take_over: TakeOver::new(delete.take_over_set, delete.yes),
             confirmation: confirmation(delete.yes),
             absence: if delete.ignore_not_found {
                 MissingSet::Fine

@@ -98,7 +98,7 @@ impl DisbandOptions {
         let flags = Flags {
             set: SetReference::new(&disband.set)?,
             dry_run: &disband.dry_run,
-            take_over: disband.take_over,
+            take_over: disband.take_over_set,
             yes: disband.yes,
             tooling: None,
             field_manager: None,
@@ -116,7 +116,7 @@ impl MoveOptions {
         let flags = Flags {
             set: SetReference::parse(&arguments.set)?,
             dry_run: &arguments.dry_run,
-            take_over: arguments.take_over,
+            take_over: arguments.take_over_set,
             yes: arguments.yes,
             tooling: arguments.tooling.as_deref(),
             field_manager: arguments.field_manager.as_deref(),

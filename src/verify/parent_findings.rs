@@ -117,7 +117,7 @@ fn without_bookkeeping(set: &Examined) -> Finding {
         let objects = crate::model::text::counted(count, "object");
         let message = format!("it has no bookkeeping, and {objects} are members of its set");
         return Finding::new(Rule::NoBookkeeping, key, message)
-            .hint("`kubectl applyset apply --take-over` of the same set takes the members up again");
+            .hint("`kubectl applyset apply --take-over-set` of the same set takes the members up again");
     }
     if key.group_kind.group.is_empty() {
         let message = "it is not the parent of a set";

@@ -57,8 +57,8 @@ pub(super) enum How {
     Twice,
     /// `--prune=false`
     WithoutPruning,
-    /// `--steal`
-    Stealing,
+    /// `--take-ownership`
+    TakeOwnership,
     /// `--dry-run=client`
     DryOnClient,
     /// `--dry-run=server`
@@ -176,7 +176,7 @@ fn how(random: &mut Random) -> How {
         0..5 => How::Plainly,
         5 => How::Twice,
         6 => How::WithoutPruning,
-        7 => How::Stealing,
+        7 => How::TakeOwnership,
         8 => How::DryOnClient,
         _ => How::DryOnServer,
     }

@@ -119,11 +119,11 @@ impl World {
         let subject = self.subject(set);
         let before = self.look();
         let overlaps = manifests.keys().any(|slot| subject.overlaps(&before, *slot));
-        let is_refused = manifests.is_empty() || (overlaps && how != How::Stealing);
+        let is_refused = manifests.is_empty() || (overlaps && how != How::TakeOwnership);
         let flag = match how {
             How::Plainly | How::Twice => None,
             How::WithoutPruning => Some("--prune=false"),
-            How::Stealing => Some("--steal"),
+            How::TakeOwnership => Some("--take-ownership"),
             How::DryOnClient => Some("--dry-run=client"),
             How::DryOnServer => Some("--dry-run=server"),
         };

@@ -102,8 +102,8 @@ fn what_was_in_a_set_before_loses_no_field_by_coming_back() {
 
     // The parent is an ordinary object now, and becomes one again only by name.
     let run = adopt(&set, None, &objects, &[]).expect(3);
-    assert!(run.stderr.contains("--take-over"), "{}", run.stderr);
-    adopt(&set, None, &objects, &["--take-over", "--yes"]).expect(0);
+    assert!(run.stderr.contains("--take-over-set"), "{}", run.stderr);
+    adopt(&set, None, &objects, &["--take-over-set", "--yes"]).expect(0);
 
     assert_eq!(contents(&objects), before);
     set.assert_holds(&objects);
@@ -260,7 +260,7 @@ fn what_has_an_owner_or_is_going_or_is_the_parent_is_left_alone() {
     assert_eq!(set.live_parent(), None, "there is nothing to be the parent of");
 
     cluster().create(&parent);
-    let run = adopt(&set, None, &objects, &["--take-over", "--yes"]).expect(0);
+    let run = adopt(&set, None, &objects, &["--take-over-set", "--yes"]).expect(0);
 
     assert_eq!(run.results("adopted"), identities([&free]));
     assert_eq!(run.results("skipped"), identities(&objects[..4]));
@@ -288,9 +288,9 @@ fn members_of_other_sets_are_all_named_and_only_stolen_by_name() {
     );
     assert_eq!(cluster().state(&[&home]), before);
 
-    adopt(&set, None, &objects, &["--steal"]).expect(0);
+    adopt(&set, None, &objects, &["--take-ownership"]).expect(0);
     set.assert_holds(&objects);
-    other.apply_with(&[], &["--allow-empty"]).expect(0);
+    other.apply_with(&[], &["--allow-prune-all"]).expect(0);
     set.assert_holds(&objects);
 }
 
@@ -369,7 +369,7 @@ fn a_set_that_stays_kubectls_is_adopted_into_for_kubectl() {
     let run = adopt(&set, None, &more, &[]).expect(3);
     assert!(run.stderr.contains("--tooling kubectl/v1."), "{}", run.stderr);
     let before = cluster().state(&[&home]);
-    adopt(&set, None, &more, &["--take-over", "--yes"]).expect(3);
+    adopt(&set, None, &more, &["--take-over-set", "--yes"]).expect(3);
     assert_eq!(cluster().state(&[&home]), before);
 
     adopt(&set, None, &more, &["--tooling=kubectl/v1.36.3"]).expect(0);

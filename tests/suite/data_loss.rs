@@ -218,7 +218,7 @@ fn claims_and_volumes_and_parents_are_all_told_of_at_once() {
     let inner_member = config_map(&home, "of-inner", "1");
     set.apply(&[kept.clone(), claim.clone(), volume.clone(), parent.clone()]);
     inner
-        .apply_with(std::slice::from_ref(&inner_member), &["--take-over", "--yes"])
+        .apply_with(std::slice::from_ref(&inner_member), &["--take-over-set", "--yes"])
         .expect(0);
     let watched = [claim.clone(), volume.clone(), parent.clone()];
     assert_refused(
@@ -337,7 +337,7 @@ fn an_empty_set_of_manifests_and_a_limit_on_prunes() {
     ];
     set.apply(&objects);
     assert_refused(&set, &[], &[], &objects, &[&["no member"]]);
-    let both = ["--allow-empty", "--max-prune=2"];
+    let both = ["--allow-prune-all", "--max-prune=2"];
     assert_refused(
         &set,
         &[],
@@ -355,6 +355,6 @@ fn an_empty_set_of_manifests_and_a_limit_on_prunes() {
 
     let run = set.apply_with(&objects[..1], &["--max-prune=2"]).expect(0);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
-    set.apply_with(&[], &["--allow-empty", "--max-prune=1"]).expect(0);
+    set.apply_with(&[], &["--allow-prune-all", "--max-prune=1"]).expect(0);
     set.assert_holds(&[]);
 }

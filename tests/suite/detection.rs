@@ -158,7 +158,7 @@ fn leaving_out_what_is_unchanged_makes_no_difference() {
     let [detecting, sending] = ["detecting", "sending"].map(|prefix| Set::secret(&namespace(prefix), "web"));
     let both = [
         (&detecting, &["--force-conflicts"][..]),
-        (&sending, &["--force-conflicts", "--no-skip"][..]),
+        (&sending, &["--force-conflicts", "--apply-unchanged"][..]),
     ];
     let compare = |step: &str| {
         let [ours, theirs] = [&detecting, &sending].map(|set| contents(set, &objects(&set.namespace)));
@@ -195,6 +195,6 @@ fn leaving_out_what_is_unchanged_makes_no_difference() {
 
     // The same of one cluster: what detection leaves alone, sending leaves as it is.
     let before = contents(&detecting, &objects(&detecting.namespace));
-    sent(&detecting, &later(&detecting.namespace), &["--no-skip"]);
+    sent(&detecting, &later(&detecting.namespace), &["--apply-unchanged"]);
     assert_eq!(contents(&detecting, &objects(&detecting.namespace)), before);
 }

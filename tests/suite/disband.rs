@@ -103,7 +103,7 @@ fn a_parent_that_cannot_be_trusted_is_left_alone() {
         &json!({"metadata": {"labels": {(ID): "applyset-x-v1"}}}),
     );
     let before = cluster().state(&[&home]);
-    set.invoke("disband", &["--yes", "--take-over"]).expect(3);
+    set.invoke("disband", &["--yes", "--take-over-set"]).expect(3);
     assert_eq!(cluster().state(&[&home]), before);
 }
 
@@ -115,14 +115,14 @@ fn a_set_of_kubectl_also_wants_to_be_taken_over() {
     let applyset = format!("--applyset={}", set.reference);
     kubectl_apply(&objects, &["--prune", &applyset, "-n", &home]).expect(0);
     let before = cluster().state(&[&home]);
-    for flags in [&["--yes"][..], &["--take-over"], &["--dry-run=server"]] {
+    for flags in [&["--yes"][..], &["--take-over-set"], &["--dry-run=server"]] {
         let run = set.invoke("disband", flags).expect(3);
         assert!(run.stderr.contains("kubectl/v1."), "{}", run.stderr);
     }
     assert_eq!(cluster().state(&[&home]), before);
     let contents = objects.each_ref().map(|object| cluster().content(object));
 
-    let run = set.invoke("disband", &["--take-over", "--yes"]).expect(0);
+    let run = set.invoke("disband", &["--take-over-set", "--yes"]).expect(0);
 
     assert_eq!(run.results("released"), identities(&objects));
     assert_eq!(
@@ -155,7 +155,7 @@ fn a_parent_that_is_labelled_into_its_own_set_loses_that_label_too() {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         cluster().create(&secret(&home, "web"));
-        set.apply_with(&[config_map(&home, "one", "1")], &["--take-over", "--yes"])
+        set.apply_with(&[config_map(&home, "one", "1")], &["--take-over-set", "--yes"])
             .expect(0);
         // As kubectl does with a parent among its manifests.
         cluster().patch(&set.parent, &json!({"metadata": {"labels": {(PART_OF): set.id}}}));

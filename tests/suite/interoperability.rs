@@ -62,7 +62,7 @@ fn the_set_of_kubectl_is_refused() {
         "{}",
         run.stderr
     );
-    assert!(run.stderr.contains("hint: ") && run.stderr.contains("--take-over"));
+    assert!(run.stderr.contains("hint: ") && run.stderr.contains("--take-over-set"));
 
     let output = kubectl_apply(&home, &theirs[..1], &[]);
     assert!(output.status.success(), "{}", stderr(&output));

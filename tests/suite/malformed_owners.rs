@@ -57,7 +57,7 @@ fn a_member_whose_owners_cannot_be_read_is_not_forgotten() {
     };
     let before = cluster().state(&[&home]);
     let commands: [&[&str]; 5] = [
-        &["apply", "web", "-f", "-", "--allow-empty"],
+        &["apply", "web", "-f", "-", "--allow-prune-all"],
         &["delete", "web", "--yes"],
         &["disband", "web", "--yes"],
         &["move", "web", "other"],

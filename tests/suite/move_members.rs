@@ -132,7 +132,7 @@ fn what_has_moved_is_unchanged_for_the_next_apply() {
     assert_eq!(old.members(), Vec::<String>::new());
     let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
     let directory = files.directory().to_string_lossy();
-    old.invoke("adopt", &["--take-over", "--yes", "-f", &directory])
+    old.invoke("adopt", &["--take-over-set", "--yes", "-f", &directory])
         .expect(0);
     assert_unchanged(&old, &objects[..1], &[]);
     old.assert_holds(&objects[..1]);
@@ -174,7 +174,7 @@ fn an_old_parent_that_is_something_else_too_loses_only_the_record() {
     outer.apply(&[config_map(&home, "member", "1")]);
     for old in [&data, &member] {
         let object = config_map(&home, &fresh("one"), "1");
-        old.apply_with(std::slice::from_ref(&object), &["--take-over", "--yes"])
+        old.apply_with(std::slice::from_ref(&object), &["--take-over-set", "--yes"])
             .expect(0);
         let new = Set::secret(&home, &fresh("new"));
 

@@ -113,7 +113,7 @@ fn a_set_that_we_made_for_kubectl_is_operated_by_kubectl() {
 
         set.assert_holds(&first[..2]);
         // An empty set, too, is one that kubectl can go on with.
-        set.apply_with(&[], &[flag, "--allow-empty"]).expect(0);
+        set.apply_with(&[], &[flag, "--allow-prune-all"]).expect(0);
         set.assert_holds(&[]);
         run_kubectl(&set, &first, way).expect(0);
         set.assert_holds(&first);
@@ -130,13 +130,13 @@ fn a_set_of_kubectl_is_taken_over_for_good_only_when_that_is_confirmed() {
         let before = cluster().state(&[&home]);
         let second = [config_map(&home, "one", "2"), secret(&home, "three")];
         let tooling = kubectls_tooling(&set);
-        for flags in [&[][..], &["--take-over"], &["--yes"]] {
+        for flags in [&[][..], &["--take-over-set"], &["--yes"]] {
             let run = set.apply_with(&second, flags).expect(3);
             assert!(run.errors()[0].contains(&tooling), "{}", run.stderr);
             assert_eq!(cluster().state(&[&home]), before, "{flags:?}");
         }
         // What kubectl applied comes along with the set: there is nothing to take by force.
-        let confirmed = ["--take-over", "--yes"];
+        let confirmed = ["--take-over-set", "--yes"];
         let dry = [&confirmed[..], &["--dry-run=server"]].concat();
         set.apply_with(&second, &dry).expect(0);
         assert_eq!(cluster().state(&[&home]), before);
@@ -153,7 +153,7 @@ fn a_set_of_kubectl_is_taken_over_for_good_only_when_that_is_confirmed() {
         assert_eq!(cluster().state(&[&home]), settled);
 
         // Back to kubectl, and kubectl takes up exactly what is there.
-        set.apply_with(&second, &["--tooling", &tooling, "--take-over", "--yes"])
+        set.apply_with(&second, &["--tooling", &tooling, "--take-over-set", "--yes"])
             .expect(0);
         set.assert_holds(&second);
         run_kubectl(&set, &second[..1], way).expect(0);
@@ -195,7 +195,7 @@ fn a_field_that_leaves_the_manifest_leaves_what_was_taken_over() {
 
         // One field leaves in the run that takes over, the other in the run after that.
         let first = [less[0].clone(), more[1].clone()];
-        set.apply_with(&first, &["--take-over", "--yes"]).expect(0);
+        set.apply_with(&first, &["--take-over-set", "--yes"]).expect(0);
         assert_eq!(data(&less[0]), json!({"key": "1"}), "{way:?}");
         set.apply(&less);
 
@@ -271,15 +271,15 @@ fn what_is_no_parent_becomes_one_only_when_that_is_confirmed() {
             &json!({"metadata": {"labels": {"team": "x"}}}),
         );
         let theirs = cluster().create(&theirs);
-        for flags in [&[][..], &["--take-over"], &["--yes"]] {
+        for flags in [&[][..], &["--take-over-set"], &["--yes"]] {
             set.apply_with(&objects, flags).expect(3);
             assert_eq!(set.live_parent().as_ref(), Some(&theirs), "{flags:?}");
         }
-        set.apply_with(&objects, &["--take-over", "--yes"]).expect(0);
+        set.apply_with(&objects, &["--take-over-set", "--yes"]).expect(0);
         set.assert_holds(&objects);
         let parent = set.live_parent().expect("a parent");
         assert_eq!(parent["metadata"]["labels"], json!({"team": "x", ID: set.id}));
-        set.apply_with(&[], &["--allow-empty"]).expect(0);
+        set.apply_with(&[], &["--allow-prune-all"]).expect(0);
         assert_eq!(set.annotation(GROUP_KINDS).as_deref(), Some(""));
     }
 }
@@ -310,7 +310,7 @@ fn a_parent_that_kubectl_labelled_into_its_own_set_is_no_other_run() {
         );
         assert_eq!(label(&set), set.id, "the label is kubectl's to remove");
 
-        let run = set.delete(&["--take-over"]).expect(0);
+        let run = set.delete(&["--take-over-set"]).expect(0);
         assert_eq!(run.results("deleted"), identities([&one]), "{way:?}");
         let left = set.live_parent().expect("it has data of kubectl's");
         assert_eq!(left["metadata"]["labels"].get(PART_OF), None, "{way:?}");
@@ -338,7 +338,7 @@ fn a_tooling_for_our_own_set_is_refused_with_a_way_out_that_fits() {
     assert!(run.stderr.contains("leave --tooling out"), "{}", run.stderr);
 
     // It does what it says.
-    set.apply_with(std::slice::from_ref(&one), &[tooling, "--take-over", "--yes"])
+    set.apply_with(std::slice::from_ref(&one), &[tooling, "--take-over-set", "--yes"])
         .expect(0);
     assert_eq!(set.annotation(TOOLING).as_deref(), Some("kubectl/v1.36.3"));
 }

@@ -27,7 +27,7 @@ fn assert_refused(set: &Set, objects: &[Value], namespaces: &[&str], errors: &[&
                 run.stderr
             );
         }
-        assert!(run.stderr.contains("--steal"), "{}", run.stderr);
+        assert!(run.stderr.contains("--take-ownership"), "{}", run.stderr);
         assert_eq!(cluster().state(namespaces), before, "{flag}");
     }
 }
@@ -55,7 +55,7 @@ fn objects_of_another_set_are_refused_by_the_name_of_its_parent_and_can_be_stole
     let uid = |object: &Value| cluster().live(object).expect("it")["metadata"]["uid"].clone();
     let uids = taken.each_ref().map(uid);
 
-    let run = ours.apply_with(&wanted, &["--steal"]).expect(0);
+    let run = ours.apply_with(&wanted, &["--take-ownership"]).expect(0);
 
     assert_eq!(run.results("configured"), identities(&taken));
     ours.assert_holds(&wanted);
@@ -92,7 +92,7 @@ fn objects_of_kubectls_sets_are_refused_and_can_be_stolen() {
             &[&["one", &home, "secret/theirs"]],
         );
 
-        ours.apply_with(&objects[..1], &["--steal"]).expect(0);
+        ours.apply_with(&objects[..1], &["--take-ownership"]).expect(0);
 
         ours.assert_holds(&objects[..1]);
         theirs.assert_holds(&objects[1..]);
@@ -150,7 +150,7 @@ fn one_list_for_each_kind_and_place_tells_and_no_request_for_each_object() {
 }
 
 #[test]
-fn a_parent_is_found_by_users_of_one_namespace_and_stealing_is_not_advised_blindly() {
+fn a_parent_is_found_by_users_of_one_namespace_and_taking_ownership_is_not_advised_blindly() {
     let [home, away] = [namespace("home"), namespace("away")];
     let one = config_map(&home, "one", "1");
     let everything = |resource: &str| rule("", resource, &["*"]);
@@ -176,7 +176,7 @@ fn a_parent_is_found_by_users_of_one_namespace_and_stealing_is_not_advised_blind
     assert_eq!(cluster().state(&[&home]), before);
 
     let far = Set::config_map(&away, "theirs");
-    far.apply_with(std::slice::from_ref(&one), &["--steal"]).expect(0);
+    far.apply_with(std::slice::from_ref(&one), &["--take-ownership"]).expect(0);
 
     let before = cluster().state(&[&home]);
     let run = refused();

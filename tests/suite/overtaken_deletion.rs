@@ -72,7 +72,7 @@ fn a_parent_that_only_loses_its_record_gets_it_back() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     cluster().create(&secret(&home, "web"));
-    set.apply_with(&[config_map(&home, "one", "1")], &["--take-over", "--yes"])
+    set.apply_with(&[config_map(&home, "one", "1")], &["--take-over-set", "--yes"])
         .expect(0);
     let newcomer = with(
         config_map(&home, "new", "1"),

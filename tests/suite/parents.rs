@@ -86,7 +86,7 @@ fn what_becomes_of_a_parent_among_the_manifests_is_told_although_it_is_no_result
         let manifests = objects_file(&[config_map(&home, "web", content)]);
         let files = Files::new().with("web.yaml", &manifests);
         set.command(Program::new(), &files)
-            .args(["--allow-empty"])
+            .args(["--allow-prune-all"])
             .run()
             .expect(0)
     };

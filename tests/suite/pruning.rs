@@ -71,7 +71,7 @@ fn everything_is_pruned_where_an_empty_set_is_allowed() {
         cluster_role(&fresh("role")),
     ]);
 
-    set.apply_with(&[], &["--allow-empty"]).expect(0);
+    set.apply_with(&[], &["--allow-prune-all"]).expect(0);
 
     set.assert_holds(&[]);
 }

@@ -76,7 +76,7 @@ fn no_command_tells_what_a_secret_holds() {
     };
 
     for flags in FORMATS {
-        for dry_run in ["--dry-run=client", "--dry-run=server", "--no-skip"] {
+        for dry_run in ["--dry-run=client", "--dry-run=server", "--apply-unchanged"] {
             assert_silent("apply", &apply(&good_files, flags).expect(0));
             assert_silent(
                 dry_run,

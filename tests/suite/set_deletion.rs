@@ -324,7 +324,7 @@ fn what_would_be_lost_with_a_set_is_refused_until_allowed() {
     let inner = secret(&home, "inner");
     set.apply(&[namespace_object(&away), claim.clone(), inner]);
     Set::secret(&home, "inner")
-        .apply_with(&[config_map(&home, "of-inner", "1")], &["--take-over", "--yes"])
+        .apply_with(&[config_map(&home, "of-inner", "1")], &["--take-over-set", "--yes"])
         .expect(0);
     cluster().create(&config_map(&away, "stranger", "1"));
     let before = cluster().state(&[&home, &away]);
@@ -350,12 +350,12 @@ fn a_set_of_kubectl_is_deleted_only_when_asked_for_twice() {
     let theirs = ["-n", &home, "--prune", "--applyset=web"];
     kubectl_apply(&objects, &theirs).expect(0);
     let before = cluster().state(&[&home]);
-    for flags in [&["--yes"][..], &["--take-over"]] {
+    for flags in [&["--yes"][..], &["--take-over-set"]] {
         let run = set.deletion(Program::new()).args(flags).run().expect(3);
         assert!(!run.stderr.contains("`apply`"), "{}", run.stderr);
         assert_eq!(cluster().state(&[&home]), before);
     }
-    set.delete(&["--take-over"]).expect(0);
+    set.delete(&["--take-over-set"]).expect(0);
     set.assert_holds(&objects[1..]);
     // It is still kubectl's, and kubectl goes on with it.
     assert!(
@@ -365,7 +365,7 @@ fn a_set_of_kubectl_is_deleted_only_when_asked_for_twice() {
     );
     kubectl_apply(&objects[1..], &theirs).expect(0);
     cluster().patch(&objects[1], &json!({"metadata": {"annotations": {KEEP: null}}}));
-    set.delete(&["--take-over"]).expect(0);
+    set.delete(&["--take-over-set"]).expect(0);
     assert_gone(&set);
 }
 
@@ -399,7 +399,7 @@ fn a_parent_that_was_somebodys_object_loses_only_the_record() {
     outer.apply(&[config_map(&home, "member", "1")]);
     for set in [&data, &member] {
         let object = config_map(&home, &fresh("one"), "1");
-        set.apply_with(std::slice::from_ref(&object), &["--take-over", "--yes"])
+        set.apply_with(std::slice::from_ref(&object), &["--take-over-set", "--yes"])
             .expect(0);
         let run = set.delete(&[]).expect(0);
         assert_eq!(run.results("deleted"), identities([&object]));
@@ -424,7 +424,7 @@ fn a_parent_of_which_nobody_knows_who_wrote_it_keeps_its_data() {
     let set = Set::secret(&home, "web");
     let plain = cluster().create(&secret(&home, "web"));
     let one = config_map(&home, "one", "1");
-    set.apply_with(std::slice::from_ref(&one), &["--take-over", "--yes"])
+    set.apply_with(std::slice::from_ref(&one), &["--take-over-set", "--yes"])
         .expect(0);
     // Backup and migration tools do this.
     cluster().patch(&set.parent, &json!({"metadata": {"managedFields": [{}]}}));

@@ -155,11 +155,11 @@ fn apply_finds_the_members_of_a_parent_that_lost_its_bookkeeping_key_by_key() {
     let objects = members_of(&set);
     set.apply(&objects);
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |key| {
-        let run = set.apply_with(&objects[..1], &["--take-over", "--yes"]).expect(3);
+        let run = set.apply_with(&objects[..1], &["--take-over-set", "--yes"]).expect(3);
         assert!(run.stderr.contains("verify"), "without {key}: {}", run.stderr);
     });
     set.apply_with(&objects[..1], &[]).expect(3);
-    assert_prunes_the_rest(&set, &objects, &["--take-over", "--yes"]);
+    assert_prunes_the_rest(&set, &objects, &["--take-over-set", "--yes"]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn what_is_kept_of_a_set_whose_record_is_lost_is_recorded() {
     let objects = [config_map(&home, "one", "1"), kept];
     set.apply(&objects);
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
-    let run = set.apply_with(&objects[..1], &["--take-over", "--yes"]).expect(0);
+    let run = set.apply_with(&objects[..1], &["--take-over-set", "--yes"]).expect(0);
     assert_eq!(run.results("skipped"), identities(&objects[1..]));
     set.assert_holds(&objects);
 }
@@ -220,7 +220,7 @@ fn what_could_not_be_looked_at_for_a_lost_record_is_named() {
     let files = Files::new().with("objects.yaml", &objects_file(&objects[..1]));
     let run = set
         .command(Program::with_kubeconfig(&user.kubeconfig), &files)
-        .args(["-o", "json", "--take-over", "--yes"])
+        .args(["-o", "json", "--take-over-set", "--yes"])
         .run()
         .expect(0);
     let names = |warning: &String| {
@@ -265,7 +265,7 @@ fn a_label_where_the_user_may_not_delete_adds_no_namespace() {
     let file = files.path("objects.yaml");
     let file = file.to_str().expect("UTF-8");
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
-    let run = run_as("apply", &["-f", file, "--take-over", "--yes"]);
+    let run = run_as("apply", &["-f", file, "--take-over-set", "--yes"]);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
     set.assert_records(&objects[..1]);
     cluster().delete(&set.parent);
@@ -291,7 +291,7 @@ fn a_label_that_no_applier_wrote_adds_no_namespace() {
     set.apply(&objects);
     let planted = planted(&set, &victim, "somebody");
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
-    let run = set.apply_with(&objects, &["--take-over", "--yes"]).expect(0);
+    let run = set.apply_with(&objects, &["--take-over-set", "--yes"]).expect(0);
     let names = |warning: &String| warning.contains("written by somebody, not by an applier");
     assert!(run.warnings().iter().any(names), "{}", run.stderr);
     set.assert_records(&objects);

@@ -89,7 +89,7 @@ fn members_of_such_a_kind_are_not_taken_for_absent_when_nothing_records_them() {
     cluster().create(&parent);
     let bare = Set::config_map(&home, "bare");
     let run = bare
-        .apply_with(&objects[..1], &["--take-over", "--yes"])
+        .apply_with(&objects[..1], &["--take-over-set", "--yes"])
         .expect(0);
     assert!(warns_of(&run, "widgets"), "{}", run.stdout);
 
@@ -133,7 +133,7 @@ fn definitions_that_can_have_no_member_do_not_count() {
     let bare = Set::config_map(&home, "bare");
     let objects = [config_map(&home, "a", "1")];
     let run = bare
-        .apply_through(&proxy, &objects, &["--take-over", "--yes"])
+        .apply_through(&proxy, &objects, &["--take-over-set", "--yes"])
         .expect(0);
     assert_eq!(run.warnings(), Vec::<String>::new());
     let run = bare.invoke_by(administrator(), "verify", &[]).expect(0);

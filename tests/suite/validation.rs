@@ -118,7 +118,7 @@ fn the_server_validates_as_the_flag_says() {
     ];
     for (flags, expected) in table {
         let proxy = Proxy::transparent();
-        let flags = [&["--no-skip"], flags].concat();
+        let flags = [&["--apply-unchanged"], flags].concat();
         set.apply_through(&proxy, &[config_map(&home, "a", "1")], &flags)
             .expect(0);
         let asked = format!("fieldValidation={expected}");

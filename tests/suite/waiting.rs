@@ -301,7 +301,7 @@ fn a_deletion_that_is_not_over_in_time_goes_on_with_the_next_run() {
     let slow = held(config_map(&home, "slow", "1"));
     let flags = ["-n", &home, "--prune", "--applyset=web"];
     kubectl_apply(&[slow.clone(), secret(&home, "fast")], &flags).expect(0);
-    let run = set.delete(&["--take-over", "--wait=1s"]).expect(1);
+    let run = set.delete(&["--take-over-set", "--wait=1s"]).expect(1);
     assert_eq!(
         run.results("deleted"),
         identities([&slow, &secret(&home, "fast")])
@@ -312,7 +312,7 @@ fn a_deletion_that_is_not_over_in_time_goes_on_with_the_next_run() {
     eventually("the object is gone", || {
         cluster().live(&slow).is_none().then_some(())
     });
-    set.delete(&["--take-over", "--wait"]).expect(0);
+    set.delete(&["--take-over-set", "--wait"]).expect(0);
     assert_eq!(set.live_parent(), None);
 }
 

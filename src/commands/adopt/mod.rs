@@ -132,7 +132,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
         current: prepared.read.parent(),
         plan: &prepared.plan,
         record: &prepared.record,
-        stealing: options.stealing,
+        take_ownership: options.take_ownership,
         selector: prepared.search.selector(),
         way: &|key, metadata| prepared.search.way(key, metadata),
     };
@@ -171,7 +171,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let concurrency = usize::from(shared.concurrency);
     let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.warn(&warnings);
-    let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.stealing);
+    let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.take_ownership);
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
     inventory::check_bounds(run, options, &found.search, set, &mut plan).await?;

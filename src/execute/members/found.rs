@@ -23,7 +23,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
-use crate::plan::Stealing;
+use crate::plan::TakeOwnership;
 use crate::read::{self, ListTargets, METADATA, METADATA_LIST, Place, Selector};
 
 /// How long a watch may take to show writes that are over; usually milliseconds.
@@ -58,7 +58,7 @@ impl Execution<'_> {
     /// marks those that were in no set. Each reply comes with the index of its object, and says
     /// which version the write left.
     pub(crate) async fn judge_found(&self, replies: &mut [(usize, MemberReply)]) {
-        if self.policy.stealing == Stealing::Allowed {
+        if self.policy.take_ownership == TakeOwnership::Allowed {
             // Whose they were is not asked; when the plan was made they were in no set.
             for (_, reply) in replies {
                 self.judge_before(Before::InNoSet, reply);

@@ -12,7 +12,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
-use crate::plan::{Candidate, FoundBy, MembershipChange, MembershipPlan, Stealing, judge_adoption};
+use crate::plan::{Candidate, FoundBy, MembershipChange, MembershipPlan, TakeOwnership, judge_adoption};
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -25,7 +25,7 @@ pub struct Adopting<'a> {
     /// What the parent records from the first label on: old and new places.
     pub record: &'a Record,
     /// Whether members of other sets are taken.
-    pub stealing: Stealing,
+    pub take_ownership: TakeOwnership,
     /// The labels by which the objects were found, if they were.
     pub selector: Option<&'a str>,
     /// How an object of this key and these metadata came to be among them.
@@ -44,7 +44,7 @@ impl Adopting<'_> {
                 live: live.clone(),
                 way: (self.way)(&live.key, &object["metadata"]),
             };
-            judge_adoption(&candidate, self.parent.set, self.stealing)
+            judge_adoption(&candidate, self.parent.set, self.take_ownership)
         };
         counting(self.plan, sink, async |sink| self.write(&judge, sink).await).await
     }

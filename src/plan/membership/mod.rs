@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::inventory_bounds::{Bounds, judge_inventory};
-use super::{OtherParents, Refusal, Stealing, label_written_by};
+use super::{OtherParents, Refusal, TakeOwnership, label_written_by};
 use crate::compare::ownership::Maker;
 use crate::import::Mark;
 use crate::model::applyset::Record;
@@ -193,7 +193,7 @@ impl MembershipPlan {
 }
 
 /// Judges one object that is to become a member as it is.
-pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> MembershipChange {
+pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwnership) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
         return MembershipChange::Leave(MembershipKeepReason::IsParent);
@@ -223,7 +223,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, stealing: Stealing) -> M
         FoundBy::Named | FoundBy::Selected(Maker::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
     match &live.part_of {
-        Some(other) if other != set.id.as_str() && stealing == Stealing::Refused => {
+        Some(other) if other != set.id.as_str() && take_ownership == TakeOwnership::Refused => {
             MembershipChange::OfAnotherSet(other.clone())
         }
         Some(_) | None => MembershipChange::Write,
@@ -272,7 +272,7 @@ pub fn plan_adoption(
     candidates: &[Candidate],
     missing: Vec<Left>,
     parents: &OtherParents,
-    stealing: Stealing,
+    take_ownership: TakeOwnership,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan {
         left: missing,
@@ -282,7 +282,7 @@ pub fn plan_adoption(
     for candidate in candidates {
         // Two groups can serve one object.
         if seen.insert(candidate.live.uid.as_str()) {
-            let change = judge_adoption(candidate, set, stealing);
+            let change = judge_adoption(candidate, set, take_ownership);
             plan.add(&candidate.live, change, parents);
         }
     }

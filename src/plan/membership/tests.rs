@@ -15,15 +15,15 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn adopted(way: FoundBy, stealing: Stealing, change: impl FnOnce(&mut Live)) -> MembershipChange {
+fn adopted(way: FoundBy, take_ownership: TakeOwnership, change: impl FnOnce(&mut Live)) -> MembershipChange {
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
-    judge_adoption(&Candidate { live, way }, &set(), stealing)
+    judge_adoption(&Candidate { live, way }, &set(), take_ownership)
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
-    adopted(FoundBy::Named, Stealing::Refused, change)
+    adopted(FoundBy::Named, TakeOwnership::Refused, change)
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         ),
     ];
     for (way, change) in table {
-        assert_eq!(adopted(way, Stealing::Refused, |_| {}), change);
+        assert_eq!(adopted(way, TakeOwnership::Refused, |_| {}), change);
     }
     assert_eq!(
-        adopted(FoundBy::Named, Stealing::Allowed, |live| live.part_of =
+        adopted(FoundBy::Named, TakeOwnership::Allowed, |live| live.part_of =
             Some(OTHER.to_owned())),
         Write
     );
@@ -96,7 +96,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         &candidates,
         Vec::new(),
         &OtherParents::default(),
-        Stealing::Refused,
+        TakeOwnership::Refused,
     );
     let names: Vec<&str> = plan
         .refusals

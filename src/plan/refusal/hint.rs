@@ -21,16 +21,16 @@ impl Refusal {
             Self::OtherTooling { found, ours, .. } => other_tooling(found, ours),
             Self::ManagedElsewhere { found, ours, operation, .. } => managed_elsewhere(found, ours, *operation),
             Self::NotAParent { .. } => {
-                "choose another name for the set, or make this object its parent with --take-over --yes".to_owned()
+                "choose another name for the set, or make this object its parent with --take-over-set --yes".to_owned()
             }
             Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "wait until it is gone, and run again".to_owned(),
-            Self::EmptyManifests => "check what is given to -f; --allow-empty prunes everything".to_owned(),
+            Self::EmptyManifests => "check what is given to -f; --allow-prune-all prunes everything".to_owned(),
             Self::Overlap { parent: OtherParent::Unseen, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unseen, .. } => {
-                "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --steal is for sets that are gone for good".to_owned()
+                "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --take-ownership is for sets that are gone for good".to_owned()
             }
             Self::Overlap { .. } => {
-                "take the objects out of one of the two sets, or take them into this one with --steal".to_owned()
+                "take the objects out of one of the two sets, or take them into this one with --take-ownership".to_owned()
             }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
@@ -55,11 +55,11 @@ impl Refusal {
             Self::RepairsParent { .. } => "--yes mends it without a question".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
-                "`kubectl applyset move {} SET` moves members from one set to another; --steal takes them without asking that set",
+                "`kubectl applyset move {} SET` moves members from one set to another; --take-ownership takes them without asking that set",
                 parent.argument()
             ),
             Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
-                "take them with --steal".to_owned()
+                "take them with --take-ownership".to_owned()
             }
             Self::ReachesOutside { .. } => {
                 "check each of these objects, then confirm them with --yes; --dry-run=server lists all".to_owned()
@@ -76,12 +76,12 @@ impl Refusal {
 fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
     if found.is_same_program(&Tooling::ours()) {
         return format!(
-            "leave --tooling out, or hand the set over to {} with --take-over --yes",
+            "leave --tooling out, or hand the set over to {} with --take-over-set --yes",
             ours.name
         );
     }
     format!(
-        "go on with {0}, or take the set from it with --take-over --yes; `apply` can keep it operable by {0} with --tooling {1}",
+        "go on with {0}, or take the set from it with --take-over-set --yes; `apply` can keep it operable by {0} with --tooling {1}",
         found.name,
         shell_word(&found.to_string())
     )
@@ -90,18 +90,18 @@ fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
 fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
     if matches!(operation, Operation::Disband | Operation::Delete) {
         return format!(
-            "check that {} no longer applies the set, then add --take-over --yes",
+            "check that {} no longer applies the set, then add --take-over-set --yes",
             found.name
         );
     }
     if found.is_same_program(&Tooling::ours()) {
         return format!(
-            "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over --yes`",
+            "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over-set --yes`",
             ours.name
         );
     }
     format!(
-        "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over --yes`",
+        "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over-set --yes`",
         found.name,
         shell_word(&found.to_string())
     )

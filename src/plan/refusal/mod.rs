@@ -266,7 +266,7 @@ impl Refusal {
         )
     }
 
-    /// Returns whether `--take-over` overrides it, once the user has read whose set it is.
+    /// Returns whether `--take-over-set` overrides it, once the user has read whose set it is.
     pub fn is_take_over(&self) -> bool {
         matches!(
             self,

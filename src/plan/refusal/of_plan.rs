@@ -1,7 +1,7 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
 use super::super::{
-    EmptyManifests, Judge, Observed, Plan, Policy, Stealing, Unowned, annotations_too_large, overlap,
+    EmptyManifests, Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap,
     unowned_objects,
 };
 use super::Refusal;
@@ -23,7 +23,7 @@ pub(in super::super) fn of_plan(
     if is_empty && policy.empty_manifests == EmptyManifests::Refused {
         refusals.push(Refusal::EmptyManifests);
     }
-    if policy.stealing == Stealing::Refused {
+    if policy.take_ownership == TakeOwnership::Refused {
         refusals.extend(overlap::refusals(desired, observed));
     }
     if policy.unowned == Unowned::Refused {

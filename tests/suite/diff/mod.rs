@@ -372,7 +372,7 @@ fn what_apply_refuses_is_shown_and_counts() {
         told.stdout
     );
     // The flags that lift the refusals are those of apply.
-    assert_foreseen(&set, &[&home], &next, &["--steal", "--allow-data-loss"]);
+    assert_foreseen(&set, &[&home], &next, &["--take-ownership", "--allow-data-loss"]);
     // No manifest at all.
     let nothing = Files::new().with("empty.yaml", "");
     let empty = command(Program::new(), &set, &nothing)
@@ -452,9 +452,9 @@ fn a_set_of_kubectl_is_compared_without_being_taken_over() {
         assert_foreseen(&set, &[&home], &next, &["--tooling", &tooling]);
         assert_eq!(set.annotation(TOOLING), Some(tooling));
         let taken = [config_map(&home, "one", "3")];
-        let run = diff(&set, &taken, &["--take-over", "-o", "json"]).expect(1);
+        let run = diff(&set, &taken, &["--take-over-set", "-o", "json"]).expect(1);
         assert_eq!(run.document()["refusals"], json!([]));
-        let done = set.apply_with(&taken, &["--take-over", "--yes"]).expect(0);
+        let done = set.apply_with(&taken, &["--take-over-set", "--yes"]).expect(0);
         assert_eq!(outcome(&run), outcome(&done));
     }
 }
@@ -519,7 +519,7 @@ fn what_others_write_while_it_is_compared_is_no_difference() {
         Verdict::Forward
     });
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    let run = diff_by(program, &set, &objects, &["--no-skip", "-o", "json"]).expect(0);
+    let run = diff_by(program, &set, &objects, &["--apply-unchanged", "-o", "json"]).expect(0);
     assert_eq!(run.results("unchanged"), [format!("ConfigMap {home}/one")]);
 }
 
@@ -528,7 +528,7 @@ fn an_object_of_another_set_is_compared_as_stolen() {
     let home = namespace("home");
     let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
     other.apply(&[config_map(&home, "theirs", "1")]);
-    let run = assert_foreseen(&set, &[&home], &[config_map(&home, "theirs", "2")], &["--steal"]);
+    let run = assert_foreseen(&set, &[&home], &[config_map(&home, "theirs", "2")], &["--take-ownership"]);
     let label = format!("/metadata/labels/{}", PART_OF.replace('/', "~1"));
     let changes = result(&run, "theirs")["changes"].clone();
     let change = changes

@@ -164,7 +164,7 @@ fn a_plan_that_could_not_be_carried_out_is_not_saved() {
         let told = run.stderr.matches("belongs to the set of").count();
         assert_eq!(told, 1, "{}", run.stderr);
     }
-    let stolen = Plan::saved(&set, &[config_map(&home, "theirs", "1")], &["--steal"]);
+    let stolen = Plan::saved(&set, &[config_map(&home, "theirs", "1")], &["--take-ownership"]);
     stolen.apply().expect(0);
     let failing = Plan::of(
         &set,
@@ -255,7 +255,7 @@ fn a_set_of_kubectl_is_taken_over_or_kept_as_the_plan_says() {
     assert_eq!(set.annotation(TOOLING), Some(tooling));
     set.assert_holds(&next);
     let last = [config_map(&home, "one", "3")];
-    Plan::saved(&set, &last, &["--take-over"]).apply().expect(0);
+    Plan::saved(&set, &last, &["--take-over-set"]).apply().expect(0);
     assert!(
         set.annotation(TOOLING)
             .is_some_and(|tooling| tooling.starts_with("kubectl-applyset/"))

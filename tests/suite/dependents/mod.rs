@@ -126,7 +126,7 @@ fn an_owner_of_a_desired_object() {
 fn an_owner_of_a_desired_object_that_is_sent_although_it_is_unchanged() {
     let (set, a, b) = family();
     let run = set
-        .apply_with(std::slice::from_ref(&b), &[ALLOWED[0], "--no-skip"])
+        .apply_with(std::slice::from_ref(&b), &[ALLOWED[0], "--apply-unchanged"])
         .expect(0);
     assert_eq!(run.results("pruned"), identities([&a]));
     assert_eq!(run.results("configured"), identities([&b]), "{}", run.stderr);
