@@ -259,12 +259,12 @@ pub struct Awaited {
     pub reason: String,
     /// Whether it is waited for any longer.
     #[serde(skip)]
-    pub standing: Standing,
+    pub wait_status: WaitStatus,
 }
 
 /// Whether an object is waited for any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum WaitStatus {
     /// It is; this is news of it.
     Changed,
     /// It is, and has been for a while.

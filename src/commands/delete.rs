@@ -141,7 +141,7 @@ async fn delete_and_wait(
         reporter.event(event);
     };
     // Even where something is left, the parent records exactly that from here on.
-    let ending = deletion.finish(deleted, Lingering::Told, &mut sink).await;
+    let ending = deletion.finish(deleted, Lingering::Reported, &mut sink).await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
     }

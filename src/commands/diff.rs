@@ -115,26 +115,37 @@ async fn compare(
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
     check_permissions(&prepared).await?;
-    let mut foreseen = Vec::new();
-    let ending = foresee(run, &prepared, &mut foreseen).await;
+    let mut predictions = Vec::new();
+    let ending = predict_run(run, &prepared, &mut predictions).await;
     let live_parent = compare_parent(&prepared, run, found).await?;
-    let unanswered: Vec<(ObjectKey, Message)> = foreseen
+    let unanswered: Vec<(ObjectKey, Message)> = predictions
         .iter()
-        .filter(|foreseen| foreseen.unanswered)
-        .map(|foreseen| {
-            let reason = foreseen.outcome.error.clone().unwrap_or_else(|| Message::new(""));
-            (foreseen.outcome.subject.key(), reason)
+        .filter(|predictions| predictions.unanswered)
+        .map(|predictions| {
+            let reason = predictions
+                .outcome
+                .error
+                .clone()
+                .unwrap_or_else(|| Message::new(""));
+            (predictions.outcome.subject.key(), reason)
         })
         .collect();
-    for object in &foreseen {
+    for object in &predictions {
         run.warn(&object.warnings);
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
-        let plan = saved_plan::plan(&prepared, &options.apply, &foreseen, live_parent.as_ref(), salt).await?;
+        let plan = saved_plan::plan(
+            &prepared,
+            &options.apply,
+            &predictions,
+            live_parent.as_ref(),
+            salt,
+        )
+        .await?;
         to_save = Some((file, plan));
     }
-    found.objects = comparisons(&prepared, foreseen);
+    found.objects = comparisons(&prepared, predictions);
     warn_of_failures(run, found, &prepared);
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
@@ -159,7 +170,7 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
 }
 
-async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Prediction>) -> Ending {
+async fn predict_run(run: &mut Run, prepared: &Prepared, predictions: &mut Vec<Prediction>) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
     reporter.event(Event::Phase {
@@ -172,12 +183,12 @@ async fn foresee(run: &mut Run, prepared: &Prepared, foreseen: &mut Vec<Predicti
         WaveEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
         WaveEvent::Answer(object) => {
             reporter.compared(object.outcome.action);
-            foreseen.push(object);
+            predictions.push(object);
         }
     };
     let execution = prepared.execution(&interrupt);
     execution
-        .foresee(|object| is_stopped(&object.key), &mut sink)
+        .predict_run(|object| is_stopped(&object.key), &mut sink)
         .await
 }
 
@@ -190,7 +201,7 @@ fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
 }
 
 /// All objects with what would become of them, by the names of their files.
-fn comparisons(prepared: &Prepared, foreseen: Vec<Prediction>) -> Vec<Comparison> {
+fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
         .state
         .observed
@@ -212,7 +223,7 @@ fn comparisons(prepared: &Prepared, foreseen: Vec<Prediction>) -> Vec<Comparison
         live,
         predicted,
         ..
-    } in foreseen
+    } in predictions
     {
         let key = outcome.subject.key();
         if let Some(refusal) = refused.remove(&key) {
@@ -253,23 +264,27 @@ async fn compare_parent(
         ..
     } = prepared;
     let interrupt = run.interrupt.clone();
-    let foreseen = prepared.execution(&interrupt).predict_parent().await;
-    let foreseen = foreseen.map_err(|error| Error::Read {
+    let predictions = prepared.execution(&interrupt).predict_parent().await;
+    let predictions = predictions.map_err(|error| Error::Read {
         what: format!("what would become of the set's parent {}", named.set.parent),
         error,
     })?;
-    let error = foreseen.as_ref().and_then(|foreseen| foreseen.error.as_ref());
+    let error = predictions
+        .as_ref()
+        .and_then(|predictions| predictions.error.as_ref());
     found
         .failures
         .extend(error.map(|error| error.clone().behind("the set's parent: ")));
-    let live = foreseen.as_ref().and_then(|foreseen| foreseen.live.clone());
-    let manifest = desired.parent.as_ref().zip(foreseen);
+    let live = predictions
+        .as_ref()
+        .and_then(|predictions| predictions.live.clone());
+    let manifest = desired.parent.as_ref().zip(predictions);
     found.parent = Some(diff::parent(
         &named.set,
         &named.resource,
         state.parent_object(),
         &plan.record_after,
-        manifest.map(|(object, foreseen)| (object, foreseen.live, foreseen.predicted)),
+        manifest.map(|(object, predictions)| (object, predictions.live, predictions.predicted)),
     ));
     Ok(live)
 }

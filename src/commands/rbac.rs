@@ -71,7 +71,7 @@ async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) 
     cluster.look_up(&sets).await;
     let places = inspect::places(&sets, &cluster.discovery);
     let record = sets[0].bookkeeping();
-    let unlisted = record.map(|record| recorded_kinds::unlisted(&record.kinds, &cluster.discovery));
+    let unlisted = record.map(|record| recorded_kinds::undiscovered(&record.kinds, &cluster.discovery));
     let unlisted = unlisted.unwrap_or_default();
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;

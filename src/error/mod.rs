@@ -134,7 +134,7 @@ pub enum Error {
         left_out: Vec<String>,
     },
     /// The effect of a run on some objects could not be found out.
-    #[error("{}", in_lines(&unforeseen(.0)))]
+    #[error("{}", in_lines(&unpredicted(.0)))]
     Unpredicted(Vec<(ObjectKey, Message)>),
     /// A saved plan is not what the cluster is any more.
     #[error("{OVERTAKEN}\n{}", in_lines(.0))]
@@ -227,7 +227,7 @@ impl Error {
                 let first = Message::new(OVERTAKEN);
                 std::iter::once(first).chain(each(moved)).collect()
             }
-            Self::Unpredicted(objects) => unforeseen(objects),
+            Self::Unpredicted(objects) => unpredicted(objects),
             Self::LabelledElsewhere { parent, left_out } => vec![
                 Message::new(format!(
                     "{parent} is not the parent of a set, and objects that carry the label of its set are left:"
@@ -260,8 +260,8 @@ fn discovery(error: &ApiError) -> String {
     }
 }
 
-fn unforeseen(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
-    let told = objects.iter().take(SHOWN_OBJECTS).map(|(key, reason)| {
+fn unpredicted(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
+    let reported = objects.iter().take(SHOWN_OBJECTS).map(|(key, reason)| {
         reason.clone().behind(format_args!(
             "what would become of {key} could not be found out: "
         ))
@@ -273,7 +273,7 @@ fn unforeseen(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
             counted(more, "object")
         ))
     });
-    told.chain(more).collect()
+    reported.chain(more).collect()
 }
 
 /// The most objects that an error lists: mostly all of them share one reason.

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_sees_the_wish_before_it_is_told_nor_misses_it_afterwards() {
+    fn nobody_sees_the_wish_before_it_is_reported_nor_misses_it_afterwards() {
         let interrupt = Interrupt::default();
         let asking = interrupt.clone();
         let (answer, answered) = mpsc::channel();

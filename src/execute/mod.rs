@@ -108,11 +108,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     fn new(plan: &Plan, concurrency: usize) -> Self {
-        let attached = plan.dependants.detachments.iter();
+        let attached = plan.dependents.detachments.iter();
         Self {
             applied: Applied {
                 attached: attached
-                    .map(|detachment| detachment.dependant.key.clone())
+                    .map(|detachment| detachment.dependent.key.clone())
                     .collect(),
                 ..Applied::default()
             },
@@ -148,7 +148,7 @@ impl Execution<'_> {
         let ending = if self.writing.dry_run == DryRun::None {
             self.write(&mut counting).await?
         } else {
-            self.rehearse(&mut counting).await
+            self.dry_run(&mut counting).await
         };
         if ending == Ending::Interrupted {
             let left = self.plan.objects().saturating_sub(done);
@@ -345,14 +345,14 @@ impl Execution<'_> {
         };
         let mut found = Vec::new();
         let write = async |apply: &Apply| (apply.index, self.apply_member(apply, kinds).await);
-        let told = |news: WaveEvent<(usize, MemberReply)>| match news {
+        let reported = |news: WaveEvent<(usize, MemberReply)>| match news {
             WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
             // Whose it was is asked of all of them together.
             WaveEvent::Answer((index, reply)) if reply.found.is_some() => found.push((index, reply)),
             WaveEvent::Answer((_, reply)) => take(reply, sink),
         };
         let wave = wave.into_iter().map(|apply| (self.key(apply), apply));
-        each(self.server, self.interrupt, wave, write, pace, told).await;
+        each(self.server, self.interrupt, wave, write, pace, reported).await;
         Box::pin(self.judge_found(&mut found)).await;
         for (_, reply) in found {
             take(reply, sink);

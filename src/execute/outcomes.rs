@@ -53,7 +53,7 @@ impl Execution<'_> {
             ObjectOutcome {
                 source: Some(object.position.clone()),
                 ..ObjectOutcome::new(
-                    Subject::new(&object.key, &object.resource, apply::uid(&apply.standing)),
+                    Subject::new(&object.key, &object.resource, apply::uid(&apply.member_status)),
                     Action::Skipped,
                 )
             }

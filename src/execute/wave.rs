@@ -48,7 +48,7 @@ pub(super) async fn each<'k, T, A>(
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
     pace: &mut ConcurrencyLimit,
-    mut told: impl FnMut(WaveEvent<A>),
+    mut reported: impl FnMut(WaveEvent<A>),
 ) {
     let mut items = items.into_iter().enumerate();
     let mut under_way = FuturesUnordered::new();
@@ -73,7 +73,7 @@ pub(super) async fn each<'k, T, A>(
                     let slowest = slowest(&begun);
                     if was_slow || slowest.is_some() {
                         was_slow = slowest.is_some();
-                        told(WaveEvent::Slowest(slowest));
+                        reported(WaveEvent::Slowest(slowest));
                     }
                 }
             }
@@ -85,10 +85,10 @@ pub(super) async fn each<'k, T, A>(
         } else {
             pace.answered(latency.unwrap_or_default());
         }
-        told(WaveEvent::Answer(answer));
+        reported(WaveEvent::Answer(answer));
     }
     if was_slow {
-        told(WaveEvent::Slowest(None));
+        reported(WaveEvent::Slowest(None));
     }
 }
 

@@ -14,10 +14,10 @@ mod list;
 mod locate;
 mod parallel;
 mod reading;
-mod redirect;
 mod remote;
 mod source;
 mod stream;
+mod url;
 
 use std::fmt;
 use std::io::{self, Read};

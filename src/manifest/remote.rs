@@ -16,8 +16,8 @@ use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use super::error::Problem;
-use super::redirect::Target;
 use super::source::stream;
+use super::url::Target;
 use crate::cluster::proxy::Proxy;
 
 /// The attempts at one URL, and the pause between them (`defaultHttpGetAttempts`).

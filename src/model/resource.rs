@@ -46,7 +46,7 @@ pub enum Origin {
     Served,
     /// A `CustomResourceDefinition` among the manifests will make the server serve it.
     /// Until that is applied and established, every request for it answers 404.
-    Promised,
+    NotYetServed,
 }
 
 impl Resource {

@@ -44,7 +44,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         }
         let apply = Apply {
             index,
-            standing: match members.get(&object.key) {
+            member_status: match members.get(&object.key) {
                 _ if is_doomed => MemberStatus::Terminating,
                 None if others.contains(&object.key) => MemberStatus::OfAnotherSet,
                 live => member_status(live.copied(), observed),
@@ -66,7 +66,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
 
 /// Returns whether the server does not serve the kind of this object yet.
 pub fn is_not_yet_served(object: &DesiredObject) -> bool {
-    object.resource.origin == Origin::Promised
+    object.resource.origin == Origin::NotYetServed
 }
 
 /// Returns the kinds whose CRDs this run may change. Comparisons under the old CRD say nothing about the

@@ -49,7 +49,7 @@ pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposition};
 pub use parent_judgement::{
-    Confirmation, ParentPolicy, Standing, annotations_too_large, judge, judge_for_deletion,
+    Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
 };
 pub use planned_items::{Apply, MemberStatus, Plan, Skip};
 pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned};
@@ -72,10 +72,10 @@ use crate::model::set::Set;
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
     let mut judge = judge_of(set, desired, observed, policy);
     let (prunes, skips) = judge.divide(&observed.members);
-    let dependants = Dependents::find(desired, observed, &prunes, &skips);
-    judge.let_go(prunes.iter(), &dependants);
+    let dependents = Dependents::find(desired, observed, &prunes, &skips);
+    judge.let_go(prunes.iter(), &dependents);
     // The run detaches them before it deletes anything.
-    for detachment in &dependants.detachments {
+    for detachment in &dependents.detachments {
         if judge.may_detach(detachment) {
             judge.detach(detachment);
         }
@@ -95,7 +95,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         unchanged: members.unchanged,
         prunes: in_reverse_waves(prunes),
         skips,
-        dependants,
+        dependents,
         accepted: Vec::new(),
         preconditions: Preconditions::default(),
         refusals: Vec::new(),

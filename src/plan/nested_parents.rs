@@ -10,9 +10,9 @@ use crate::model::identity::GroupKind;
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
 /// The default manager owns no record, unless others write one under its name. The labels of an object
 /// that already is a member have been read.
-pub fn may_hold_record(object: &DesiredObject, standing: &MemberStatus, field_manager: &str) -> bool {
+pub fn may_hold_record(object: &DesiredObject, member_status: &MemberStatus, field_manager: &str) -> bool {
     let is_default = field_manager == MEMBER_FIELD_MANAGER;
-    match standing {
+    match member_status {
         MemberStatus::Terminating => false,
         MemberStatus::Member { is_parent: true, .. } => true,
         MemberStatus::Member { .. } | MemberStatus::NotAMember | MemberStatus::OfAnotherSet => {
@@ -59,12 +59,12 @@ mod tests {
             ("Deployment.apps", new.clone(), "ci", false),
             ("Widget.example.com", new, "ci", true),
         ];
-        for (kind, standing, manager, expected) in table {
+        for (kind, member_status, manager, expected) in table {
             let object = desired(kind, Some("shop"), "a");
             assert_eq!(
-                may_hold_record(&object, &standing, manager),
+                may_hold_record(&object, &member_status, manager),
                 expected,
-                "{kind} {standing:?} {manager}"
+                "{kind} {member_status:?} {manager}"
             );
         }
     }

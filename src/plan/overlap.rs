@@ -20,7 +20,7 @@ pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
     let mut places = ListTargets::default();
     for member in &desired.members {
-        if member.resource.origin == Origin::Promised || known.contains(&member.key) {
+        if member.resource.origin == Origin::NotYetServed || known.contains(&member.key) {
             continue;
         }
         resources
@@ -51,7 +51,7 @@ pub enum OtherParent {
     /// It does not exist anywhere in the cluster.
     Gone,
     /// It is not in the namespaces and kinds that this user may list.
-    Unseen,
+    Unlisted,
 }
 
 impl OtherParents {
@@ -59,7 +59,7 @@ impl OtherParents {
     pub fn of(&self, id: &str) -> OtherParent {
         match self.found.get(id) {
             Some(parent) => OtherParent::Found(parent.clone()),
-            None if self.some_unseen => OtherParent::Unseen,
+            None if self.some_unseen => OtherParent::Unlisted,
             None => OtherParent::Gone,
         }
     }
@@ -137,8 +137,8 @@ mod tests {
         };
         let plan = plan(&set(), &manifests, &observed, &policy);
         assert_eq!(plan.refusals, []);
-        assert_eq!(plan.waves[0][0].standing, MemberStatus::OfAnotherSet);
-        assert_eq!(plan.waves[0][1].standing, MemberStatus::NotAMember);
+        assert_eq!(plan.waves[0][0].member_status, MemberStatus::OfAnotherSet);
+        assert_eq!(plan.waves[0][1].member_status, MemberStatus::NotAMember);
     }
 
     #[test]

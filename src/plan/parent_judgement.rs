@@ -34,14 +34,14 @@ pub enum Confirmation {
 
 /// A parent that this run may write, as far as it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ParentStatus {
     /// It does not exist, or has no record.
     New,
     /// It records a set.
     Recorded(Bookkeeping),
 }
 
-impl Standing {
+impl ParentStatus {
     /// Returns the status of a set whose first run may have ended after it created the parent's own
     /// namespace or CRD, as members, and before it recorded them.
     pub fn resumed(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
@@ -58,9 +58,9 @@ pub fn judge(
     set: &Set,
     found: Option<&ParentObject>,
     policy: ParentPolicy,
-) -> Result<Standing, Vec<Refusal>> {
+) -> Result<ParentStatus, Vec<Refusal>> {
     let Some(found) = found else {
-        return Ok(Standing::New);
+        return Ok(ParentStatus::New);
     };
     if found.presence == Presence::Terminating {
         return Err(vec![Refusal::ParentTerminating {
@@ -76,7 +76,7 @@ pub fn judge_for_deletion(
     set: &Set,
     found: &ParentObject,
     policy: ParentPolicy,
-) -> Result<Standing, Vec<Refusal>> {
+) -> Result<ParentStatus, Vec<Refusal>> {
     let parent = || set.parent.clone();
     let is_plain = set.parent.group_kind.group.is_empty();
     let may_take_over = policy.take_over == Confirmation::Given;
@@ -92,8 +92,8 @@ pub fn judge_for_deletion(
                 ours: set.tooling.clone(),
             }])
         }
-        Reading::NoBookkeeping | Reading::Unfinished(_) => Ok(Standing::New),
-        Reading::Parent(bookkeeping) => Ok(Standing::Recorded(bookkeeping.clone())),
+        Reading::NoBookkeeping | Reading::Unfinished(_) => Ok(ParentStatus::New),
+        Reading::Parent(bookkeeping) => Ok(ParentStatus::Recorded(bookkeeping.clone())),
         Reading::Faulty(faults) => Err(faults
             .iter()
             .map(|fault| Refusal::FaultyParent {
@@ -156,7 +156,7 @@ mod tests {
         })
     }
 
-    fn judged(found: &ParentObject, take_over: Confirmation) -> Result<Standing, Vec<Refusal>> {
+    fn judged(found: &ParentObject, take_over: Confirmation) -> Result<ParentStatus, Vec<Refusal>> {
         judge(&set(), Some(found), ParentPolicy { take_over })
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let policy = ParentPolicy {
             take_over: Confirmation::Missing,
         };
-        assert_eq!(judge(&set(), None, policy), Ok(Standing::New));
+        assert_eq!(judge(&set(), None, policy), Ok(ParentStatus::New));
     }
 
     #[test]
@@ -183,19 +183,19 @@ mod tests {
     fn a_plain_object_has_to_be_made_a_parent_and_a_custom_resource_is_one() {
         let parent = found(Reading::NoBookkeeping);
         assert!(judged(&parent, Confirmation::Missing).is_err());
-        assert_eq!(judged(&parent, Confirmation::Given), Ok(Standing::New));
+        assert_eq!(judged(&parent, Confirmation::Given), Ok(ParentStatus::New));
         let mut custom = set();
         custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
         let policy = ParentPolicy {
             take_over: Confirmation::Missing,
         };
-        assert_eq!(judge(&custom, Some(&parent), policy), Ok(Standing::New));
+        assert_eq!(judge(&custom, Some(&parent), policy), Ok(ParentStatus::New));
     }
 
     #[test]
     fn our_own_unfinished_parent_is_resumed() {
         let parent = found(Reading::Unfinished(Tooling::ours()));
-        assert_eq!(judged(&parent, Confirmation::Missing), Ok(Standing::New));
+        assert_eq!(judged(&parent, Confirmation::Missing), Ok(ParentStatus::New));
     }
 
     #[test]

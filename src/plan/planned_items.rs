@@ -23,7 +23,7 @@ pub struct Plan {
     /// Members that the manifests no longer hold, and that are kept.
     pub skips: Vec<Skip>,
     /// Desired or kept objects that the prunes endanger by owner references.
-    pub dependants: Dependents,
+    pub dependents: Dependents,
     /// Refusals that the user has confirmed.
     pub accepted: Vec<Refusal>,
     /// What the objects have to be when they are written.
@@ -38,7 +38,7 @@ pub struct Apply {
     /// Index in `Desired::members`.
     pub index: usize,
     /// State of the member in the cluster.
-    pub standing: MemberStatus,
+    pub member_status: MemberStatus,
 }
 
 /// State in the cluster of a member that the manifests hold.

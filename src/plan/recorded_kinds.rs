@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::discovery::{Discovery, Expected, FailedVersion, Kept, KindLookup, Unserved};
+use crate::cluster::discovery::{Discovery, Expected, FailedVersion, KindLookup, UnlistedKind, Unserved};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource};
@@ -21,7 +21,7 @@ pub enum Entry<'d> {
     /// Nothing defines or serves it: it has no objects.
     Gone,
     /// Its objects cannot be listed now, and it may have some: it stays in the record.
-    Kept(&'d Kept),
+    Kept(&'d UnlistedKind),
     /// Discovery does not list it although it should, or nobody has asked why: nothing may be
     /// concluded.
     Unlisted(Option<&'d Expected>),
@@ -31,7 +31,7 @@ pub enum Entry<'d> {
 
 /// The recorded kinds that discovery does not list, under their names in the record. What is
 /// known of them has to be asked for by a discovery that is younger than the record.
-pub fn unlisted(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
+pub fn undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
     let unlisted = entries.filter(|(_, entry)| match entry {
         Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) => true,
@@ -138,13 +138,13 @@ mod tests {
         ];
         for (text, expected) in table {
             let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-            let told = match entry(&GroupKind::new(group, kind), &discovery) {
+            let reported = match entry(&GroupKind::new(group, kind), &discovery) {
                 Entry::Served(resource) => format!("served {}", resource.group_kind()),
                 Entry::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
                 Entry::Unlisted(None) => "unlisted".to_owned(),
                 other => format!("{other:?}"),
             };
-            assert_eq!(told, expected, "{text}");
+            assert_eq!(reported, expected, "{text}");
         }
     }
 
@@ -157,6 +157,6 @@ mod tests {
         assert!(matches!(entries[0], (_, Entry::Served(_))));
         let gone = GroupKind::new("apps", "gones");
         assert_eq!(entries[1], (gone.clone(), Entry::Unlisted(None)));
-        assert_eq!(unlisted(&recorded, &discovery), BTreeSet::from([gone]));
+        assert_eq!(undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

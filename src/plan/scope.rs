@@ -9,8 +9,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::recorded_kinds::{Entry, entries};
-use super::{Refusal, Standing};
-use crate::cluster::discovery::{Discovery, FailedVersion, Kept, KeptReason, KindLookup};
+use super::{ParentStatus, Refusal};
+use crate::cluster::discovery::{Discovery, FailedVersion, KeptReason, KindLookup, UnlistedKind};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, ParentFault};
@@ -83,7 +83,7 @@ pub enum ScopeError {
 /// Determines the scope of a set.
 pub fn member_scope(
     set: &Set,
-    standing: &Standing,
+    parent_status: &ParentStatus,
     desired: &Desired,
     discovery: &Discovery,
 ) -> Result<MemberScope, ScopeError> {
@@ -95,7 +95,7 @@ pub fn member_scope(
         kept: Vec::new(),
         unlisted: Record::default(),
     };
-    if let Standing::Recorded(bookkeeping) = standing {
+    if let ParentStatus::Recorded(bookkeeping) = parent_status {
         let RecordedKinds {
             served: kinds,
             vanished,
@@ -181,12 +181,12 @@ fn recorded_kinds(
                 recorded.served.insert(resource.group_kind(), resource);
             }
             Entry::Gone => recorded.vanished.push(name),
-            Entry::Kept(Kept {
+            Entry::Kept(UnlistedKind {
                 kind: Some(kind),
                 reason,
             }) => recorded.kept.push((kind.clone(), reason.clone())),
             // The record names kinds, and of this one only the resource is known.
-            Entry::Kept(Kept { kind: None, reason }) => return Err(not_listed(&name, reason)),
+            Entry::Kept(UnlistedKind { kind: None, reason }) => return Err(not_listed(&name, reason)),
             Entry::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
             Entry::Unlisted(None) => return Err(not_listed(&name, &"discovery does not list it")),
             Entry::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
@@ -276,7 +276,7 @@ mod tests {
         ];
         let served = served.map(|(kind, scope)| (*resource(kind, scope)).clone());
         let mut discovery = Discovery::of(served.to_vec());
-        let stuck = Kept {
+        let stuck = UnlistedKind {
             kind: Some(kind("Stuck.example.com")),
             reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),
         };
@@ -294,8 +294,8 @@ mod tests {
         GroupKind::new(group, kind)
     }
 
-    fn recorded(kinds: &[&str], namespaces: &[&str]) -> Standing {
-        Standing::Recorded(Bookkeeping {
+    fn recorded(kinds: &[&str], namespaces: &[&str]) -> ParentStatus {
+        ParentStatus::Recorded(Bookkeeping {
             tooling: Tooling::ours(),
             kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
             additional_namespaces: texts(namespaces),
@@ -316,22 +316,22 @@ mod tests {
         }
     }
 
-    fn surveyed(standing: &Standing, desired: &Desired) -> Result<MemberScope, ScopeError> {
-        member_scope(&set(), standing, desired, &discovery())
+    fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, ScopeError> {
+        member_scope(&set(), parent_status, desired, &discovery())
     }
 
     #[test]
     fn the_scope_is_the_union_of_the_record_and_the_manifests() {
         type Case = (
-            Standing,
+            ParentStatus,
             &'static [(&'static str, Option<&'static str>)],
             &'static [&'static str],
             &'static [&'static str],
         );
         let table: [Case; 5] = [
-            (Standing::New, &[], &[], &["shop"]),
+            (ParentStatus::New, &[], &[], &["shop"]),
             (
-                Standing::New,
+                ParentStatus::New,
                 &[("ConfigMap", Some("a"))],
                 &["ConfigMap"],
                 &["a", "shop"],
@@ -356,19 +356,19 @@ mod tests {
                 &["b", "shop"],
             ),
         ];
-        for (standing, objects, kinds, namespaces) in table {
-            let found = surveyed(&standing, &manifests(objects)).expect("a scope");
+        for (parent_status, objects, kinds, namespaces) in table {
+            let found = scope_of(&parent_status, &manifests(objects)).expect("a scope");
             let listed = found.places.resources.iter();
             let listed: BTreeSet<String> = listed.map(|resource| resource.group_kind().to_string()).collect();
-            assert_eq!(listed, texts(kinds), "{standing:?}");
-            assert_eq!(found.places.namespaces, texts(namespaces), "{standing:?}");
+            assert_eq!(listed, texts(kinds), "{parent_status:?}");
+            assert_eq!(found.places.namespaces, texts(namespaces), "{parent_status:?}");
         }
     }
 
     #[test]
     fn kinds_that_cannot_be_listed_stay_recorded_and_those_that_are_gone_do_not() {
-        let standing = recorded(&["ConfigMap", "Gone.example.com", "Stuck.example.com"], &["b"]);
-        let found = surveyed(&standing, &Desired::default()).expect("a scope");
+        let parent_status = recorded(&["ConfigMap", "Gone.example.com", "Stuck.example.com"], &["b"]);
+        let found = scope_of(&parent_status, &Desired::default()).expect("a scope");
         assert_eq!(found.vanished, [kind("Gone.example.com")]);
         let kinds = ["ConfigMap", "Stuck.example.com"].map(kind);
         assert_eq!(found.recorded.group_kinds, kinds.into());
@@ -377,17 +377,17 @@ mod tests {
         assert_eq!(found.warnings().len(), 2);
         // Manifests that bring the kind again do not let it vanish.
         let again = manifests(&[("Gone.example.com", Some("shop"))]);
-        assert_eq!(surveyed(&standing, &again).expect("a scope").vanished, []);
+        assert_eq!(scope_of(&parent_status, &again).expect("a scope").vanished, []);
     }
 
     #[test]
     fn nothing_is_concluded_from_a_kind_that_the_server_does_not_answer_for() {
         for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
-            let standing = recorded(&[recorded_kind], &[]);
-            let found = surveyed(&standing, &Desired::default());
+            let parent_status = recorded(&[recorded_kind], &[]);
+            let found = scope_of(&parent_status, &Desired::default());
             assert!(matches!(found, Err(ScopeError::NotListed { .. })), "{found:?}");
         }
-        let misspelled = surveyed(&recorded(&["configmaps"], &[]), &Desired::default());
+        let misspelled = scope_of(&recorded(&["configmaps"], &[]), &Desired::default());
         assert!(
             matches!(misspelled, Err(ScopeError::Refused(_))),
             "{misspelled:?}"
@@ -399,8 +399,8 @@ mod tests {
         let mut set = set();
         set.parent.namespace = None;
         for (namespaces, is_known) in [(&[][..], false), (&["b"], true)] {
-            let standing = recorded(&["ConfigMap"], namespaces);
-            let found = member_scope(&set, &standing, &Desired::default(), &discovery());
+            let parent_status = recorded(&["ConfigMap"], namespaces);
+            let found = member_scope(&set, &parent_status, &Desired::default(), &discovery());
             assert_eq!(found.is_ok(), is_known, "{namespaces:?}");
         }
     }

@@ -128,7 +128,7 @@ mod tests {
     fn only_what_may_exist_is_read() {
         let mut promised = desired("Widget.example.com", Some("shop"), "promised");
         promised.resource = Arc::new(Resource {
-            origin: Origin::Promised,
+            origin: Origin::NotYetServed,
             ..(*promised.resource).clone()
         });
         let manifests = Desired {

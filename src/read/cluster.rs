@@ -63,14 +63,14 @@ impl Waits {
 }
 
 /// Names of the kinds that a look through all kinds cannot see.
-pub struct Unseen {
+pub struct Unlisted {
     /// The kinds that only a missing permission would show.
     without_permission: Option<String>,
     /// Definitions that serve nothing, and APIs that do not answer.
     pub unserved: Vec<String>,
 }
 
-impl Unseen {
+impl Unlisted {
     /// Names all of it.
     pub fn names(&self) -> Vec<String> {
         let permission = self.without_permission.iter();
@@ -155,12 +155,12 @@ impl Cluster {
 
     /// Waits until discovery lists every kind that is defined, so that a look through all kinds
     /// misses none. Names what cannot be listed all the same.
-    pub async fn await_everything(&mut self) -> Result<Unseen, UnsettledError> {
+    pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.waits.begin();
         let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);
         let unlistable = Box::pin(settled).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(Unseen {
+        Ok(Unlisted {
             without_permission: unlistable.missing_permission.map(unseen_kinds),
             unserved: unlistable.definitions.into_iter().chain(failures).collect(),
         })
@@ -171,7 +171,7 @@ impl Cluster {
     pub(super) async fn await_named(
         &mut self,
         argument: &str,
-    ) -> Result<Option<discovery::Kept>, UnsettledError> {
+    ) -> Result<Option<discovery::UnlistedKind>, UnsettledError> {
         let wait = self.waits.begin();
         let named = unserved::await_named(&self.server, &mut self.discovery, argument, &wait);
         Box::pin(named).await
@@ -194,6 +194,6 @@ impl Cluster {
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     let kinds = records
         .iter()
-        .flat_map(|kinds| recorded_kinds::unlisted(kinds, discovery));
+        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery));
     kinds.collect()
 }

@@ -247,7 +247,7 @@ mod tests {
     use crate::plan::fixtures::resource;
 
     #[test]
-    fn what_was_applied_and_is_in_no_set_is_told_from_the_rest() {
+    fn what_was_applied_and_is_in_no_set_is_reported_from_the_rest() {
         let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
         let object = |labels: Value, annotations: Value, entry: Value| json!({"metadata": {"labels": labels, "annotations": annotations, "managedFields": [entry]}});
         let ours = || entry("ours", "Apply");

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::kept::protection;
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
+use crate::model::protection::protection;
 use crate::model::resource::Resource;
 
 impl Live {

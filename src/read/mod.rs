@@ -30,7 +30,7 @@ mod sets;
 mod unserved;
 mod watch;
 
-pub use cluster::{Cluster, Unseen, Waits};
+pub use cluster::{Cluster, Unlisted, Waits};
 pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use error::{MissingNamespace, ParentError, ReadError};

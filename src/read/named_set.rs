@@ -43,7 +43,7 @@ impl NamedSet {
 
     /// Reads the parent; `None` if there is none.
     pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<WholeParent>, ReadError> {
-        if self.resource.origin == Origin::Promised {
+        if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
         let read = whole_parent(server, &self.resource, &self.set.parent).await;
@@ -51,9 +51,9 @@ impl NamedSet {
     }
 
     /// The parent as an object that others own; `None` if it has no owners.
-    pub(super) fn dependant(&self, parent: &ParentObject) -> Option<Dependent> {
-        let dependant = Dependent::of_parent(&self.set.parent, &self.resource, parent);
-        (!dependant.owners.is_empty()).then_some(dependant)
+    pub(super) fn dependent(&self, parent: &ParentObject) -> Option<Dependent> {
+        let dependent = Dependent::of_parent(&self.set.parent, &self.resource, parent);
+        (!dependent.owners.is_empty()).then_some(dependent)
     }
 }
 
@@ -168,7 +168,7 @@ async fn check_parent_type(
     {
         return Ok(None);
     }
-    let labels = if resource.origin == Origin::Promised {
+    let labels = if resource.origin == Origin::NotYetServed {
         Some(DefinitionLabels {
             is_parent_type: false,
             part_of: None,

@@ -25,7 +25,7 @@ pub async fn objects<T>(
 ) -> Result<Vec<Option<T>>, (ObjectKey, ApiError)> {
     let reduce = &reduce;
     let reads = wanted.iter().map(async |(key, resource)| {
-        if resource.origin == Origin::Promised {
+        if resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
         let object = read(server, key, resource, METADATA).await;

@@ -61,7 +61,7 @@ pub async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<
 /// Returns whether the server may serve a kind that this discovery does not show.
 fn is_unlisted(discovery: &Discovery, kind: &GroupKind) -> bool {
     match discovery.preferred(kind) {
-        KindLookup::Found(resource) => resource.origin == Origin::Promised,
+        KindLookup::Found(resource) => resource.origin == Origin::NotYetServed,
         KindLookup::Absent => true,
         KindLookup::GroupFailed(_) => false,
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::reporter::ParentLine;
 use super::{Colors, Cost, RunEnd};
-use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Standing, Summary};
+use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::settings::DryRun;
@@ -83,10 +83,10 @@ pub(super) fn parent(key: &ObjectKey, action: Action) -> String {
 pub(super) fn awaited(awaited: &Awaited) -> String {
     let key = awaited.subject.key();
     let Awaited { status, reason, .. } = awaited;
-    match awaited.standing {
-        Standing::Arrived => format!("{key}: {reason}"),
-        Standing::Changed | Standing::Missed => format!("{key}: {}: {reason}", status.as_str()),
-        Standing::Slow => format!("waiting for {key}: {reason}"),
+    match awaited.wait_status {
+        WaitStatus::Arrived => format!("{key}: {reason}"),
+        WaitStatus::Changed | WaitStatus::Missed => format!("{key}: {}: {reason}", status.as_str()),
+        WaitStatus::Slow => format!("waiting for {key}: {reason}"),
     }
 }
 

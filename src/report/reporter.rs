@@ -8,7 +8,7 @@ use super::progress::Bars;
 use super::taken_in::TakenIn;
 use super::{Colors, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, document, human};
 use crate::error::Error;
-use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Standing, Summary};
+use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::settings::DryRun;
 
 /// Consumes the events of a run.
@@ -176,23 +176,23 @@ impl Reporter {
 
     fn awaited(&mut self, awaited: Awaited) {
         let text = human::awaited(&awaited);
-        let (label, loudness) = match awaited.standing {
-            Standing::Changed => {
+        let (label, loudness) = match awaited.wait_status {
+            WaitStatus::Changed => {
                 self.bars.set_message(&text);
                 (human::Label::Note, Loudness::Verbose)
             }
-            Standing::Arrived => {
+            WaitStatus::Arrived => {
                 self.bars.arrive();
                 (human::Label::Note, Loudness::Verbose)
             }
-            Standing::Slow => (human::Label::Note, Loudness::Normal),
-            Standing::Missed => (human::Label::Error, Loudness::Quiet),
+            WaitStatus::Slow => (human::Label::Note, Loudness::Normal),
+            WaitStatus::Missed => (human::Label::Error, Loudness::Quiet),
         };
         if self.style.loudness >= loudness {
             self.bars
                 .suspend(|| print_message(label, &text.into(), self.style.colors));
         }
-        if awaited.standing == Standing::Missed {
+        if awaited.wait_status == WaitStatus::Missed {
             self.collected.waiting.get_or_insert_default().push(awaited);
         }
     }

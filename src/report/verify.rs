@@ -67,7 +67,7 @@ impl VerifyDocument {
     ) -> Self {
         let count = |severity| {
             let is_left =
-                |finding: &&Finding| finding.mending != FixStatus::Done && finding.severity == severity;
+                |finding: &&Finding| finding.fix_status != FixStatus::Done && finding.severity == severity;
             findings.iter().filter(is_left).count()
         };
         Self {
@@ -79,7 +79,7 @@ impl VerifyDocument {
                 infos: count(Severity::Info),
                 fixed: findings
                     .iter()
-                    .filter(|finding| finding.mending == FixStatus::Done)
+                    .filter(|finding| finding.fix_status == FixStatus::Done)
                     .count(),
             },
             findings: findings.into_iter().map(FindingDocument::from).collect(),
@@ -166,8 +166,8 @@ impl From<Finding> for FindingDocument {
             set: finding.set,
             message: finding.message,
             hint: finding.hint,
-            fixable: finding.mending != FixStatus::ByHand,
-            fixed: finding.mending == FixStatus::Done,
+            fixable: finding.fix_status != FixStatus::ByHand,
+            fixed: finding.fix_status == FixStatus::Done,
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Finding {
     /// Advice to the user; empty if there is nothing to do.
     pub hint: String,
     /// What `--fix` does about it.
-    pub mending: FixStatus,
+    pub fix_status: FixStatus,
 }
 
 /// State of a finding with regard to `--fix`.
@@ -43,7 +43,7 @@ impl Finding {
             set: None,
             message: message.into(),
             hint: String::new(),
-            mending: FixStatus::ByHand,
+            fix_status: FixStatus::ByHand,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, Surroundings, Verdict, check};
-use crate::cluster::discovery::{Discovery, Kept, KeptReason, Unserved};
+use crate::cluster::discovery::{Discovery, KeptReason, UnlistedKind, Unserved};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, Tooling};
@@ -30,7 +30,7 @@ pub(super) fn discovery() -> Discovery {
             .to_vec(),
     );
     let kind = |name| GroupKind::new("example.com", name);
-    let kept = Kept {
+    let kept = UnlistedKind {
         kind: Some(kind("Dormant")),
         reason: KeptReason::NoVersionServed("dormants.example.com".to_owned()),
     };
@@ -127,7 +127,7 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
 
 /// The names of the rules that find something, in order, with a `+` if `--fix` repairs it.
 pub(super) fn found_rules(set: &Examined, extent: Extent) -> Vec<String> {
-    let name = |finding: &Finding| match finding.mending {
+    let name = |finding: &Finding| match finding.fix_status {
         FixStatus::ByHand => finding.rule.name().to_owned(),
         FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule.name()),
     };

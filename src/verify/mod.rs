@@ -42,7 +42,7 @@ pub struct Verdict {
     /// Findings, the worst first.
     pub findings: Vec<Finding>,
     /// Repairs, one for each parent that would be written.
-    pub mends: Vec<Repair>,
+    pub repairs: Vec<Repair>,
 }
 
 /// Finds the inconsistencies of the sets.
@@ -59,7 +59,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
             Ok(Some(repair)) => {
                 let repaired = judge(&repair.applied_to(set), surroundings);
                 verdict
-                    .mends
+                    .repairs
                     .extend(offer(&mut findings, &repaired).then_some(repair));
             }
             Ok(None) => {}
@@ -125,7 +125,7 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
         ),
         hint: "have it verified by somebody who may list everything; --fix only widens records until then"
             .to_owned(),
-        mending: FixStatus::ByHand,
+        fix_status: FixStatus::ByHand,
     })
 }
 
@@ -162,13 +162,13 @@ fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
 fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
     for finding in &mut *findings {
         if !repaired.iter().any(|other| other.is_same(finding)) {
-            finding.mending = FixStatus::Offered;
+            finding.fix_status = FixStatus::Offered;
             finding.hint.clear();
         }
     }
     findings
         .iter()
-        .any(|finding| finding.mending == FixStatus::Offered)
+        .any(|finding| finding.fix_status == FixStatus::Offered)
 }
 
 /// Returns the appliers of a set. For a set of another tool than kubectl and this program, these

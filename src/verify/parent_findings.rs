@@ -307,7 +307,7 @@ mod tests {
                 (findings[0].rule, findings[0].severity),
                 (Rule::NoBookkeeping, severity)
             );
-            assert_eq!(findings[0].mending, FixStatus::ByHand);
+            assert_eq!(findings[0].fix_status, FixStatus::ByHand);
         }
         let mut custom = without(&examined(&[], &[]));
         custom.parent.identity.group_kind.group = "example.com".to_owned();

@@ -148,7 +148,7 @@ impl Follow<'_> {
                 Err(Trouble::Passing(reason)) => {
                     let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
                     for followed in waiting {
-                        self.report(followed, ObservedStatus::Unseen(reason.clone()));
+                        self.report(followed, ObservedStatus::Unlisted(reason.clone()));
                     }
                 }
             }
@@ -235,10 +235,10 @@ impl Follow<'_> {
         match self.server.get(&path, WHOLE_OBJECTS).await {
             Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
                 Ok(object) => ObservedStatus::of(&object, target),
-                Err(error) => ObservedStatus::Unseen(error.to_string()),
+                Err(error) => ObservedStatus::Unlisted(error.to_string()),
             },
             Err(error) if error.is(StatusCode::NOT_FOUND) => ObservedStatus::Absent,
-            Err(error) => ObservedStatus::Unseen(error.kind.to_string()),
+            Err(error) => ObservedStatus::Unlisted(error.kind.to_string()),
         }
     }
 

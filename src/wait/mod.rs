@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Awaited, Event, Phase, Standing, Subject};
+use crate::event::{Awaited, Event, Phase, Subject, WaitStatus};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
@@ -136,7 +136,7 @@ impl Waiting<'_> {
             return Outcome::Arrived;
         };
         let missed = tracker.pending();
-        self.tell(&tracker, &missed, Standing::Missed, sink).await;
+        self.tell(&tracker, &missed, WaitStatus::Missed, sink).await;
         let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         match stop {
             Stop::Interrupted => {
@@ -195,7 +195,7 @@ impl Waiting<'_> {
                 () = sleep_until(slow) => {
                     let mut pending = tracker.pending();
                     pending.truncate(SLOW_OBJECTS);
-                    self.tell(tracker, &pending, Standing::Slow, sink).await;
+                    self.tell(tracker, &pending, WaitStatus::Slow, sink).await;
                     slow = Instant::now() + SLOW;
                 }
             }
@@ -204,7 +204,13 @@ impl Waiting<'_> {
     }
 
     /// Tells of these objects, each with as much of a reason as can be found.
-    async fn tell(&self, tracker: &WaitTracker, indexes: &[usize], standing: Standing, sink: &mut Sink<'_>) {
+    async fn tell(
+        &self,
+        tracker: &WaitTracker,
+        indexes: &[usize],
+        wait_status: WaitStatus,
+        sink: &mut Sink<'_>,
+    ) {
         // Whoever wants to stop does not want to wait for explanations.
         let reasons = if self.interrupt.is_requested() {
             Vec::new()
@@ -224,7 +230,7 @@ impl Waiting<'_> {
                 subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
                 status: readiness.state,
                 reason,
-                standing,
+                wait_status,
             }));
         }
     }

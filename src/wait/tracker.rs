@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Target;
 use crate::compare::status::{Readiness, State, readiness};
-use crate::event::{Awaited, Standing, Subject};
+use crate::event::{Awaited, Subject, WaitStatus};
 
 /// What is waited for with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum ObservedStatus {
     /// It is not there.
     Absent,
     /// It could not be looked at, for this reason.
-    Unseen(String),
+    Unlisted(String),
 }
 
 impl ObservedStatus {
@@ -72,22 +72,22 @@ impl WaitTracker {
     pub(super) fn note(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
         let target = &self.targets[index];
         let has_arrived = has_arrived(target, &status);
-        let readiness = told(target, status);
+        let readiness = readiness_of(target, status);
         let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
         let before = self.seen[index].replace(readiness.clone());
         if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
             return None;
         }
-        let standing = match (was_arrived, has_arrived) {
-            (false, true) => Standing::Arrived,
+        let wait_status = match (was_arrived, has_arrived) {
+            (false, true) => WaitStatus::Arrived,
             (true, true) => return None,
-            (_, false) => Standing::Changed,
+            (_, false) => WaitStatus::Changed,
         };
         Some(Awaited {
             subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
             status: readiness.state,
             reason: readiness.reason,
-            standing,
+            wait_status,
         })
     }
 
@@ -122,7 +122,7 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
         (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
         (Goal::Gone, ObservedStatus::Absent) => true,
         (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_another(target, uid),
-        (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unseen(_)) => false,
+        (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unlisted(_)) => false,
     }
 }
 
@@ -130,7 +130,7 @@ fn is_another(target: &Target, uid: &str) -> bool {
     target.uid.as_deref().is_some_and(|known| known != uid)
 }
 
-fn told(target: &Target, status: ObservedStatus) -> Readiness {
+fn readiness_of(target: &Target, status: ObservedStatus) -> Readiness {
     match (target.goal, status) {
         (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => gone(),
         (Goal::Gone, ObservedStatus::Present { readiness, .. }) if readiness.state != State::Terminating => {
@@ -139,7 +139,7 @@ fn told(target: &Target, status: ObservedStatus) -> Readiness {
         (_, ObservedStatus::Present { readiness, .. }) => readiness,
         (Goal::Gone, ObservedStatus::Absent) => gone(),
         (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it is not there"),
-        (_, ObservedStatus::Unseen(reason)) => Readiness::new(State::Unknown, reason),
+        (_, ObservedStatus::Unlisted(reason)) => Readiness::new(State::Unknown, reason),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
             (Goal::Ready, ObservedStatus::Absent, false, InProgress),
             (
                 Goal::Ready,
-                ObservedStatus::Unseen("no".to_owned()),
+                ObservedStatus::Unlisted("no".to_owned()),
                 false,
                 Unknown,
             ),
@@ -194,15 +194,15 @@ mod tests {
             (Goal::Gone, present("u", Terminating), false, Terminating),
             (
                 Goal::Gone,
-                ObservedStatus::Unseen("no".to_owned()),
+                ObservedStatus::Unlisted("no".to_owned()),
                 false,
                 Unknown,
             ),
         ];
         for (goal, status, arrived, state) in table {
             let mut tracker = WaitTracker::new(vec![target(goal)]);
-            let told = tracker.note(0, status.clone()).expect("news");
-            assert_eq!(told.status, state, "{goal:?} {status:?}");
+            let readiness_of = tracker.note(0, status.clone()).expect("news");
+            assert_eq!(readiness_of.status, state, "{goal:?} {status:?}");
             assert_eq!(tracker.has_arrived(), arrived, "{goal:?} {status:?}");
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(tracker.pending().is_empty(), arrived);
@@ -214,14 +214,17 @@ mod tests {
     fn what_has_arrived_may_leave_again() {
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready), target(Goal::Ready)]);
         let note = |tracker: &mut WaitTracker, index, state| {
-            let told = tracker.note(index, present("u", state));
-            told.map(|told| told.standing)
+            let readiness_of = tracker.note(index, present("u", state));
+            readiness_of.map(|readiness_of| readiness_of.wait_status)
         };
-        assert_eq!(note(&mut tracker, 0, State::Current), Some(Standing::Arrived));
-        assert_eq!(note(&mut tracker, 0, State::InProgress), Some(Standing::Changed));
-        assert_eq!(note(&mut tracker, 1, State::Failed), Some(Standing::Changed));
+        assert_eq!(note(&mut tracker, 0, State::Current), Some(WaitStatus::Arrived));
+        assert_eq!(
+            note(&mut tracker, 0, State::InProgress),
+            Some(WaitStatus::Changed)
+        );
+        assert_eq!(note(&mut tracker, 1, State::Failed), Some(WaitStatus::Changed));
         assert_eq!(tracker.pending(), [1, 0]);
-        assert_eq!(note(&mut tracker, 0, State::Current), Some(Standing::Arrived));
+        assert_eq!(note(&mut tracker, 0, State::Current), Some(WaitStatus::Arrived));
         assert!(!tracker.has_arrived());
     }
 }

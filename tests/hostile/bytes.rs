@@ -118,11 +118,11 @@ fn read_manifests(bytes: &[u8]) {
         Err(errors) => {
             assert!(!errors.0.is_empty());
             for error in &errors.0 {
-                let told = format!("{error} {}", error.hint());
-                let raw = told
+                let reported = format!("{error} {}", error.hint());
+                let raw = reported
                     .chars()
                     .find(|character| character.is_control() && *character != '\n');
-                assert_eq!(raw, None, "{told:?}");
+                assert_eq!(raw, None, "{reported:?}");
             }
         }
     }
@@ -234,8 +234,8 @@ fn parents() {
             }
             Reading::Faulty(faults) => {
                 for fault in faults {
-                    let told = fault.to_string();
-                    assert!(!told.contains(char::is_control), "{told:?}");
+                    let reported = fault.to_string();
+                    assert!(!reported.contains(char::is_control), "{reported:?}");
                 }
             }
             Reading::NoBookkeeping | Reading::Unfinished(_) => {}
@@ -358,14 +358,14 @@ fn discovery_documents() {
     let runtime = runtime();
     // All at once, for what cannot be read is asked for once more, a moment later.
     runtime.block_on(join_all(bodies.into_iter().map(async |body| {
-        let told = body.clone();
+        let reported = body.clone();
         let server = server(move |_| body.clone());
         match discovery::fetch(&server).await {
             Ok(found) => {
                 for resource in found.listable() {
                     let path = resource.path(Some("a"), Some("b"));
                     let is_path = path.parse::<http::Uri>().is_ok();
-                    assert!(is_path, "{path:?} of {}", String::from_utf8_lossy(&told));
+                    assert!(is_path, "{path:?} of {}", String::from_utf8_lossy(&reported));
                 }
             }
             Err(error) => drop(error.to_string()),

@@ -182,7 +182,7 @@ fn a_file_that_never_ends_is_refused() {
 }
 
 #[test]
-fn an_object_that_the_server_cannot_store_is_told_and_the_others_are_applied() {
+fn an_object_that_the_server_cannot_store_is_reported_and_the_others_are_applied() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let small = config_map(&home, "small", "1");

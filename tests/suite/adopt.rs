@@ -8,8 +8,9 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, PART_OF, Program, Proxy, Run, Set, cluster, cluster_role, config_map, eventually, fresh,
-    identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret, service, with,
+    Files, PART_OF, Program, ProgramEnd, Proxy, Run, Set, cluster, cluster_role, config_map, eventually,
+    fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret, service,
+    with,
 };
 
 /// Adopts the live objects of these manifests, by whoever this kubeconfig is of.
@@ -134,7 +135,7 @@ fn what_was_disbanded_and_adopted_can_be_pruned() {
 }
 
 #[test]
-fn what_was_labelled_by_hand_is_told_never_to_be_pruned() {
+fn what_was_labelled_by_hand_is_reported_never_to_be_pruned() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let other = config_map(&home, "other", "1");
@@ -323,11 +324,11 @@ fn a_run_that_was_killed_anywhere_leaks_nothing_and_is_made_good_by_the_same_run
         let directory = files.directory().to_string_lossy().into_owned();
         let proxy = Proxy::holding_after(writes);
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let fate = set
+        let end = set
             .invocation(program, "adopt", &["-f", &directory])
             .run_until_held(&proxy);
         assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert_eq!(writes, 4);
             return;
         }

@@ -239,7 +239,7 @@ fn a_user_of_one_namespace_is_offered_what_they_may_see() {
 }
 
 #[test]
-fn what_goes_wrong_is_not_told_at_a_prompt() {
+fn what_goes_wrong_is_not_reported_at_a_prompt() {
     let nobody = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "nowhere",
         "clusters": [{"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}}],
@@ -255,8 +255,8 @@ fn what_goes_wrong_is_not_told_at_a_prompt() {
             ["apply", "web", "cm/"],
         ] {
             let run = ask(&files.path(kubeconfig), &words);
-            let told = (run.stdout.lines().last(), run.stderr.as_str());
-            assert_eq!(told, (Some(":4"), ""), "{kubeconfig} {words:?}");
+            let reported = (run.stdout.lines().last(), run.stderr.as_str());
+            assert_eq!(reported, (Some(":4"), ""), "{kubeconfig} {words:?}");
         }
     }
 }

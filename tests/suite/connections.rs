@@ -54,7 +54,7 @@ fn groups_are_impersonated_by_somebody() {
 
 /// Runs `list`, and asserts that the one error and its hint tell these.
 #[track_caller]
-fn assert_told(program: Program, code: i32, texts: &[&str]) {
+fn assert_reported(program: Program, code: i32, texts: &[&str]) {
     let run = program.args(["list"]).run().expect(code);
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
     for text in texts {
@@ -77,16 +77,16 @@ fn a_proxy_that_does_not_answer_is_named_with_where_that_is_said() {
     let context = "contexts: [{name: far, context: {cluster: far}}]\ncurrent-context: far";
     let files = Files::new().with("config", &format!("{cluster}\n{context}\n"));
     let program = Program::with_kubeconfig(&files.path("config"));
-    assert_told(program, 4, &["proxy.invalid", "proxy-url", "far"]);
+    assert_reported(program, 4, &["proxy.invalid", "proxy-url", "far"]);
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_as_such() {
+fn a_certificate_that_is_not_trusted_is_reported_as_such() {
     let authority = ControlPlane::shared().data_dir().join("admin.crt");
     let program = Program::new().args(["--certificate-authority".as_ref(), authority.as_os_str()]);
-    assert_told(program, 4, &["is not trusted", "certificate-authority"]);
+    assert_reported(program, 4, &["is not trusted", "certificate-authority"]);
     let program = Program::new().args(["--tls-server-name=other.example.com"]);
-    assert_told(program, 4, &["is not trusted", "--tls-server-name"]);
+    assert_reported(program, 4, &["is not trusted", "--tls-server-name"]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_certificate_or_a_key_that_is_not_there_is_named() {
     let program = Program::new()
         .args(["--client-certificate=/not/there.crt", "--client-key"])
         .args([key]);
-    assert_told(program, 2, &["/not/there.crt", "--client-certificate"]);
+    assert_reported(program, 2, &["/not/there.crt", "--client-certificate"]);
     let program = Program::new().args(["--client-key=/not/there.key"]);
-    assert_told(program, 2, &["/not/there.key", "--client-key"]);
+    assert_reported(program, 2, &["/not/there.key", "--client-key"]);
 }

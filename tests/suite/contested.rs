@@ -70,12 +70,12 @@ fn the_set_that_loses_an_object_while_it_runs_reports_it_as_well() {
     is_reached.recv().expect("the apply of the late run");
     let ends = Mutex::new((go_on, Some(running)));
     let late_run = Arc::new(Mutex::new(None));
-    let told = Arc::clone(&late_run);
+    let reported = Arc::clone(&late_run);
     // The second write of the early run is the shared object, and the third the Service.
     let proxy = Proxy::before_write(2, move || {
         let (go_on, running) = &mut *ends.lock().expect("no panic");
         go_on.send(()).expect("the proxy waits");
-        *told.lock().expect("no panic") = running.take().map(crate::support::Running::finish);
+        *reported.lock().expect("no panic") = running.take().map(crate::support::Running::finish);
     });
 
     let run = early

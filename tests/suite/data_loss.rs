@@ -16,11 +16,11 @@ fn assert_refused(set: &Set, objects: &[Value], flags: &[&str], watched: &[Value
     for mode in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
         let before = (look(), set.live_parent(), set.members());
         let run = set.apply_with(objects, &[flags, &[mode]].concat()).expect(3);
-        let told = run.errors();
-        assert_eq!(told.len(), errors.len(), "{}", run.stderr);
+        let reported = run.errors();
+        assert_eq!(reported.len(), errors.len(), "{}", run.stderr);
         for texts in errors {
             let tells_all = |line: &&str| texts.iter().all(|text| line.contains(text));
-            assert!(told.iter().any(tells_all), "no {texts:?} in\n{}", run.stderr);
+            assert!(reported.iter().any(tells_all), "no {texts:?} in\n{}", run.stderr);
         }
         assert_eq!((look(), set.live_parent(), set.members()), before, "{mode}");
     }
@@ -197,7 +197,7 @@ fn a_definition_with_custom_resources_of_others() {
 }
 
 #[test]
-fn claims_and_volumes_and_parents_are_all_told_of_at_once() {
+fn claims_and_volumes_and_parents_are_all_reported_of_at_once() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");
@@ -355,6 +355,7 @@ fn an_empty_set_of_manifests_and_a_limit_on_prunes() {
 
     let run = set.apply_with(&objects[..1], &["--max-prune=2"]).expect(0);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
-    set.apply_with(&[], &["--allow-prune-all", "--max-prune=1"]).expect(0);
+    set.apply_with(&[], &["--allow-prune-all", "--max-prune=1"])
+        .expect(0);
     set.assert_holds(&[]);
 }

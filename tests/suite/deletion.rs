@@ -121,7 +121,7 @@ fn an_object_that_was_protected_meanwhile_is_kept() {
 }
 
 #[test]
-fn an_object_that_was_made_anew_is_kept() {
+fn an_object_that_was_made_again_is_kept() {
     let overtaken = overtake_once(|object| {
         cluster().delete(object);
         cluster().create(object);
@@ -130,7 +130,7 @@ fn an_object_that_was_made_anew_is_kept() {
 }
 
 #[test]
-fn an_object_that_was_made_anew_by_another_run_of_the_set_is_kept_this_time() {
+fn an_object_that_was_made_again_by_another_run_of_the_set_is_kept_this_time() {
     let overtaken = overtake_once(|object| {
         let live = cluster().live(object).expect("the object");
         let labels = json!({"metadata": {"labels": live["metadata"]["labels"]}});

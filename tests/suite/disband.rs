@@ -7,8 +7,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, ID, PART_OF, Program, Proxy, Set, TOOLING, cluster, cluster_role, config_map, fresh, identities,
-    kubectl_apply, named, namespace, secret, service, with,
+    ID, PART_OF, Program, ProgramEnd, Proxy, Set, TOOLING, cluster, cluster_role, config_map, fresh,
+    identities, kubectl_apply, named, namespace, secret, service, with,
 };
 
 /// Asserts that nothing of the convention is left on the parent, which is otherwise there.
@@ -179,10 +179,10 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
         let before = objects.each_ref().map(|object| cluster().content(object));
         let proxy = Proxy::holding_after(writes);
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let fate = set
+        let end = set
             .invocation(program, "disband", &["--yes"])
             .run_until_held(&proxy);
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert_eq!(writes, 4);
             return;
         }

@@ -229,7 +229,7 @@ fn a_definition_that_serves_nothing_keeps_its_kind_recorded() {
 }
 
 #[test]
-fn who_may_not_read_definitions_keeps_the_kind_and_is_told_which_permission_is_missing() {
+fn who_may_not_read_definitions_keeps_the_kind_and_is_reported_which_permission_is_missing() {
     let stage = Stage::new();
     cluster().delete(&definition(&stage.group, "Namespaced"));
     eventually("the kind is not served any more", || {

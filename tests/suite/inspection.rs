@@ -183,7 +183,7 @@ fn what_is_off_with_members_is_shown() {
     };
     let document = view(&["-o", "json"]).document();
     let members = document["members"].as_array().expect("members");
-    let told: Vec<_> = members
+    let reported: Vec<_> = members
         .iter()
         .map(|member| {
             (
@@ -195,7 +195,7 @@ fn what_is_off_with_members_is_shown() {
         .collect();
     let waits = "it is being deleted, and waits: finalizer example.com/held";
     assert_eq!(
-        told,
+        reported,
         [
             (Some("going"), Some("Terminating"), Some(waits)),
             (
@@ -390,8 +390,8 @@ fn what_may_not_be_listed_hides_nothing_else() {
     // Services may not be listed.
     let run = list(&["secrets", "configmaps"]);
     let entries = listed(&run.document(), &[&one, &two, &by_config_map]);
-    let told = |entry: &Value| (entry["members"].clone(), entry["status"].clone());
-    let of = |set: &Set| told(entries.iter().find(|entry| entry["id"] == *set.id).expect("it"));
+    let reported = |entry: &Value| (entry["members"].clone(), entry["status"].clone());
+    let of = |set: &Set| reported(entries.iter().find(|entry| entry["id"] == *set.id).expect("it"));
     assert_eq!(of(&one), (json!(1), json!("in-doubt")));
     assert_eq!(of(&two), (Value::Null, json!("in-doubt")));
     assert_eq!(of(&by_config_map), (json!(1), json!("consistent")));

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
-    definition, eventually, fresh, namespace, namespace_object, objects_file, secret,
+    Fault, Files, Program, ProgramEnd, Proxy, Sent, Set, Verdict, Watch, cluster, config_map,
+    custom_resource, definition, eventually, fresh, namespace, namespace_object, objects_file, secret,
 };
 
 /// Kills a run that applies `objects` after this many writes.
-fn kill_after(writes: usize, set: &Set, objects: &[Value]) -> Fate {
+fn kill_after(writes: usize, set: &Set, objects: &[Value]) -> ProgramEnd {
     let proxy = Proxy::holding_after(writes);
     let files = Files::new().with("objects.yaml", &objects_file(objects));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
@@ -36,14 +36,14 @@ fn a_run_that_brings_the_namespace_of_its_parent_can_be_killed() {
             config_map(&other, "two", "1"),
         ];
         let next = [namespace_object(&home), config_map(&home, "three", "1")];
-        let fate = kill_after(writes, &set, &first);
+        let end = kill_after(writes, &set, &first);
         let mut unrecorded = set.unrecorded();
         if set.live_parent().is_none() {
             // The parent cannot record what it lives in before it is there.
             unrecorded.retain(|member| *member != format!("Namespace -/{home}"));
         }
         assert_eq!(unrecorded, Vec::<String>::new(), "after {writes} writes");
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert!(writes >= 5, "only {writes} writes");
             set.assert_holds(&first);
             return;
@@ -62,9 +62,9 @@ fn a_run_that_brings_its_parent_can_be_killed() {
         let next = [config_map(&home, "three", "1")];
         let parent = secret(&set.namespace, "web");
         let with_parent = |members: &[Value]| [std::slice::from_ref(&parent), members].concat();
-        let fate = kill_after(writes, &set, &with_parent(&first));
+        let end = kill_after(writes, &set, &with_parent(&first));
         assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert!(writes >= 4, "only {writes} writes");
             return;
         }
@@ -88,7 +88,7 @@ fn a_run_that_brings_its_custom_parent_and_the_definition_can_be_killed() {
             config_map(&a, "one", "1"),
             config_map(&b, "two", "1"),
         ];
-        let fate = kill_after(
+        let end = kill_after(
             writes,
             &set,
             &[members.as_slice(), std::slice::from_ref(&parent)].concat(),
@@ -97,7 +97,7 @@ fn a_run_that_brings_its_custom_parent_and_the_definition_can_be_killed() {
         // The parent cannot exist before its definition does.
         unrecorded.retain(|member| !member.starts_with("CustomResourceDefinition"));
         assert_eq!(unrecorded, Vec::<String>::new(), "after {writes} writes");
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert!(writes >= 5, "only {writes} writes");
             set.assert_holds(&members);
             return;

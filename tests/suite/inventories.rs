@@ -372,7 +372,7 @@ fn a_release_of_helm_whose_last_upgrade_failed() {
 }
 
 #[test]
-fn nobody_is_told_to_forget_a_release_before_all_of_it_is_in_the_set() {
+fn nobody_is_reported_to_forget_a_release_before_all_of_it_is_in_the_set() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = ["one", "two"].map(|name| by_helm(config_map(&home, name, "1"), &home, "web"));

@@ -122,8 +122,8 @@ fn list(program: Program, code: i32) -> Run {
         .args(["list", "-n", "default", "-v=9", "-o", "json"])
         .run()
         .expect(code);
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(!told.contains(PLANTED), "{told}");
+    let reported = format!("{}{}", run.stdout, run.stderr);
+    assert!(!reported.contains(PLANTED), "{reported}");
     run
 }
 
@@ -169,7 +169,7 @@ fn certificates_stand_in_files_or_in_flags() {
 }
 
 #[test]
-fn a_plugin_gives_a_token_and_is_told_what_kubectl_tells() {
+fn a_plugin_gives_a_token_and_is_reported_what_kubectl_tells() {
     let answer = credential(&json!({"token": admin_token()}));
     let more = json!({
         "args": ["one", "two"],
@@ -398,7 +398,7 @@ fn the_servers_certificate_is_for_the_expected_name() {
 }
 
 #[test]
-fn what_is_planted_is_not_told_when_it_fails() {
+fn what_is_planted_is_not_reported_when_it_fails() {
     let planted: [(Value, Value, i32); 9] = [
         (json!({}), json!({"token": format!("{PLANTED}\n")}), 2),
         (
@@ -449,7 +449,7 @@ fn what_is_planted_is_not_told_when_it_fails() {
 }
 
 #[test]
-fn names_that_the_kubeconfig_lacks_are_told_with_those_that_it_has() {
+fn names_that_the_kubeconfig_lacks_are_reported_with_those_that_it_has() {
     let files = files(&json!({"token": admin_token()}));
     for flag in ["--context=y", "--cluster=y", "--user=y"] {
         let run = list(Program::with_kubeconfig(&files.path("config")).args([flag]), 2);

@@ -27,7 +27,7 @@ impl Watch for Losing {
 }
 
 #[test]
-fn what_was_made_while_the_answer_was_lost_is_told_to_be_created() {
+fn what_was_made_while_the_answer_was_lost_is_reported_to_be_created() {
     for fault in [Fault::ClosedAfter, Fault::CutInHalf, Fault::GatewayTimeout] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
@@ -59,7 +59,7 @@ fn what_was_made_while_the_answer_was_lost_is_told_to_be_created() {
 }
 
 #[test]
-fn what_goes_while_the_answer_is_lost_is_told_to_be_pruned_and_holds_nothing_back() {
+fn what_goes_while_the_answer_is_lost_is_reported_to_be_pruned_and_holds_nothing_back() {
     for fault in [Fault::ClosedAfter, Fault::CutInHalf, Fault::GatewayTimeout] {
         let (home, away) = (namespace("home"), fresh("away"));
         let set = Set::secret(&home, "web");

@@ -9,7 +9,7 @@ mod copied_labels;
 mod copies;
 mod data_loss;
 mod deletion;
-mod dependants;
+mod dependents;
 mod detection;
 mod diff;
 mod disband;

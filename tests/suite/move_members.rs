@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::rights::{rule, user};
 use crate::support::{
-    Fate, Fault, Files, ID, Program, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
+    Fault, Files, ID, Program, ProgramEnd, Proxy, Sent, Set, TOOLING, Verdict, Watch, cluster, cluster_role,
     config_map, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
     service, with,
 };
@@ -404,7 +404,7 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
         let Scenario { old, new, objects } = scenario();
         let proxy = Proxy::holding_after(writes);
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let fate = old
+        let end = old
             .invocation(program, "move", &[&new.reference])
             .run_until_held(&proxy);
         let [left, moved] = [&old, &new].map(|set| {
@@ -414,12 +414,12 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
         let mut all = [left, moved].concat();
         all.sort();
         assert_eq!(all, identities(&objects), "after {writes} writes");
-        if fate == Fate::Killed {
+        if end == ProgramEnd::Killed {
             old.invoke("move", &[&new.reference]).expect(0);
         }
         new.assert_holds(&objects);
         assert_eq!(old.live_parent(), None);
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert_eq!(writes, 6);
             return;
         }
@@ -582,10 +582,10 @@ fn an_old_set_whose_members_an_interrupted_run_has_moved_goes_with_the_next_run(
     let Scenario { old, new, objects } = scenario();
     let proxy = Proxy::holding_after(5);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    let fate = old
+    let end = old
         .invocation(program, "move", &[&new.reference])
         .run_until_held(&proxy);
-    assert_eq!(fate, Fate::Killed);
+    assert_eq!(end, ProgramEnd::Killed);
     new.assert_holds(&objects);
     assert!(old.live_parent().is_some());
     let run = old.invoke("move", &[&new.reference]).expect(0);

@@ -115,12 +115,12 @@ fn unserved(group: &str) -> Value {
 
 /// Asserts that the run said once what it waited for, without a terminal.
 #[track_caller]
-fn assert_told_once(run: &Run) {
-    let told = run
+fn assert_reported_once(run: &Run) {
+    let reported = run
         .stderr
         .matches("note: waiting for customresourcedefinition")
         .count();
-    assert_eq!(told, 1, "{}", run.stderr);
+    assert_eq!(reported, 1, "{}", run.stderr);
 }
 
 #[test]
@@ -149,14 +149,14 @@ fn a_kind_that_is_never_served_is_one_error_and_its_objects_are_skipped() {
     assert_eq!(run.results("skipped"), identities(&objects));
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
     assert!(run.errors()[0].contains("NamesAccepted"), "{}", run.stderr);
-    assert_told_once(&run);
+    assert_reported_once(&run);
     assert_eq!(set.unrecorded(), Vec::<String>::new());
 
     // The reason is not lost if another limit ends the wait.
     let run = set.apply_with(&all, &["--timeout=4s"]).expect(1);
     assert!(run.errors()[0].contains("NamesAccepted"), "{}", run.stderr);
     assert!(run.errors()[1].contains("--timeout"), "{}", run.stderr);
-    assert_told_once(&run);
+    assert_reported_once(&run);
 
     // The wait ends when the run is to stop.
     let files = Files::new().with("objects.yaml", &objects_file(&all));

@@ -17,12 +17,12 @@ fn assert_refused(set: &Set, objects: &[Value], namespaces: &[&str], errors: &[&
     for flag in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
         let before = cluster().state(namespaces);
         let run = set.apply_with(objects, &[flag]).expect(3);
-        let told = run.errors();
-        assert_eq!(told.len(), errors.len(), "{}", run.stderr);
+        let reported = run.errors();
+        assert_eq!(reported.len(), errors.len(), "{}", run.stderr);
         for texts in errors {
             let tells_all = |line: &&&str| texts.iter().all(|text| line.contains(text));
             assert!(
-                told.iter().any(|line| tells_all(&line)),
+                reported.iter().any(|line| tells_all(&line)),
                 "no {texts:?} in\n{}",
                 run.stderr
             );
@@ -176,7 +176,8 @@ fn a_parent_is_found_by_users_of_one_namespace_and_taking_ownership_is_not_advis
     assert_eq!(cluster().state(&[&home]), before);
 
     let far = Set::config_map(&away, "theirs");
-    far.apply_with(std::slice::from_ref(&one), &["--take-ownership"]).expect(0);
+    far.apply_with(std::slice::from_ref(&one), &["--take-ownership"])
+        .expect(0);
 
     let before = cluster().state(&[&home]);
     let run = refused();

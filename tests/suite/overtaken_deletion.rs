@@ -103,7 +103,7 @@ impl Watch for BlindAfterwards {
 }
 
 #[test]
-fn a_parent_that_is_deleted_is_not_told_to_stay() {
+fn a_parent_that_is_deleted_is_not_reported_to_stay() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply(&[config_map(&home, "one", "1")]);

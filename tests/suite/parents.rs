@@ -77,10 +77,10 @@ fn apply_with_parent(set: &Set, parent: &Value, changed: &Value, field: &str) {
 }
 
 #[test]
-fn what_becomes_of_a_parent_among_the_manifests_is_told_although_it_is_no_result() {
+fn what_becomes_of_a_parent_among_the_manifests_is_reported_although_it_is_no_result() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
-    let told =
+    let reported =
         |action: &str| format!("note: configmap/web in namespace {home}, the set's parent, {action}\n");
     let apply = |content: &str| {
         let manifests = objects_file(&[config_map(&home, "web", content)]);
@@ -91,12 +91,12 @@ fn what_becomes_of_a_parent_among_the_manifests_is_told_although_it_is_no_result
             .expect(0)
     };
     let run = apply("1");
-    assert!(run.stderr.contains(&told("created")), "{}", run.stderr);
+    assert!(run.stderr.contains(&reported("created")), "{}", run.stderr);
     assert_eq!(run.stdout, "");
     let run = apply("1");
     assert!(!run.stderr.contains("parent"), "{}", run.stderr);
     let run = apply("2");
-    assert!(run.stderr.contains(&told("configured")), "{}", run.stderr);
+    assert!(run.stderr.contains(&reported("configured")), "{}", run.stderr);
     assert!(!run.stderr.contains("nothing to do"), "{}", run.stderr);
 }
 

@@ -22,7 +22,7 @@ fn annotated(object: Value, key: &str, value: &Value) -> Value {
 }
 
 #[test]
-fn what_a_protection_keeps_stays_a_member_and_is_told_of_at_every_run() {
+fn what_a_protection_keeps_stays_a_member_and_is_reported_of_at_every_run() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let kept = config_map(&a, "kept", "1");

@@ -152,7 +152,7 @@ fn a_kind_stays_recorded_until_its_pruned_definition_is_gone() {
 }
 
 #[test]
-fn an_object_of_the_same_name_that_was_made_anew_by_others_is_not_pruned() {
+fn an_object_of_the_same_name_that_was_made_again_by_others_is_not_pruned() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     let dropped = config_map(&shop, "dropped", "1");

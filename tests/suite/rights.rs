@@ -136,7 +136,7 @@ fn who_may_not_delete_hears_it_before_the_first_write() {
 }
 
 #[test]
-fn all_that_is_missing_is_told_at_once() {
+fn all_that_is_missing_is_reported_at_once() {
     let [shop, other] = [namespace("shop"), namespace("other")];
     let set = Set::secret(&shop, "web");
     set.apply(&[config_map(&shop, "one", "1")]);
@@ -165,10 +165,10 @@ fn all_that_is_missing_is_told_at_once() {
         format!("you may not create configmaps/two in namespace {shop}"),
         format!("you may not delete configmaps/one in namespace {shop}"),
     ];
-    let mut told = missing(&run);
+    let mut reported = missing(&run);
     expected.sort();
-    told.sort();
-    assert_eq!(told, expected);
+    reported.sort();
+    assert_eq!(reported, expected);
     assert_eq!(cluster().live(&class), None);
     set.assert_holds(&[config_map(&shop, "one", "1")]);
 }
@@ -352,7 +352,7 @@ fn a_custom_parent_among_the_manifests_takes_the_printed_rights_and_no_more() {
 }
 
 #[test]
-fn subjects_are_told_from_each_other() {
+fn subjects_are_reported_from_each_other() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     let files = Files::new().with("one.yaml", &objects_file(&[config_map(&shop, "one", "1")]));

@@ -28,8 +28,11 @@ fn planted() -> Vec<String> {
 #[track_caller]
 fn assert_silent(what: &str, run: &Run) {
     for text in planted() {
-        for (stream, told) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
-            assert!(!told.contains(&text), "{what} tells {text} on {stream}:\n{told}");
+        for (stream, reported) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
+            assert!(
+                !reported.contains(&text),
+                "{what} tells {text} on {stream}:\n{reported}"
+            );
         }
     }
 }
@@ -158,7 +161,7 @@ fn no_command_tells_what_a_secret_holds() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_by_its_line_alone() {
+fn what_cannot_be_read_is_reported_by_its_line_alone() {
     let set = Set::secret(&namespace("home"), "web");
     for text in [
         format!(
@@ -184,7 +187,7 @@ fn what_cannot_be_read_is_told_by_its_line_alone() {
 }
 
 #[test]
-fn credentials_are_not_told() {
+fn credentials_are_not_reported() {
     let home = namespace("home");
     let server = ControlPlane::shared().server_url();
     let authority = ControlPlane::shared()

@@ -8,8 +8,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Fault, ID, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map,
-    custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
+    Fault, ID, PART_OF, Program, ProgramEnd, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role,
+    config_map, custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
     namespace_object, secret, service, with,
 };
 
@@ -324,7 +324,10 @@ fn what_would_be_lost_with_a_set_is_refused_until_allowed() {
     let inner = secret(&home, "inner");
     set.apply(&[namespace_object(&away), claim.clone(), inner]);
     Set::secret(&home, "inner")
-        .apply_with(&[config_map(&home, "of-inner", "1")], &["--take-over-set", "--yes"])
+        .apply_with(
+            &[config_map(&home, "of-inner", "1")],
+            &["--take-over-set", "--yes"],
+        )
         .expect(0);
     cluster().create(&config_map(&away, "stranger", "1"));
     let before = cluster().state(&[&home, &away]);
@@ -586,14 +589,14 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_next() {
         let program = set
             .deletion(Program::with_kubeconfig(&proxy.kubeconfig()))
             .args(["--yes"]);
-        let fate = program.run_until_held(&proxy);
+        let end = program.run_until_held(&proxy);
         let mut unrecorded = set.unrecorded();
         if set.live_parent().is_none() {
             // The parent cannot outlive what it lives in.
             unrecorded.retain(|member| !member.starts_with("Namespace"));
         }
         assert_eq!(unrecorded, Vec::<String>::new(), "after {writes} writes");
-        if fate == Fate::Finished {
+        if end == ProgramEnd::Finished {
             assert!(writes >= 5, "only {writes} writes");
             assert_going(&own);
             return;

@@ -224,7 +224,7 @@ fn the_proxy_is_chosen_for_each_address() {
 }
 
 #[test]
-fn what_is_no_manifest_behind_an_address_is_told() {
+fn what_is_no_manifest_behind_an_address_is_reported() {
     let web = Web::plain(|path, _| match path {
         "/page" => Answer::text("<!DOCTYPE html>\n<title>a.yaml</title>"),
         _ => Answer::redirect("/circle"),

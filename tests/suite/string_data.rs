@@ -35,8 +35,8 @@ fn a_key_that_leaves_string_data_leaves_the_secret() {
     set.apply(std::slice::from_ref(&before));
     assert_eq!(data(&before), json!({"new": "YQ==", "leaked": "Yg=="}));
     let after = typed(&home, "one", &json!({"new": "a"}));
-    let told = diff(&set, std::slice::from_ref(&after)).expect(1);
-    assert!(told.stdout.contains("-  leaked:"), "{}", told.stdout);
+    let reported = diff(&set, std::slice::from_ref(&after)).expect(1);
+    assert!(reported.stdout.contains("-  leaked:"), "{}", reported.stdout);
 
     let run = set.apply_with(std::slice::from_ref(&after), &[]).expect(0);
 
@@ -64,8 +64,8 @@ fn a_key_that_was_owned_as_string_data_leaves_the_secret_too() {
     cluster().apply_as("applyset", &with(former, &label));
     let after = typed(&home, "one", &json!({"new": "a"}));
     assert_eq!(data(&after), json!({"new": "YQ==", "leaked": "Yg=="}));
-    let told = diff(&set, std::slice::from_ref(&after)).expect(1);
-    assert!(told.stdout.contains("-  leaked:"), "{}", told.stdout);
+    let reported = diff(&set, std::slice::from_ref(&after)).expect(1);
+    assert!(reported.stdout.contains("-  leaked:"), "{}", reported.stdout);
 
     set.apply(std::slice::from_ref(&after));
 
@@ -135,9 +135,9 @@ fn what_client_side_apply_typed_stays_until_it_leaves_the_manifest() {
     kubectl_apply(&objects, &["-n", &home]).expect(0);
     let kept = json!({"user": "YQ==", "password": "Yg=="});
     for round in ["before adopt", "after adopt"] {
-        let told = diff(&set, &objects).expect(1);
+        let reported = diff(&set, &objects).expect(1);
         for gone in ["-  password", "-  user", "-data"] {
-            assert!(!told.stdout.contains(gone), "{round}: {}", told.stdout);
+            assert!(!reported.stdout.contains(gone), "{round}: {}", reported.stdout);
         }
         if round == "before adopt" {
             let files = Files::new().with("objects.yaml", &objects_file(&objects));

@@ -6,7 +6,7 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, cluster,
+    Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Set, TOOLING, cluster,
     cluster_role, config_map, custom_resource, definition, fresh, identities, namespace, namespace_object,
     objects_file, secret, service, with,
 };
@@ -75,7 +75,10 @@ fn interrupted(writes: usize) -> (Set, Vec<Value>) {
     let files = Files::new().with("objects.yaml", &objects_file(&objects));
     let proxy = Proxy::holding_after(writes);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    assert_eq!(set.command(program, &files).run_until_held(&proxy), Fate::Killed);
+    assert_eq!(
+        set.command(program, &files).run_until_held(&proxy),
+        ProgramEnd::Killed
+    );
     (set, objects)
 }
 
@@ -128,8 +131,8 @@ fn assert_prunes_the_rest(set: &Set, objects: &[Value], flags: &[&str]) {
     let before = cluster().state(&[&set.namespace]);
     let files = Files::new().with("objects.yaml", &objects_file(wanted));
     let directory = files.directory().to_string_lossy().into_owned();
-    let foreseen = set.invoke("diff", &["-f", &directory]).expect(1);
-    assert_eq!(foreseen.results("pruned"), identities(&objects[1..]));
+    let predicted = set.invoke("diff", &["-f", &directory]).expect(1);
+    assert_eq!(predicted.results("pruned"), identities(&objects[1..]));
     let dry_run = [flags, &["--dry-run=server"]].concat();
     let run = set.apply_with(wanted, &dry_run).expect(0);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
@@ -155,7 +158,9 @@ fn apply_finds_the_members_of_a_parent_that_lost_its_bookkeeping_key_by_key() {
     let objects = members_of(&set);
     set.apply(&objects);
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |key| {
-        let run = set.apply_with(&objects[..1], &["--take-over-set", "--yes"]).expect(3);
+        let run = set
+            .apply_with(&objects[..1], &["--take-over-set", "--yes"])
+            .expect(3);
         assert!(run.stderr.contains("verify"), "without {key}: {}", run.stderr);
     });
     set.apply_with(&objects[..1], &[]).expect(3);
@@ -201,7 +206,9 @@ fn what_is_kept_of_a_set_whose_record_is_lost_is_recorded() {
     let objects = [config_map(&home, "one", "1"), kept];
     set.apply(&objects);
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
-    let run = set.apply_with(&objects[..1], &["--take-over-set", "--yes"]).expect(0);
+    let run = set
+        .apply_with(&objects[..1], &["--take-over-set", "--yes"])
+        .expect(0);
     assert_eq!(run.results("skipped"), identities(&objects[1..]));
     set.assert_holds(&objects);
 }

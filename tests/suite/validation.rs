@@ -14,7 +14,7 @@ fn service_with_typing_errors(namespace: &str) -> String {
 }
 
 #[test]
-fn unknown_fields_are_told_with_their_lines() {
+fn unknown_fields_are_reported_with_their_lines() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let files = Files::new().with("web.yaml", &service_with_typing_errors(&home));
@@ -38,7 +38,7 @@ fn unknown_fields_are_told_with_their_lines() {
 }
 
 #[test]
-fn the_value_of_a_secret_is_not_told_with_its_line() {
+fn the_value_of_a_secret_is_not_reported_with_its_line() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let manifest = format!(
@@ -68,7 +68,7 @@ fn what_does_not_fit_the_api_would_fail_in_diff_as_in_apply() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_told_in_one_error_with_its_line_and_a_way_out() {
+fn what_cannot_be_changed_is_reported_in_one_error_with_its_line_and_a_way_out() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let job = |image: &str| {
@@ -80,8 +80,8 @@ fn what_cannot_be_changed_is_told_in_one_error_with_its_line_and_a_way_out() {
     let files = |image: &str| Files::new().with("job.yaml", &job(image));
     set.command(Program::new(), &files("a")).run().expect(0);
     let run = set.command(Program::new(), &files("b")).run().expect(1);
-    let told = "spec.template (line 5): field is immutable\nhint: ";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let reported = "spec.template (line 5): field is immutable\nhint: ";
+    assert!(run.stderr.contains(reported), "{}", run.stderr);
     let command = format!("`kubectl delete job.batch/one -n {home}`");
     assert!(run.stderr.contains(&command), "{}", run.stderr);
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);

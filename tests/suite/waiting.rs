@@ -104,7 +104,7 @@ fn what_is_ready_already_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_not_ready_in_time_is_told_with_its_reason() {
+fn what_is_not_ready_in_time_is_reported_with_its_reason() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let web = deployment(&home, "web", 2);

@@ -134,7 +134,7 @@ fn a_document_that_is_no_object() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let files = Files::new()

@@ -38,7 +38,7 @@ pub(crate) use objects::{
 };
 pub(crate) use omission::{Omission, without_groups};
 pub(crate) use own::OwnControlPlane;
-pub(crate) use program::{Fate, Program, Run, Running, Signal};
+pub(crate) use program::{Program, ProgramEnd, Run, Running, Signal};
 pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
 pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};

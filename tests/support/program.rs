@@ -38,7 +38,7 @@ pub(crate) enum Signal {
 
 /// How a run ended that a proxy may hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ProgramEnd {
     /// By itself, with exit code 0.
     Finished,
     /// It was killed.
@@ -179,7 +179,7 @@ impl Program {
     }
 
     /// Runs it until it ends, or kills it when the proxy holds one of its writes.
-    pub(crate) fn run_until_held(mut self, proxy: &Proxy) -> Fate {
+    pub(crate) fn run_until_held(mut self, proxy: &Proxy) -> ProgramEnd {
         let mut child = self
             .command
             .stdin(Stdio::null())
@@ -192,13 +192,13 @@ impl Program {
             if proxy.holds() {
                 child.kill().expect("a child can be killed");
                 child.wait().expect("a killed child ends");
-                return Fate::Killed;
+                return ProgramEnd::Killed;
             }
             assert!(Instant::now() < deadline, "the program does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
         Run::of(&child.wait_with_output().expect("the program ended")).expect(0);
-        Fate::Finished
+        ProgramEnd::Finished
     }
 }
 

@@ -254,7 +254,7 @@ fn only_yes_at_the_terminal_adopts_what_an_inventory_names_elsewhere() {
 }
 
 #[test]
-fn only_yes_at_the_terminal_mends_a_record() {
+fn only_yes_at_the_terminal_repairs_a_record() {
     for (answer, code, kinds) in [("no\n", 3, "ConfigMap,Secret"), ("yes\n", 0, "ConfigMap")] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");

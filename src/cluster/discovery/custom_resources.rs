@@ -44,7 +44,7 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
             short_names: names.short_names.clone(),
             scope: spec.scope,
             verbs: VERBS.map(str::to_owned).to_vec(),
-            origin: Origin::Promised,
+            origin: Origin::NotYetServed,
         })
         .collect()
 }

@@ -23,7 +23,7 @@ use crate::model::resource::{Origin, Resource};
 
 pub use fetch::{DiscoveryError, fetch};
 pub use unserved::{
-    Definition, DelegatedApi, Evidence, Expected, Forbidden, Kept, KeptReason, Unserved,
+    Definition, DelegatedApi, Evidence, Expected, Forbidden, KeptReason, UnlistedKind, Unserved,
     judge as judge_unserved,
 };
 
@@ -140,7 +140,7 @@ impl Discovery {
 
     fn not_yet_served(&self) -> impl Iterator<Item = &Resource> {
         let resources = self.resources.iter();
-        resources.filter(|resource| resource.origin == Origin::Promised)
+        resources.filter(|resource| resource.origin == Origin::NotYetServed)
     }
 
     /// The judgement on a kind that discovery does not list; `None` if it was not judged.
@@ -269,7 +269,7 @@ impl Discovery {
             resources.push(match self.preferred(&new.group_kind()) {
                 KindLookup::Found(served) => Resource {
                     version: new.version,
-                    origin: Origin::Promised,
+                    origin: Origin::NotYetServed,
                     ..served.clone()
                 },
                 KindLookup::Absent | KindLookup::GroupFailed(_) => new,

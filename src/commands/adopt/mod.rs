@@ -171,7 +171,13 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let concurrency = usize::from(shared.concurrency);
     let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.warn(&warnings);
-    let mut plan = plan::plan_adoption(set, &found.candidates, found.missing, &parents, options.take_ownership);
+    let mut plan = plan::plan_adoption(
+        set,
+        &found.candidates,
+        found.missing,
+        &parents,
+        options.take_ownership,
+    );
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
     inventory::check_bounds(run, options, &found.search, set, &mut plan).await?;
@@ -219,7 +225,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking == Tracking::On
     };
-    let told = candidates.iter().filter(is_settled).filter_map(|candidate| {
+    let reported = candidates.iter().filter(is_settled).filter_map(|candidate| {
         let live = &candidate.live;
         match plan::copied(live, set.parent_uid.as_deref(), appliers)? {
             SkipReason::CopiedLabel { writers } => Some(format!(
@@ -230,7 +236,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
             _ => None,
         }
     });
-    told.collect()
+    reported.collect()
 }
 
 async fn discover_for(

@@ -32,7 +32,7 @@ pub(super) struct Looked {
     pub(super) listings: Vec<SetListing>,
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
-    pub(super) mends: Vec<Repair>,
+    pub(super) repairs: Vec<Repair>,
     /// Names of what could not be looked at in all of the cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
@@ -204,7 +204,7 @@ impl Inspection<'_> {
                 .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
                 .collect(),
             findings,
-            mends: verdict.mends,
+            repairs: verdict.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
         }

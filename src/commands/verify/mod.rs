@@ -92,10 +92,10 @@ impl Verifying<'_> {
         let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
         self.looked = looked?;
-        if self.options.fix == Fix::No || self.looked.mends.is_empty() {
+        if self.options.fix == Fix::No || self.looked.repairs.is_empty() {
             return Ok(());
         }
-        let question = confirm(self.options.fix, &self.looked.mends, self.style.colors);
+        let question = confirm(self.options.fix, &self.looked.repairs, self.style.colors);
         unless_stopped(&interrupt, question).await?;
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
@@ -112,20 +112,20 @@ impl Verifying<'_> {
             return Ok(());
         };
         let mut offered = std::mem::take(&mut self.looked.findings);
-        let mut agreed = self.looked.mends.clone();
-        let mut mended = Attempts::default();
+        let mut agreed = self.looked.repairs.clone();
+        let mut repaired = Attempts::default();
         for round in 1..=ROUNDS {
-            mended.overtaken.clear();
-            for mend in std::mem::take(&mut self.looked.mends) {
+            repaired.overtaken.clear();
+            for repair in std::mem::take(&mut self.looked.repairs) {
                 // A user who was asked has seen it.
-                for change in mend.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
-                    report::note(&format!("{}: {change}", mend.set.parent), self.style);
+                for change in repair.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
+                    report::note(&format!("{}: {change}", repair.set.parent), self.style);
                 }
                 if interrupt.is_requested() {
                     return Err(Error::Interrupted);
                 }
                 tokio::select! {
-                    () = mended.write(cluster, &mend, self.shared) => {}
+                    () = repaired.write(cluster, &repair, self.shared) => {}
                     () = interrupt.insisted() => return Err(Error::Interrupted),
                 }
             }
@@ -133,38 +133,45 @@ impl Verifying<'_> {
             unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
             let look = inspection::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
-            if self.looked.mends.is_empty() || !mended.failures.is_empty() || round == ROUNDS {
+            if self.looked.repairs.is_empty() || !repaired.failures.is_empty() || round == ROUNDS {
                 break;
             }
-            let is_agreed = |mend: &Repair| agreed.iter().any(|other| is_same(mend, other));
-            if !self.looked.mends.iter().all(is_agreed) {
-                let question = confirm(self.options.fix, &self.looked.mends, self.style.colors);
+            let is_agreed = |repair: &Repair| agreed.iter().any(|other| is_same(repair, other));
+            if !self.looked.repairs.iter().all(is_agreed) {
+                let question = confirm(self.options.fix, &self.looked.repairs, self.style.colors);
                 match unless_stopped(interrupt, question).await {
                     Ok(()) => {}
                     Err(Error::Interrupted) => return Err(Error::Interrupted),
                     Err(_) => break,
                 }
-                agreed.extend_from_slice(&self.looked.mends);
+                agreed.extend_from_slice(&self.looked.repairs);
             }
             let is_known = |finding: &Finding| offered.iter().any(|other| other.is_same(finding));
             let found = self.looked.findings.iter();
             let new: Vec<Finding> = found.filter(|finding| !is_known(finding)).cloned().collect();
             offered.extend(new);
         }
-        self.failures = mended.failures_with(&self.looked.mends);
+        self.failures = repaired.failures_with(&self.looked.repairs);
         let left = &mut self.looked.findings;
         let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
         // A finding that is gone by itself was not repaired.
-        let is_ours = |finding: &Finding| finding.set.as_ref().is_some_and(|id| mended.written.contains(id));
-        let mended: Vec<Finding> = offered
+        let is_ours = |finding: &Finding| {
+            finding
+                .set
+                .as_ref()
+                .is_some_and(|id| repaired.written.contains(id))
+        };
+        let repaired: Vec<Finding> = offered
             .into_iter()
-            .filter(|finding| finding.mending == FixStatus::Offered && is_ours(finding) && !is_left(finding))
+            .filter(|finding| {
+                finding.fix_status == FixStatus::Offered && is_ours(finding) && !is_left(finding)
+            })
             .map(|finding| Finding {
-                mending: FixStatus::Done,
+                fix_status: FixStatus::Done,
                 ..finding
             })
             .collect();
-        left.extend(mended);
+        left.extend(repaired);
         crate::verify::sort(left);
         Ok(())
     }
@@ -200,20 +207,20 @@ struct Attempts {
 
 impl Attempts {
     /// Writes one parent; what goes wrong with it stops no other.
-    async fn write(&mut self, cluster: &Cluster, mend: &Repair, shared: &GlobalFlags) {
-        match write(cluster, mend, shared).await {
+    async fn write(&mut self, cluster: &Cluster, repair: &Repair, shared: &GlobalFlags) {
+        match write(cluster, repair, shared).await {
             Ok(Repaired::Written) => {
-                self.written.insert(mend.set.id.to_string());
+                self.written.insert(repair.set.id.to_string());
             }
             // The next round looks at what became of it.
-            Ok(Repaired::Overtaken) => self.overtaken.push(mend.set.parent.clone()),
-            Err(error) => self.failures.push(format!("{}: {error}", mend.set.parent)),
+            Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),
+            Err(error) => self.failures.push(format!("{}: {error}", repair.set.parent)),
         }
     }
 
     /// Lists what failed in the end, if this is `left` to be repaired.
     fn failures_with(&self, left: &[Repair]) -> Vec<String> {
-        let is_left = |parent: &&ParentIdentity| left.iter().any(|mend| mend.set.parent == **parent);
+        let is_left = |parent: &&ParentIdentity| left.iter().any(|repair| repair.set.parent == **parent);
         let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
             format!("{parent}: somebody else has changed it meanwhile, so it was left as it is; run again")
         });
@@ -228,12 +235,12 @@ fn is_same(one: &Repair, other: &Repair) -> bool {
 }
 
 /// Shows what would be written, and asks if there is a user to ask.
-async fn confirm(fix: Fix, mends: &[Repair], colors: Colors) -> Result<(), Error> {
-    let refusals: Vec<Refusal> = mends
+async fn confirm(fix: Fix, repairs: &[Repair], colors: Colors) -> Result<(), Error> {
+    let refusals: Vec<Refusal> = repairs
         .iter()
-        .map(|mend| Refusal::RepairsParent {
-            parent: mend.set.parent.clone(),
-            changes: mend.changes.clone(),
+        .map(|repair| Refusal::RepairsParent {
+            parent: repair.set.parent.clone(),
+            changes: repair.changes.clone(),
         })
         .collect();
     let is_confirmed = match fix {
@@ -248,16 +255,20 @@ async fn confirm(fix: Fix, mends: &[Repair], colors: Colors) -> Result<(), Error
     }
 }
 
-async fn write(cluster: &Cluster, mend: &Repair, shared: &GlobalFlags) -> Result<Repaired, ParentWriteError> {
+async fn write(
+    cluster: &Cluster,
+    repair: &Repair,
+    shared: &GlobalFlags,
+) -> Result<Repaired, ParentWriteError> {
     let writing = WriteSettings::without_manifests(
-        member_field_manager(&mend.set.tooling).to_owned(),
+        member_field_manager(&repair.set.tooling).to_owned(),
         DryRun::None,
         usize::from(shared.concurrency),
     );
     let parent = ParentWriting {
         server: &cluster.server,
-        set: &mend.set,
-        resource: &mend.resource,
+        set: &repair.set,
+        resource: &repair.resource,
         policy: ParentPolicy {
             take_over: Confirmation::Missing,
         },
@@ -265,5 +276,5 @@ async fn write(cluster: &Cluster, mend: &Repair, shared: &GlobalFlags) -> Result
         writing: &writing,
         interrupt: &Interrupt::default(),
     };
-    parent.mend(mend).await
+    parent.repair(repair).await
 }

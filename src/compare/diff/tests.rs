@@ -133,7 +133,7 @@ fn annotations_that_repeat_a_value_are_hidden() {
 }
 
 #[test]
-fn values_of_secrets_are_hidden_and_still_told_apart() {
+fn values_of_secrets_are_hidden_and_still_reported_apart() {
     let live = json!({
         "data": {"same": "c2FtZQ==", "changed": "b2xk", "gone": "Z29uZQ=="},
         "metadata": {"annotations": {(LAST_APPLIED): "{\"data\": \"b2xk\"}", "note": "open"}},

@@ -30,8 +30,8 @@ impl Deleting<'_> {
         let now = match Box::pin(self.look_into(&containers)).await {
             Ok(now) => now,
             Err(unseen) => {
-                let told = |live| failed(live, format!("what it holds cannot be seen: {unseen}"));
-                return containers.iter().map(told).collect();
+                let outcome_event = |live| failed(live, format!("what it holds cannot be seen: {unseen}"));
+                return containers.iter().map(outcome_event).collect();
             }
         };
         let outcome = |live: &Live| {
@@ -46,7 +46,7 @@ impl Deleting<'_> {
         containers.iter().filter_map(outcome).collect()
     }
 
-    async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unseen> {
+    async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unlisted> {
         // Kinds may have been defined meanwhile, and objects of them made.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::unreported();
@@ -63,7 +63,7 @@ impl Deleting<'_> {
 
 /// Nobody can say what there is.
 #[derive(Debug, thiserror::Error)]
-enum Unseen {
+enum Unlisted {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     #[error(transparent)]

@@ -47,7 +47,7 @@ pub(crate) enum Unread {
 impl DependentsLook<'_> {
     /// Finds what the prunes of the plan would do to desired and kept objects as they are now.
     /// Nothing is read where no dependant of what is pruned can be.
-    pub(crate) async fn dependants(&self) -> Result<Dependents, Unread> {
+    pub(crate) async fn dependents(&self) -> Result<Dependents, Unread> {
         let near = DependentNamespaces::prunes_of(self.plan);
         let (members, parent, holder_owners) =
             try_join3(self.members(&near), self.parent(&near), self.holder_owners()).await?;

@@ -53,24 +53,24 @@ impl Detaching<'_> {
             .filter(|detachment| judge.may_detach(detachment))
             .collect();
         let mut detached = Vec::new();
-        let told = |news: WaveEvent<(usize, Result<(), String>)>| match news {
+        let on_event = |news: WaveEvent<(usize, Result<(), String>)>| match news {
             WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
             WaveEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
             WaveEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
                 "{}: owner references could not be removed: {reason}",
-                allowed[index].dependant.key
+                allowed[index].dependent.key
             ))),
         };
         let write = async |index: usize| (index, self.detach(allowed[index]).await);
         let items = allowed.iter().enumerate();
-        let items = items.map(|(index, detachment)| (&detachment.dependant.key, index));
-        each(self.server, self.interrupt, items, write, pace, told).await;
+        let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
+        each(self.server, self.interrupt, items, write, pace, on_event).await;
         for detachment in &detached {
             judge.detach(detachment);
         }
-        let kept = detached.iter().map(|detachment| &detachment.dependant);
-        let kept = kept.filter(|dependant| !judge.goes_last(dependant));
-        let mut kept = kept.map(|dependant| &dependant.key).peekable();
+        let kept = detached.iter().map(|detachment| &detachment.dependent);
+        let kept = kept.filter(|dependent| !judge.goes_last(dependent));
+        let mut kept = kept.map(|dependent| &dependent.key).peekable();
         if kept.peek().is_some() {
             let verb = match self.writing.dry_run {
                 DryRun::None => "removed",
@@ -81,7 +81,7 @@ impl Detaching<'_> {
                 listed(kept)
             )));
         }
-        let keys = detached.iter().map(|detachment| &detachment.dependant.key);
+        let keys = detached.iter().map(|detachment| &detachment.dependent.key);
         keys.cloned().collect()
     }
 
@@ -89,13 +89,13 @@ impl Detaching<'_> {
         if self.writing.dry_run == DryRun::Client {
             return Ok(());
         }
-        let mut dependant = detachment.dependant.clone();
+        let mut dependent = detachment.dependent.clone();
         for _ in 0..ATTEMPTS {
-            let Some(operations) = operations(&dependant, detachment) else {
+            let Some(operations) = operations(&dependent, detachment) else {
                 return Ok(());
             };
-            match self.server.send(self.call(&dependant, &operations)).await {
-                Ok(reply) if is_about(&reply, &dependant.uid) => return Ok(()),
+            match self.server.send(self.call(&dependent, &operations)).await {
+                Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
                 // The answer says nothing of it.
                 Ok(_) => {}
                 // What is gone cannot be lost.
@@ -103,10 +103,10 @@ impl Detaching<'_> {
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return Err(error.kind.to_string()),
             }
-            let fresh = reread(self.server, &dependant.key, &dependant.resource).await;
+            let fresh = reread(self.server, &dependent.key, &dependent.resource).await;
             match fresh.map_err(|error| error.kind.to_string())? {
-                Some(fresh) if fresh.uid == dependant.uid && fresh.presence == Presence::Present => {
-                    dependant = Dependent::of(&fresh);
+                Some(fresh) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
+                    dependent = Dependent::of(&fresh);
                 }
                 // It is another object, or on its way out already.
                 Some(_) | None => return Ok(()),
@@ -115,8 +115,8 @@ impl Detaching<'_> {
         Err("others kept changing it".to_owned())
     }
 
-    fn call(&self, dependant: &Dependent, operations: &Value) -> Call {
-        let path = dependant.resource.path_of(&dependant.key);
+    fn call(&self, dependent: &Dependent, operations: &Value) -> Call {
+        let path = dependent.resource.path_of(&dependent.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         parameters.extend(self.writing.dry_run.parameter());
         let body = Bytes::from(operations.to_string());
@@ -126,20 +126,20 @@ impl Detaching<'_> {
 
 /// The operations that remove the owners which go from the very object that was read; `None` if
 /// it has none of them. With another UID or resourceVersion the server answers with a conflict.
-fn operations(dependant: &Dependent, detachment: &Detachment) -> Option<Value> {
+fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
     let goes = |uid: &String| detachment.owners.contains(uid);
-    let indices: Vec<usize> = (0..dependant.owners.len())
+    let indices: Vec<usize> = (0..dependent.owners.len())
         .rev()
-        .filter(|index| goes(&dependant.owners[*index]))
+        .filter(|index| goes(&dependent.owners[*index]))
         .collect();
     if indices.is_empty() {
         return None;
     }
     let mut operations = vec![
-        json!({"op": "replace", "path": "/metadata/uid", "value": dependant.uid}),
-        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": dependant.resource_version}),
+        json!({"op": "replace", "path": "/metadata/uid", "value": dependent.uid}),
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": dependent.resource_version}),
     ];
-    if indices.len() == dependant.owners.len() {
+    if indices.len() == dependent.owners.len() {
         operations.push(json!({"op": "remove", "path": "/metadata/ownerReferences"}));
     } else {
         operations.extend(indices.iter().map(|index| {
@@ -174,10 +174,10 @@ mod tests {
 
     fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
         let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
-        let mut dependant = Dependent::of(&live("ConfigMap", Some("shop"), "b"));
-        dependant.owners = texts(owners);
+        let mut dependent = Dependent::of(&live("ConfigMap", Some("shop"), "b"));
+        dependent.owners = texts(owners);
         Detachment {
-            dependant,
+            dependent,
             owners: texts(going).into_iter().collect(),
             pruned: BTreeSet::new(),
         }
@@ -187,10 +187,10 @@ mod tests {
     fn only_the_owners_that_go_are_removed_and_only_from_what_was_read() {
         let paths = |owners: &[&str], going: &[&str]| -> Option<Vec<String>> {
             let detachment = detachment(owners, going);
-            let operations = operations(&detachment.dependant, &detachment)?;
+            let operations = operations(&detachment.dependent, &detachment)?;
             let operations = operations.as_array()?.clone();
-            assert_eq!(operations[0]["value"], *detachment.dependant.uid);
-            assert_eq!(operations[1]["value"], *detachment.dependant.resource_version);
+            assert_eq!(operations[0]["value"], *detachment.dependent.uid);
+            assert_eq!(operations[1]["value"], *detachment.dependent.resource_version);
             let removals = operations.iter().filter(|operation| operation["op"] == "remove");
             Some(
                 removals

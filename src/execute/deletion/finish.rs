@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, Releasing};
-use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unseen, fail, obstacles, waiting};
-use crate::execute::deletion::report::{foreseen, names, told, unlistable};
+use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unlisted, fail, obstacles, waiting};
+use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{MembersDeleted, SetDeletion};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -28,7 +28,7 @@ impl SetDeletion<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         if self.writing.dry_run != DryRun::None {
-            return self.rehearse_parent(members, sink).await;
+            return self.dry_run_parent(members, sink).await;
         }
         if self.interrupt.is_requested() {
             self.tell_left(self.homes().count(), sink);
@@ -47,7 +47,7 @@ impl SetDeletion<'_> {
             left,
             remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
             unlisted: self.unlisted.clone(),
-            surveyed: known.object.reading.clone(),
+            scope_of: known.object.reading.clone(),
         };
         match Box::pin(releasing.release(sink)).await {
             Err(error) => {
@@ -74,7 +74,11 @@ impl SetDeletion<'_> {
             }
             Ok(Parent::Stays(remains, unlisted)) => {
                 for live in self.homes().filter(|live| !left.contains(live)) {
-                    sink(told(live, Action::Skipped, SkipReason::HoldsParent.to_string()));
+                    sink(outcome_event(
+                        live,
+                        Action::Skipped,
+                        SkipReason::HoldsParent.to_string(),
+                    ));
                 }
                 let ending = worse(ending, self.tell_remains(&remains, sink));
                 worse(ending, self.tell_unlisted(&unlisted, sink))
@@ -137,10 +141,10 @@ impl SetDeletion<'_> {
         lingering: Lingering,
         deleted: &BTreeSet<String>,
         sink: &mut Sink<'_>,
-    ) -> Result<Found, Unseen> {
+    ) -> Result<Found, Unlisted> {
         let homes = match lingering {
             Lingering::Awaited => Vec::new(),
-            Lingering::Told => self.homes().collect(),
+            Lingering::Reported => self.homes().collect(),
         };
         let remaining = self.remaining(homes, lingering, deleted);
         remaining.settled(&ParentDisposition::Goes, sink).await
@@ -214,7 +218,7 @@ impl SetDeletion<'_> {
         Ending::Incomplete
     }
 
-    fn tell_unseen(&self, unseen: &Unseen, sink: &mut Sink<'_>) -> Ending {
+    fn tell_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
         sink(Event::failure(format!(
             "{}: what is left of the set could not be read: {unseen}",
             self.set.parent
@@ -267,19 +271,19 @@ impl SetDeletion<'_> {
         ending
     }
 
-    async fn rehearse_parent(&self, mut members: MembersDeleted, sink: &mut Sink<'_>) -> Ending {
+    async fn dry_run_parent(&self, mut members: MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
             return self.delete_homes(&mut members, sink).await;
         };
         // What is only left to an owner that goes will go with it.
-        let going = &self.plan.dependants.going;
+        let going = &self.plan.dependents.going;
         let is_left = |skip: &&Skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         };
         let left_behind = self.plan.skips.iter().filter(is_left).count();
         if left_behind > 0 {
             let count = counted(left_behind, "object");
-            sink(told(
+            sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
                 format!("{count} of its set left"),
@@ -287,12 +291,16 @@ impl SetDeletion<'_> {
             return self.tell_unlisted(self.unlisted, sink);
         }
         if !self.unlisted.is_empty() {
-            sink(told(&parent.live, Action::Skipped, unlistable(self.unlisted)));
+            sink(outcome_event(
+                &parent.live,
+                Action::Skipped,
+                unlistable(self.unlisted),
+            ));
             return self.tell_unlisted(self.unlisted, sink);
         }
-        let (fate, event) = foreseen(self.set, parent, &self.writing.field_manager);
+        let (disposition, event) = predicted_disposition(self.set, parent, &self.writing.field_manager);
         sink(event);
-        match fate {
+        match disposition {
             ParentDisposition::Goes => self.delete_homes(&mut members, sink).await,
             ParentDisposition::Stays(_) => Ending::Done,
         }

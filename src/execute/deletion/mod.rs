@@ -2,7 +2,7 @@
 //! set (`set`) with its parent (`parent`).
 
 pub(crate) mod contents;
-pub(crate) mod dependants;
+pub(crate) mod dependents;
 pub(crate) mod detach;
 mod finish;
 pub(crate) mod object;

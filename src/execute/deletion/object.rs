@@ -87,18 +87,18 @@ impl Deleting<'_> {
         left: &mut LeftInPlace,
         interrupt: &Interrupt,
         pace: &mut ConcurrencyLimit,
-        told: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
+        on_event: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
     ) {
         let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
         for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
-            told(WaveEvent::Answer(outcome));
+            on_event(WaveEvent::Answer(outcome));
         }
         if interrupt.is_requested() {
             return;
         }
         for outcome in self.filled(wave.iter().copied()).await {
             left.note(&outcome);
-            told(WaveEvent::Answer(outcome));
+            on_event(WaveEvent::Answer(outcome));
         }
         let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
         let wave = wave.into_iter().map(|live| (&live.key, live));
@@ -107,7 +107,7 @@ impl Deleting<'_> {
             if let WaveEvent::Answer(outcome) = &news {
                 left.note(outcome);
             }
-            told(news);
+            on_event(news);
         };
         each(self.server, interrupt, wave, write, pace, noted).await;
     }
@@ -173,12 +173,12 @@ impl Deleting<'_> {
             )),
             // That could have been removed, and was not.
             Judgement::Refuse(Refusal::OwnsDependents {
-                dependants, marks, ..
+                dependents, marks, ..
             }) => Some(ObjectOutcome::failed(
                 subject,
                 format!(
                     "not deleted: the garbage collector would then delete {}",
-                    with_marks(&dependants, &marks)
+                    with_marks(&dependents, &marks)
                 ),
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(

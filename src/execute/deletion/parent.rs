@@ -10,8 +10,8 @@ use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::object::LeftInPlace;
-use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unseen, obstacles};
-use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, told, unlistable};
+use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unlisted, obstacles};
+use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::remove::{Left, Removal, Removed};
 use crate::execute::parent_record::requests::Known;
@@ -26,7 +26,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
-    Confirmation, ParentDisposition, ParentPolicy, Remains, ScopeError, SkipReason, Standing,
+    Confirmation, ParentDisposition, ParentPolicy, ParentStatus, Remains, ScopeError, SkipReason,
     judge_for_deletion, member_scope, parent_disposition,
 };
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
@@ -44,7 +44,7 @@ pub(crate) struct Releasing<'a> {
     /// Where to look for members.
     pub(crate) remaining: Remaining<'a>,
     /// What the parent said when these places were found.
-    pub(crate) surveyed: Reading,
+    pub(crate) scope_of: Reading,
     /// What stays recorded because its objects cannot be listed.
     pub(crate) unlisted: Record,
 }
@@ -78,11 +78,11 @@ pub(crate) enum ReleaseError {
     )]
     UnseenOwned(ListError),
     #[error("the set's parent is kept, because whether members are left could not be seen: {0}")]
-    Unseen(Unseen),
+    Unlisted(Unlisted),
     #[error(
         "the set's parent is {done}, and whether another run has put members into the set could not be seen: {unseen}; the same command looks again"
     )]
-    Unwatched { done: &'static str, unseen: Unseen },
+    Unwatched { done: &'static str, unseen: Unlisted },
     #[error(
         "the set's parent is kept, because another run has written its record, and where members may be now could not be found out: {0}"
     )]
@@ -113,17 +113,17 @@ impl Releasing<'_> {
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
                 let reason = "it was changed by somebody else meanwhile, and is no longer this set's parent";
-                sink(told(&parent.live, Action::Skipped, reason.to_owned()));
+                sink(outcome_event(&parent.live, Action::Skipped, reason.to_owned()));
                 return self.with_another_object(parent.object, sink).await;
             }
             self.follow(&parent.object).await?;
             let managers = parent_managers(&writing.field_manager);
-            let fate = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
+            let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
             let found = self
                 .remaining
-                .settled(&fate, sink)
+                .settled(&disposition, sink)
                 .await
-                .map_err(ReleaseError::Unseen)?;
+                .map_err(ReleaseError::Unlisted)?;
             if interrupt.is_requested() {
                 if let Some(obstacles) = obstacles(&found.remains, set, self.remaining.appliers) {
                     sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
@@ -134,7 +134,7 @@ impl Releasing<'_> {
                 return self.keep(&parent, found, sink).await;
             }
             let homes = self.remaining.homes.clone();
-            let released = match fate {
+            let released = match disposition {
                 // What it lives in is a member, and stays with it.
                 ParentDisposition::Stays(_) if !homes.is_empty() => {
                     let kept = homes.into_iter().cloned().collect();
@@ -169,17 +169,17 @@ impl Releasing<'_> {
     /// finds it.
     async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
         let ParentWriting { set, resource, .. } = self.writing;
-        let told = |action, reason: &str, sink: &mut Sink<'_>| {
+        let outcome_event = |action, reason: &str, sink: &mut Sink<'_>| {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
             sink(Event::Object(ObjectOutcome::because(subject, action, reason)));
         };
         let found = self.left_without_record(sink).await?;
         if found.remains == Remains::default() && self.unlisted.is_empty() {
-            told(Action::Deleted, GONE_ALREADY, sink);
+            outcome_event(Action::Deleted, GONE_ALREADY, sink);
             return Ok(Parent::Gone);
         }
         self.record_left(None, &found, sink).await?;
-        told(Action::Skipped, CREATED_AGAIN, sink);
+        outcome_event(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
             return Ok(Parent::Untouched);
         }
@@ -230,18 +230,20 @@ impl Releasing<'_> {
     /// Looks for members in the places of the record, too, as another run has written it.
     /// The kinds of that run may be newer than what is known of the server.
     async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
-        if parent.reading == self.surveyed {
+        if parent.reading == self.scope_of {
             return Ok(());
         }
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
-        let standing = judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
-        if let Standing::Recorded(bookkeeping) = &standing {
-            let unlisted = |discovery: &Discovery| recorded_kinds::unlisted(&bookkeeping.kinds, discovery);
+        let parent_status =
+            judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
+        if let ParentStatus::Recorded(bookkeeping) = &parent_status {
+            let unlisted =
+                |discovery: &Discovery| recorded_kinds::undiscovered(&bookkeeping.kinds, discovery);
             let wait = KindWait::unreported();
             Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
         }
-        let member_scope = member_scope(set, &standing, &Desired::default(), &discovery)?;
+        let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
         self.unlisted = self.unlisted.union(&member_scope.unlisted);
         let ListTargets {
             resources,
@@ -249,7 +251,7 @@ impl Releasing<'_> {
         } = member_scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
-        self.surveyed = parent.reading.clone();
+        self.scope_of = parent.reading.clone();
         Ok(())
     }
 
@@ -277,7 +279,7 @@ impl Releasing<'_> {
                 .to_string(),
                 Left::Nothing | Left::Terminating | Left::Object => String::new(),
             };
-            sink(told(live, Action::Deleted, reason));
+            sink(outcome_event(live, Action::Deleted, reason));
         };
         let writing = self.parent_writing(OF_THIS_TOOLING);
         let mut remains = Remains::default();
@@ -299,7 +301,7 @@ impl Releasing<'_> {
     /// The deleted parent as long as finalizers hold it; `None` where that is not looked at,
     /// because the run waits for it in another way.
     async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
-        if self.remaining.lingering == Lingering::Told {
+        if self.remaining.lingering == Lingering::Reported {
             return Ok(None);
         }
         let now = reread(self.writing.server, &live.key, &live.resource).await?;
@@ -320,7 +322,7 @@ impl Releasing<'_> {
         });
         let reported = |_, sink: &mut Sink<'_>| {
             let reason = format!("{why}; only the record of the set was taken off it");
-            sink(told(&parent.live, Action::Skipped, reason));
+            sink(outcome_event(&parent.live, Action::Skipped, reason));
         };
         let mut remains = Remains::default();
         let second_look =
@@ -364,7 +366,7 @@ impl Releasing<'_> {
             let writing = self.parent_writing(OF_THIS_TOOLING);
             writing.widen(current, &self.record(&found), sink).await?;
         }
-        sink(told(&parent.live, Action::Skipped, reason));
+        sink(outcome_event(&parent.live, Action::Skipped, reason));
         Ok(Parent::Stays(found.remains, self.unlisted.clone()))
     }
 
@@ -381,7 +383,7 @@ impl Releasing<'_> {
         let writing = self.parent_writing(OF_THIS_TOOLING);
         let mut known = Known::of(&parent.object);
         let second_look = async || {
-            let now = self.look().await.map_err(ReleaseError::Unseen)?;
+            let now = self.look().await.map_err(ReleaseError::Unlisted)?;
             Ok::<_, ReleaseError>(Record::of(
                 now.all().map(|live| &live.key),
                 &self.writing.set.parent,
@@ -418,7 +420,7 @@ impl Releasing<'_> {
         Ok(record)
     }
 
-    async fn look(&self) -> Result<Found, Unseen> {
+    async fn look(&self) -> Result<Found, Unlisted> {
         self.remaining.look(&ParentDisposition::Goes).await
     }
 }

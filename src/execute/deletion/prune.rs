@@ -1,12 +1,12 @@
 //! Prunes what left the manifests, once everything is applied.
 //!
 //! Before the first delete it is found out once more what the garbage collector would delete after
-//! it (`dependants`).
+//! it (`dependents`).
 
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase};
-use crate::execute::deletion::dependants::DependentsLook;
+use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
 use crate::execute::wave::WaveEvent;
@@ -43,17 +43,17 @@ impl Execution<'_> {
             self.plan,
             desired_uids,
         );
-        let Some(dependants) = self.dependants(applied, sink).await else {
+        let Some(dependents) = self.dependents(applied, sink).await else {
             pruned.failed = self.plan.deletions();
             return pruned;
         };
-        judge.renew(&dependants);
+        judge.renew(&dependents);
         // Nothing is detached that a bound plan does not name.
         let is_approved = |detachment: &&Detachment| {
             let is_bound = self.plan.preconditions.are_bound();
-            !is_bound || self.plan.dependants.includes(detachment)
+            !is_bound || self.plan.dependents.includes(detachment)
         };
-        let approved = dependants.detachments.iter().filter(is_approved).cloned();
+        let approved = dependents.detachments.iter().filter(is_approved).cloned();
         let approved: Vec<Detachment> = approved.collect();
         let detaching = Detaching {
             server: self.server,
@@ -81,14 +81,20 @@ impl Execution<'_> {
                     ..object::untouched(live)
                 }));
             }
-            let mut told = |news: WaveEvent<ObjectOutcome>| {
+            let mut on_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     pruned.failed += usize::from(outcome.action == Action::Failed);
                     pruned.kept += usize::from(outcome.action == Action::Skipped);
                 }));
             };
             deleting
-                .delete_wave(unwanted.into_iter(), &mut left, self.interrupt, pace, &mut told)
+                .delete_wave(
+                    unwanted.into_iter(),
+                    &mut left,
+                    self.interrupt,
+                    pace,
+                    &mut on_event,
+                )
                 .await;
         }
         pruned
@@ -96,9 +102,9 @@ impl Execution<'_> {
 
     /// What the prunes would do to desired and kept objects as they are now; `None` if that could
     /// not be read. A dry run answers from the plan, which is as old as its answers.
-    async fn dependants(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependents> {
+    async fn dependents(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependents> {
         if self.writing.dry_run != DryRun::None {
-            return Some(self.plan.dependants.clone());
+            return Some(self.plan.dependents.clone());
         }
         let look = DependentsLook {
             server: self.server,
@@ -110,8 +116,8 @@ impl Execution<'_> {
             places: self.places,
             concurrency: self.writing.concurrency,
         };
-        match Box::pin(look.dependants()).await {
-            Ok(dependants) => Some(dependants),
+        match Box::pin(look.dependents()).await {
+            Ok(dependents) => Some(dependents),
             Err(unread) => {
                 applied.tell_held(&BTreeSet::new(), sink);
                 sink(Event::failure(format!("{unread}, so nothing was pruned")));

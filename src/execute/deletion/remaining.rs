@@ -37,7 +37,7 @@ pub enum Lingering {
     /// It does, for a while.
     Awaited,
     /// The run waits in a way of its own, or not at all.
-    Told,
+    Reported,
 }
 
 /// Where to look for the rest of a set, and how.
@@ -63,7 +63,7 @@ pub(crate) struct Remaining<'a> {
 /// A collection that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
-pub(crate) struct Unseen {
+pub(crate) struct Unlisted {
     place: Place,
     error: ListError,
 }
@@ -93,7 +93,7 @@ impl Found {
 
 impl Remaining<'_> {
     /// Looks once.
-    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<Found, Unseen> {
+    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<Found, Unlisted> {
         self.look_into(&self.places, parent).await
     }
 
@@ -103,7 +103,7 @@ impl Remaining<'_> {
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<Found, Unseen> {
+    ) -> Result<Found, Unlisted> {
         let mut is_reported = false;
         let begin = Instant::now();
         let mut found = self.look(parent).await?;
@@ -133,7 +133,7 @@ impl Remaining<'_> {
 
     /// The places of what is worth waiting for after so many looks and so much time.
     fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<ListTargets> {
-        if self.lingering == Lingering::Told || waited >= PATIENCE {
+        if self.lingering == Lingering::Reported || waited >= PATIENCE {
             return None;
         }
         let awaited = self.awaited(remains, looks);
@@ -173,9 +173,9 @@ impl Remaining<'_> {
         }
     }
 
-    async fn look_into(&self, places: &ListTargets, parent: &ParentDisposition) -> Result<Found, Unseen> {
+    async fn look_into(&self, places: &ListTargets, parent: &ParentDisposition) -> Result<Found, Unlisted> {
         let found = labelled(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
-        let mut found = found.map_err(|(place, error)| Unseen { place, error })?;
+        let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
         let (copies, left) = found.into_iter().partition(is_copy);

@@ -30,7 +30,7 @@ pub(crate) fn unlistable(unlisted: &Record) -> String {
 }
 
 /// Returns the event of an object that was done with for a reason.
-pub(crate) fn told(live: &Live, action: Action, reason: String) -> Event {
+pub(crate) fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     Event::Object(ObjectOutcome::because(subject, action, reason))
 }
@@ -41,12 +41,16 @@ pub(crate) fn names(objects: &[Live]) -> String {
 }
 
 /// Predicts what becomes of the parent of a set of which nothing will be left.
-pub(crate) fn foreseen(set: &Set, parent: &WholeParent, field_manager: &str) -> (ParentDisposition, Event) {
+pub(crate) fn predicted_disposition(
+    set: &Set,
+    parent: &WholeParent,
+    field_manager: &str,
+) -> (ParentDisposition, Event) {
     let managers = parent_managers(field_manager);
-    let fate = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
-    let event = match &fate {
-        ParentDisposition::Goes => told(&parent.live, Action::Deleted, String::new()),
-        ParentDisposition::Stays(why) => told(&parent.live, Action::Skipped, why.to_string()),
+    let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
+    let event = match &disposition {
+        ParentDisposition::Goes => outcome_event(&parent.live, Action::Deleted, String::new()),
+        ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),
     };
-    (fate, event)
+    (disposition, event)
 }

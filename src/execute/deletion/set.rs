@@ -12,10 +12,10 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::deletion::dependants::{DependentsLook, Unread};
+use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{Deleting, LeftInPlace, untouched};
-use crate::execute::deletion::report::told;
+use crate::execute::deletion::report::outcome_event;
 use crate::execute::wave::WaveEvent;
 use crate::execute::{Cause, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
@@ -100,7 +100,11 @@ impl SetDeletion<'_> {
         });
         sink(Event::Planned(self.planned()));
         for skip in &self.plan.skips {
-            sink(told(&skip.live, Action::Skipped, skip.reason.to_string()));
+            sink(outcome_event(
+                &skip.live,
+                Action::Skipped,
+                skip.reason.to_string(),
+            ));
         }
         let mut done = 0;
         let mut failed = 0;
@@ -113,8 +117,8 @@ impl SetDeletion<'_> {
             writing: self.writing,
             interrupt: self.interrupt,
         };
-        let dependants = match self.dependants(&nothing).await {
-            Ok(dependants) => dependants,
+        let dependents = match self.dependents(&nothing).await {
+            Ok(dependents) => dependents,
             Err(unread) => {
                 sink(Event::failure(format!("{unread}, so nothing was deleted")));
                 sink(NotDone::all(
@@ -124,18 +128,18 @@ impl SetDeletion<'_> {
                     ending: Ending::Incomplete,
                     left,
                     deleted,
-                    attached: self.plan.dependants.clone(),
+                    attached: self.plan.dependents.clone(),
                 };
             }
         };
-        let mut judge = self.judge(&nothing, &dependants);
+        let mut judge = self.judge(&nothing, &dependents);
         let detached = detaching
-            .detach_all(&dependants.detachments, &mut judge, &mut pace, sink)
+            .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
             .await;
-        let attached = dependants.without(&detached);
+        let attached = dependents.without(&detached);
         for wave in &self.plan.prunes {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
-            let mut told = |news: WaveEvent<ObjectOutcome>| {
+            let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     done += 1;
                     failed += usize::from(outcome.action == Action::Failed);
@@ -145,7 +149,7 @@ impl SetDeletion<'_> {
                 }));
             };
             self.deleting(&judge)
-                .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut told)
+                .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut outcome_event)
                 .await;
         }
         let ending = if self.interrupt.is_requested() {
@@ -174,9 +178,9 @@ impl SetDeletion<'_> {
 
     /// What the deletions would do to the parent and to kept objects as they are now. A dry run
     /// answers from the plan.
-    async fn dependants(&self, nothing: &Desired) -> Result<Dependents, Unread> {
+    async fn dependents(&self, nothing: &Desired) -> Result<Dependents, Unread> {
         if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
-            return Ok(self.plan.dependants.clone());
+            return Ok(self.plan.dependents.clone());
         }
         let look = DependentsLook {
             server: self.server,
@@ -188,7 +192,7 @@ impl SetDeletion<'_> {
             places: self.places,
             concurrency: self.writing.concurrency,
         };
-        Box::pin(look.dependants()).await
+        Box::pin(look.dependents()).await
     }
 
     /// The UIDs of what is kept because a mark keeps an object in it.

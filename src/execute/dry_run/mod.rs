@@ -64,7 +64,7 @@ pub struct ParentPrediction {
 impl Execution<'_> {
     /// Foresees a run, and hands on what is foreseen of each object. `is_stopped` says
     /// which objects a refusal stops: those are not asked about.
-    pub async fn foresee(
+    pub async fn predict_run(
         &self,
         is_stopped: impl Fn(&DesiredObject) -> bool,
         sink: &mut dyn FnMut(WaveEvent<Prediction>),
@@ -85,11 +85,11 @@ impl Execution<'_> {
         let mut sink = |news: WaveEvent<Prediction>| {
             sink(match news {
                 WaveEvent::Slowest(slowest) => WaveEvent::Slowest(slowest),
-                WaveEvent::Answer(foreseen) => {
-                    let detachment = detachments.get(&foreseen.outcome.subject.key());
+                WaveEvent::Answer(prediction) => {
+                    let detachment = detachments.get(&prediction.outcome.subject.key());
                     WaveEvent::Answer(match detachment {
-                        Some(detachment) => foreseen.detached(detachment),
-                        None => foreseen,
+                        Some(detachment) => prediction.detached(detachment),
+                        None => prediction,
                     })
                 }
             });
@@ -103,15 +103,15 @@ impl Execution<'_> {
             .chain(self.plan.waves.iter().flatten());
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
-        let ask = async |apply| self.foresee_apply(apply).await;
+        let ask = async |apply| self.predict_apply(apply).await;
         each(self.server, self.interrupt, applies, ask, &mut pace, &mut sink).await;
         let read = async |(outcome, detachment): (ObjectOutcome, &Detachment)| {
-            self.foresee_detached(outcome, detachment).await
+            self.predict_detached(outcome, detachment).await
         };
         let items = detached.into_iter();
-        let items = items.map(|item| (&item.1.dependant.key, item));
+        let items = items.map(|item| (&item.1.dependent.key, item));
         each(self.server, self.interrupt, items, read, &mut pace, &mut sink).await;
-        let read = async |live| self.foresee_prune(live).await;
+        let read = async |live| self.predict_prune(live).await;
         let prunes = self.plan.prunes.iter().flatten();
         let prunes = prunes.map(|live| (&live.key, live));
         each(self.server, self.interrupt, prunes, read, &mut pace, &mut sink).await;
@@ -132,80 +132,84 @@ impl Execution<'_> {
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
         let parent = self.parent_writing();
-        let rehearse = async || parent.rehearse_manifest(manifest).await;
-        Ok(Some(
-            match self.rehearse_on(&mut live, manifest, rehearse).await {
-                Ok(reply) => ParentPrediction {
-                    live,
-                    predicted: content(&reply),
-                    error: None,
-                },
-                Err(error) if is_unanswered(&error) => return Err(error),
-                Err(error) => ParentPrediction {
-                    predicted: live.clone(),
-                    live,
-                    error: Some(refused::reason(&error, manifest)),
-                },
+        let dry_run = async || parent.dry_run_manifest(manifest).await;
+        Ok(Some(match self.dry_run_on(&mut live, manifest, dry_run).await {
+            Ok(reply) => ParentPrediction {
+                live,
+                predicted: content(&reply),
+                error: None,
             },
-        ))
+            Err(error) if is_unanswered(&error) => return Err(error),
+            Err(error) => ParentPrediction {
+                predicted: live.clone(),
+                live,
+                error: Some(refused::reason(&error, manifest)),
+            },
+        }))
     }
 
-    async fn foresee_apply(&self, apply: &Apply) -> Prediction {
+    async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
-        let mut foreseen = match apply.standing {
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
+        let mut prediction = match apply.member_status {
             MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
-            _ => self.foresee_member(object, subject, &apply.standing).await,
+            _ => {
+                self.predict_on_server(object, subject, &apply.member_status)
+                    .await
+            }
         };
-        foreseen.outcome.source = Some(object.position.clone());
+        prediction.outcome.source = Some(object.position.clone());
         if let MemberStatus::Member {
             reason: Some(reason), ..
-        } = &apply.standing
+        } = &apply.member_status
         {
-            foreseen.outcome.reason = reason.to_string();
+            prediction.outcome.reason = reason.to_string();
         }
-        foreseen
+        prediction
     }
 
     /// Lets the server rehearse an apply, and compares the outcome with the live object: a
     /// dry run leaves the resourceVersion as it is, so that does not tell.
-    pub(crate) async fn foresee_member(
+    pub(crate) async fn predict_on_server(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> Prediction {
         if self.is_out_of_reach(object) {
-            return self.foresee_unrehearsed(object, subject, standing).await;
+            return self.predict_on_client(object, subject, member_status).await;
         }
         // Most objects that are no members are not there.
-        let mut live = match standing {
+        let mut live = match member_status {
             MemberStatus::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
-                Err(error) => return unforeseen(subject, &error),
+                Err(error) => return unpredicted(subject, &error),
             },
         };
-        let rehearse = async || self.rehearse_call(object, standing).await;
-        let reply = match self.rehearse_on(&mut live, object, rehearse).await {
+        let dry_run = async || self.dry_run_call(object, member_status).await;
+        let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The dry run is typed by the former schema.
             Err(error) if is_invalid(&error) && self.is_redefined(object) => {
-                return self.foresee_unrehearsed(object, subject, standing).await;
+                return self.predict_on_client(object, subject, member_status).await;
             }
             Err(error) => {
-                let mut foreseen = unforeseen(subject, &error);
-                foreseen.outcome.error = Some(explained(self.server, object, &error).await);
+                let mut prediction = unpredicted(subject, &error);
+                prediction.outcome.error = Some(explained(self.server, object, &error).await);
                 return Prediction {
                     predicted: live.clone(),
                     live,
-                    ..foreseen
+                    ..prediction
                 };
             }
         };
         let mut predicted = content(&reply);
         let moved = match (&live, &predicted) {
-            (Some(live), Some(applied)) => self.without_stale_fields(object, standing, live, applied).await,
+            (Some(live), Some(applied)) => {
+                self.without_stale_fields(object, member_status, live, applied)
+                    .await
+            }
             _ => None,
         };
         let has_leftovers = moved.is_some();
@@ -221,7 +225,7 @@ impl Execution<'_> {
         subject.uid = of_reply("/metadata/uid").map(str::to_owned);
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
-            self.mark_if_taken_in(object, standing, live, predicted, &mut outcome);
+            self.mark_if_taken_in(object, member_status, live, predicted, &mut outcome);
         }
         Prediction {
             warnings: reply
@@ -245,18 +249,18 @@ impl Execution<'_> {
 
     /// Foresees what the server cannot rehearse. An object may be there in another version than
     /// that of its manifest; then the manifest is laid over it as well as can be.
-    async fn foresee_unrehearsed(
+    async fn predict_on_client(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> Prediction {
         let mut live = None;
         let readable = self.readable_through(object);
         if let Some(resource) = readable {
             live = match read::object(self.server, resource, &object.key).await {
                 Ok(live) => live,
-                Err(error) => return unforeseen(subject, &error),
+                Err(error) => return unpredicted(subject, &error),
             };
         }
         let reason = match (is_not_yet_served(object), readable) {
@@ -276,7 +280,7 @@ impl Execution<'_> {
         };
         let mut outcome = ObjectOutcome::new(subject, action);
         if let Some(live) = &live {
-            self.mark_if_taken_in(object, standing, live, &predicted, &mut outcome);
+            self.mark_if_taken_in(object, member_status, live, &predicted, &mut outcome);
         }
         Prediction {
             warnings: vec![format!(
@@ -291,28 +295,28 @@ impl Execution<'_> {
 
     /// The objects from which a run removes owner references, if it may.
     fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
-        let detachments = self.plan.dependants.detachments.iter();
+        let detachments = self.plan.dependents.detachments.iter();
         let is_allowed = self.policy.data_loss == DataLoss::Allowed;
         detachments
             .filter(|_| is_allowed)
-            .map(|detachment| (detachment.dependant.key.clone(), detachment))
+            .map(|detachment| (detachment.dependent.key.clone(), detachment))
             .collect()
     }
 
     /// Foresees an object that a run only detaches from its owners.
-    async fn foresee_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
-        let Dependent { key, resource, .. } = &detachment.dependant;
+    async fn predict_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+        let Dependent { key, resource, .. } = &detachment.dependent;
         match read::object(self.server, resource, key).await {
             Ok(live) => Prediction {
                 predicted: live.clone(),
                 live,
                 ..of_outcome(outcome)
             },
-            Err(error) => unforeseen(outcome.subject, &error),
+            Err(error) => unpredicted(outcome.subject, &error),
         }
     }
 
-    async fn foresee_prune(&self, live: &Live) -> Prediction {
+    async fn predict_prune(&self, live: &Live) -> Prediction {
         match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::because(
                 subject(live),
@@ -321,9 +325,9 @@ impl Execution<'_> {
             )),
             Ok(found) => Prediction {
                 live: found,
-                ..told(subject(live), Action::Pruned)
+                ..prediction(subject(live), Action::Pruned)
             },
-            Err(error) => unforeseen(subject(live), &error),
+            Err(error) => unpredicted(subject(live), &error),
         }
     }
 }
@@ -348,7 +352,7 @@ fn subject(live: &Live) -> Subject {
     Subject::new(&live.key, &live.resource, Some(&live.uid))
 }
 
-fn told(subject: Subject, action: Action) -> Prediction {
+fn prediction(subject: Subject, action: Action) -> Prediction {
     of_outcome(ObjectOutcome::new(subject, action))
 }
 
@@ -366,7 +370,7 @@ fn failed(subject: Subject, error: impl Into<Message>) -> Prediction {
     of_outcome(ObjectOutcome::failed(subject, error))
 }
 
-fn unforeseen(subject: Subject, error: &ApiError) -> Prediction {
+fn unpredicted(subject: Subject, error: &ApiError) -> Prediction {
     Prediction {
         unanswered: is_unanswered(error),
         ..failed(subject, error.kind.to_string())

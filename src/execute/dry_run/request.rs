@@ -23,16 +23,16 @@ impl Execution<'_> {
     /// What others write between a read and a dry run would be told as a difference. A dry run
     /// keeps the resourceVersion, which shows whether both are of one moment; where they never
     /// are, an object that never rests is compared as well as can be.
-    pub(super) async fn rehearse_on(
+    pub(super) async fn dry_run_on(
         &self,
         live: &mut Option<Value>,
         object: &DesiredObject,
-        rehearse: impl AsyncFn() -> Result<Reply, ApiError>,
+        dry_run: impl AsyncFn() -> Result<Reply, ApiError>,
     ) -> Result<Reply, ApiError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let reply = rehearse().await?;
+            let reply = dry_run().await?;
             if reply.status == StatusCode::CREATED {
                 *live = None;
                 return Ok(reply);
@@ -50,15 +50,19 @@ impl Execution<'_> {
 
     /// The dry run of an apply. Fields that a run first takes from their former owner are taken by force
     /// here.
-    pub(super) async fn rehearse_call(
+    pub(super) async fn dry_run_call(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> Result<Reply, ApiError> {
-        let carrying = self.carrying(object, standing).await?;
+        let carrying = self.carrying(object, member_status).await?;
         let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
-        match self.server.send(self.member_call(object, standing, None)).await {
-            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+        match self
+            .server
+            .send(self.member_call(object, member_status, None))
+            .await
+        {
+            Err(error) if self.is_conflict_with_former_owner(&error, member_status) => {
                 let forced = WriteSettings {
                     conflicts: Conflicts::Forced,
                     ..self.writing.clone()
@@ -68,7 +72,7 @@ impl Execution<'_> {
                     ..*self
                 };
                 self.server
-                    .send(execution.member_call(object, standing, None))
+                    .send(execution.member_call(object, member_status, None))
                     .await
             }
             answer => answer,
@@ -81,13 +85,13 @@ impl Execution<'_> {
     pub(super) async fn without_stale_fields(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
         let former = Former {
             manager: &self.writing.field_manager,
-            tool: match standing {
+            tool: match member_status {
                 MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
                 _ => None,
             },

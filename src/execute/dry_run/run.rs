@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::prune::Pruned;
-use crate::execute::members::apply::{MemberReply, failed, told, written};
+use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
@@ -17,7 +17,7 @@ use crate::read::METADATA;
 
 impl Execution<'_> {
     /// Tells what a run would do, asking the server where the user wants that.
-    pub(crate) async fn rehearse(&self, sink: &mut Sink<'_>) -> Ending {
+    pub(crate) async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
@@ -32,7 +32,7 @@ impl Execution<'_> {
         let is_asked =
             |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
         if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
-            && let Err(error) = self.parent_writing().rehearse_manifest(parent).await
+            && let Err(error) = self.parent_writing().dry_run_manifest(parent).await
         {
             progress.applied.failed += 1;
             sink(Event::failure(format!("the set's parent: {}", error.kind)));
@@ -50,16 +50,16 @@ impl Execution<'_> {
     }
 
     /// Lets the server rehearse an apply, and tells only what that would do.
-    pub(crate) async fn rehearse_member(
+    pub(crate) async fn dry_run_member(
         &self,
         object: &DesiredObject,
         subject: Subject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> MemberReply {
-        let foreseen = self.foresee_member(object, subject, standing).await;
+        let prediction = self.predict_on_server(object, subject, member_status).await;
         MemberReply {
-            outcome: foreseen.outcome,
-            warnings: foreseen.warnings,
+            outcome: prediction.outcome,
+            warnings: prediction.warnings,
             found: None,
         }
     }
@@ -70,13 +70,13 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> MemberReply {
-        if matches!(standing, MemberStatus::Member { .. }) {
-            return told(ObjectOutcome::new(subject, Action::Configured));
+        if matches!(member_status, MemberStatus::Member { .. }) {
+            return reply_of(ObjectOutcome::new(subject, Action::Configured));
         }
         let Some(resource) = self.readable_through(object) else {
-            return told(ObjectOutcome::new(subject, Action::Created));
+            return reply_of(ObjectOutcome::new(subject, Action::Created));
         };
         let path = resource.path_of(&object.key);
         match self.server.get(&path, METADATA).await {
@@ -84,11 +84,11 @@ impl Execution<'_> {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
                 let found = serde_json::from_slice(&reply.body).unwrap_or_default();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
-                self.mark_if_taken_in(object, standing, &found, &found, &mut outcome);
-                told(outcome)
+                self.mark_if_taken_in(object, member_status, &found, &found, &mut outcome);
+                reply_of(outcome)
             }
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                told(ObjectOutcome::new(subject, Action::Created))
+                reply_of(ObjectOutcome::new(subject, Action::Created))
             }
             Err(error) => failed(subject, error.kind.to_string()),
         }

@@ -87,7 +87,7 @@ pub(crate) async fn await_served(
         server,
         resource,
         namespace,
-        definition: Definition::Unseen,
+        definition: Definition::Unlisted,
         unserved,
     };
     tokio::select! {
@@ -127,7 +127,7 @@ struct Looking<'a> {
 /// What is known of the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Definition {
-    Unseen,
+    Unlisted,
     Established,
     Forbidden,
 }
@@ -166,7 +166,7 @@ impl Looking<'_> {
     }
 
     async fn look(&mut self) -> Result<Look, ApiError> {
-        if self.definition == Definition::Unseen {
+        if self.definition == Definition::Unlisted {
             let path = format!(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
                 self.resource.plural, self.resource.group
@@ -194,7 +194,7 @@ impl Looking<'_> {
             }
             Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
                 Definition::Established => Ok(Look::Served),
-                Definition::Unseen | Definition::Forbidden => self.look_at_discovery().await,
+                Definition::Unlisted | Definition::Forbidden => self.look_at_discovery().await,
             },
             Err(error) => Err(error),
         }

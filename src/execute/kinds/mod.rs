@@ -148,14 +148,14 @@ impl Execution<'_> {
     pub(crate) async fn apply_in_time(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         mut precondition: Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let redefined = kinds.redefined.get(&object.key.group_kind);
         let mut is_made = false;
         loop {
-            let mut answer = self.apply_and_migrate(object, standing, precondition).await;
+            let mut answer = self.apply_and_migrate(object, member_status, precondition).await;
             if let Ok(reply) = &mut answer {
                 // It is there from now on.
                 precondition = Expected::Any;

@@ -166,7 +166,7 @@ impl Execution<'_> {
     /// Sends dry runs of one object until the server types it by the new schema.
     async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
         while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
-            let mut call = self.member_call(object, &apply.standing, None);
+            let mut call = self.member_call(object, &apply.member_status, None);
             // By force, since a conflict would hide how the object is typed.
             call.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {

@@ -62,12 +62,15 @@ pub(crate) struct WrittenMetadata {
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.standing));
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
         let mut reply = match self.writing.dry_run {
-            _ if apply.standing == MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
-            DryRun::Client => self.predict(object, subject, &apply.standing).await,
-            DryRun::Server => self.rehearse_member(object, subject, &apply.standing).await,
-            DryRun::None => self.send_member(object, subject, &apply.standing, kinds).await,
+            _ if apply.member_status == MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
+            DryRun::Client => self.predict(object, subject, &apply.member_status).await,
+            DryRun::Server => self.dry_run_member(object, subject, &apply.member_status).await,
+            DryRun::None => {
+                self.send_member(object, subject, &apply.member_status, kinds)
+                    .await
+            }
         };
         reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
@@ -77,7 +80,7 @@ impl Execution<'_> {
         }
         if let MemberStatus::Member {
             reason: Some(reason), ..
-        } = &apply.standing
+        } = &apply.member_status
         {
             reply.outcome.reason = reason.to_string();
         }
@@ -88,40 +91,41 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         kinds: &Kinds,
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
         let precondition = preconditions.of(&object.key);
-        match self.apply_if_allowed(object, standing, kinds).await {
+        match self.apply_if_allowed(object, member_status, kinds).await {
             Ok(reply) => {
-                let is_surprise = precondition == Precondition::Absent && !self.has_made(&reply, standing);
-                let mut told = self.judge_reply(&reply, subject, standing);
+                let is_surprise =
+                    precondition == Precondition::Absent && !self.has_made(&reply, member_status);
+                let mut reply_of = self.judge_reply(&reply, subject, member_status);
                 if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
                     && redefined.has_typed(object, &reply, &self.writing.field_manager)
-                    && told.outcome.error.is_none()
+                    && reply_of.outcome.error.is_none()
                 {
-                    told.outcome.action = Action::Failed;
-                    told.outcome.error = Some(FORMER_SCHEMA.into());
+                    reply_of.outcome.action = Action::Failed;
+                    reply_of.outcome.error = Some(FORMER_SCHEMA.into());
                 }
                 // Which run of one field manager has made an object within the last second, its
                 // metadata do not show.
-                if *standing == MemberStatus::NotAMember
+                if *member_status == MemberStatus::NotAMember
                     && reply.status != StatusCode::CREATED
-                    && told.outcome.error.is_none()
+                    && reply_of.outcome.error.is_none()
                 {
-                    told.found = written(&reply).ok().map(|written| FoundLive {
+                    reply_of.found = written(&reply).ok().map(|written| FoundLive {
                         version: written.metadata.resource_version,
                         reason: self.unowned_reason(object, &reply.body),
                     });
                 }
                 if is_surprise {
-                    told.warnings.push(format!(
+                    reply_of.warnings.push(format!(
                         "{} was to be created, and was there already: somebody has made it in the meantime",
                         object.key
                     ));
                 }
-                told
+                reply_of
             }
             Err(Unapplied::Exists) if preconditions.are_bound() => failed(subject, OVERTAKEN.to_owned()),
             Err(Unapplied::Exists) => {
@@ -141,17 +145,17 @@ impl Execution<'_> {
     pub(crate) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         precondition: Expected,
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
             // What this creates, no other manager owns.
             return self
                 .server
-                .send(self.member_call(&as_new(object), standing, None))
+                .send(self.member_call(&as_new(object), member_status, None))
                 .await;
         }
-        let is_known_to_need_it = match standing {
+        let is_known_to_need_it = match member_status {
             MemberStatus::Member {
                 client_side_apply, ..
             } => *client_side_apply || self.writing.former_manager.is_some(),
@@ -161,10 +165,10 @@ impl Execution<'_> {
             self.migrate(object).await?;
         }
         let lock = self.plan.preconditions.of(&object.key).lock();
-        let reply = match self.send_settled(object, standing, lock).await {
-            Err(error) if self.is_conflict_with_former_owner(&error, standing) => {
+        let reply = match self.send_settled(object, member_status, lock).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, member_status) => {
                 self.migrate(object).await?;
-                return self.send_settled(object, standing, lock).await;
+                return self.send_settled(object, member_status, lock).await;
             }
             reply => reply?,
         };
@@ -173,7 +177,7 @@ impl Execution<'_> {
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
             let lock = self.plan.preconditions.written(&written);
-            self.send_settled(object, standing, lock.as_ref()).await?;
+            self.send_settled(object, member_status, lock.as_ref()).await?;
         }
         Ok(reply)
     }
@@ -185,19 +189,19 @@ impl Execution<'_> {
     async fn send_settled(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
         let mut lock = lock.cloned();
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let carrying = self.carrying(object, standing).await?;
+            let carrying = self.carrying(object, member_status).await?;
             let call = match &carrying {
-                None => self.member_call(object, standing, lock.as_ref()),
+                None => self.member_call(object, member_status, lock.as_ref()),
                 Some(carrying) => {
                     let lock = lock.as_ref().unwrap_or(&carrying.seen);
-                    self.member_call(&carrying.object, standing, Some(lock))
+                    self.member_call(&carrying.object, member_status, Some(lock))
                 }
             };
             let error = match self.server.send(call).await {
@@ -217,8 +221,12 @@ impl Execution<'_> {
 
     /// Whether all fields in conflict belong to a manager that gives them up to a run:
     /// client-side apply, and of members of a set that is taken over its former tool.
-    pub(crate) fn is_conflict_with_former_owner(&self, error: &ApiError, standing: &MemberStatus) -> bool {
-        let former = match standing {
+    pub(crate) fn is_conflict_with_former_owner(
+        &self,
+        error: &ApiError,
+        member_status: &MemberStatus,
+    ) -> bool {
+        let former = match member_status {
             MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
             MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
         };
@@ -235,7 +243,7 @@ impl Execution<'_> {
     pub(crate) fn member_call(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         lock: Option<&Seen>,
     ) -> Call {
         let mut parameters = vec![
@@ -244,7 +252,7 @@ impl Execution<'_> {
         ];
         // Whoever steals an object from another set takes its fields, too: the part-of
         // label is one of them.
-        if self.writing.conflicts == Conflicts::Forced || *standing == MemberStatus::OfAnotherSet {
+        if self.writing.conflicts == Conflicts::Forced || *member_status == MemberStatus::OfAnotherSet {
             parameters.push(("force", "true"));
         }
         parameters.extend(self.writing.dry_run.parameter());
@@ -263,8 +271,8 @@ impl Execution<'_> {
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
     /// that to a later one cannot tell, and the owner of the fields does.
-    fn has_made(&self, reply: &Reply, standing: &MemberStatus) -> bool {
-        let was_absent = matches!(standing, MemberStatus::NotAMember);
+    fn has_made(&self, reply: &Reply, member_status: &MemberStatus) -> bool {
+        let was_absent = matches!(member_status, MemberStatus::NotAMember);
         let is_ours = || {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
@@ -272,7 +280,7 @@ impl Execution<'_> {
         reply.status == StatusCode::CREATED || (was_absent && reply.before == Before::Unknown && is_ours())
     }
 
-    fn judge_reply(&self, reply: &Reply, mut subject: Subject, standing: &MemberStatus) -> MemberReply {
+    fn judge_reply(&self, reply: &Reply, mut subject: Subject, member_status: &MemberStatus) -> MemberReply {
         let written = match written(reply) {
             Ok(written) => written.metadata,
             Err(error) => return failed(subject, error.to_string()),
@@ -280,11 +288,11 @@ impl Execution<'_> {
         if written.name != subject.name || written.namespace != subject.namespace {
             return failed(subject, OF_ANOTHER.to_owned());
         }
-        let known_version = match standing {
+        let known_version = match member_status {
             MemberStatus::Member { resource_version, .. } => Some(resource_version),
             MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
         };
-        let action = if self.has_made(reply, standing) {
+        let action = if self.has_made(reply, member_status) {
             Action::Created
         } else if known_version == Some(&written.resource_version) {
             Action::Unchanged
@@ -337,8 +345,8 @@ const FORMER_SCHEMA: &str = "the server still applies the former schema of its C
 const OF_ANOTHER: &str =
     "the server's answer is about another object, so nobody knows whether it was applied";
 
-pub(crate) fn uid(standing: &MemberStatus) -> Option<&str> {
-    match standing {
+pub(crate) fn uid(member_status: &MemberStatus) -> Option<&str> {
+    match member_status {
         MemberStatus::Member { uid, .. } => Some(uid),
         MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
     }
@@ -348,7 +356,7 @@ pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
     serde_json::from_slice(&reply.body)
 }
 
-pub(crate) fn told(outcome: ObjectOutcome) -> MemberReply {
+pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
@@ -357,5 +365,5 @@ pub(crate) fn told(outcome: ObjectOutcome) -> MemberReply {
 }
 
 pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
-    told(ObjectOutcome::failed(subject, error))
+    reply_of(ObjectOutcome::failed(subject, error))
 }

@@ -51,10 +51,10 @@ impl Execution<'_> {
     pub(crate) async fn carrying(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
     ) -> Result<Option<Carrying>, ApiError> {
         let manager = &self.writing.field_manager;
-        if may_hold_record(object, standing, manager) {
+        if may_hold_record(object, member_status, manager) {
             carrying(self.server, object, manager).await
         } else {
             Ok(None)

@@ -26,10 +26,10 @@ pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error:
         Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
         Err(_) => Value::Null,
     };
-    told(status, &object.key.group_kind, &object.object.value(), &live)
+    conflict_message(status, &object.key.group_kind, &object.object.value(), &live)
 }
 
-fn told(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> Message {
+fn conflict_message(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> Message {
     let is_secret = *kind == GroupKind::new("", "Secret");
     let line = |cause: &StatusCause| {
         let owner = cause
@@ -162,17 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn both_values_are_told_but_not_those_of_secrets() {
+    fn both_values_are_reported_but_not_those_of_secrets() {
         let manifest = json!({"data": {"a": "mine"}});
         let live = json!({"data": {"a": "x".repeat(100)}});
         let status = conflict(".data.a");
-        let text = told(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live).to_string();
+        let text = conflict_message(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live).to_string();
         assert!(text.contains(".data.a belongs to \"helm\""), "{text}");
         assert!(
             text.contains("…") && text.contains("\"mine\" in the manifest"),
             "{text}"
         );
-        let text = told(&status, &GroupKind::new("", "Secret"), &manifest, &live).to_string();
+        let text = conflict_message(&status, &GroupKind::new("", "Secret"), &manifest, &live).to_string();
         assert!(!text.contains("mine") && !text.contains("xxx"), "{text}");
     }
 }

@@ -44,11 +44,11 @@ pub(crate) enum Unapplied {
 
 impl Execution<'_> {
     /// Returns what has to be true of the object for it to be applied. The plan was made while it
-    /// did not exist, if `standing` says that it is no member and only new objects are allowed.
-    fn precondition(&self, object: &DesiredObject, standing: &MemberStatus) -> Expected {
+    /// did not exist, if `member_status` says that it is no member and only new objects are allowed.
+    fn precondition(&self, object: &DesiredObject, member_status: &MemberStatus) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
-        if *standing == MemberStatus::NotAMember && has_to_be_new {
+        if *member_status == MemberStatus::NotAMember && has_to_be_new {
             Expected::Absent
         } else {
             Expected::Any
@@ -62,14 +62,16 @@ impl Execution<'_> {
     pub(crate) async fn apply_if_allowed(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
-        let precondition = self.precondition(object, standing);
+        let precondition = self.precondition(object, member_status);
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let answer = self.apply_in_time(object, standing, precondition, kinds).await;
+            let answer = self
+                .apply_in_time(object, member_status, precondition, kinds)
+                .await;
             let error = match answer {
                 Err(error) if precondition == Expected::Absent && error.is(StatusCode::CONFLICT) => error,
                 answer => return answer.map_err(Unapplied::Failed),
@@ -77,13 +79,15 @@ impl Execution<'_> {
             let found = read::metadata(self.server, &object.resource, &object.key).await;
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::of(&found, &object.resource));
-            let standing = match &found {
+            let member_status = match &found {
                 // The conflict was about something else, or the object is gone again.
                 None if attempts < ATTEMPTS => continue,
                 None => return Err(Unapplied::Failed(error)),
-                Some(live) => self.standing_of_found(live)?,
+                Some(live) => self.status_of_found(live)?,
             };
-            let answer = self.apply_in_time(object, &standing, Expected::Any, kinds).await;
+            let answer = self
+                .apply_in_time(object, &member_status, Expected::Any, kinds)
+                .await;
             return answer.map_err(Unapplied::Failed).map(|reply| Reply {
                 before: match error.before {
                     Before::Unknown => Before::Unknown,
@@ -94,7 +98,7 @@ impl Execution<'_> {
         }
     }
 
-    fn standing_of_found(&self, live: &Live) -> Result<MemberStatus, Unapplied> {
+    fn status_of_found(&self, live: &Live) -> Result<MemberStatus, Unapplied> {
         match &live.part_of {
             None => Err(Unapplied::Exists),
             Some(id) if id == self.set.id.as_str() => Ok(MemberStatus::Member {

@@ -30,7 +30,7 @@ const PRECIOUS: [&str; 4] = [
 ];
 
 /// What the server finds invalid; `None` where its own message says it as well.
-pub(crate) fn told(status: &Status, object: &DesiredObject) -> Option<Message> {
+pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes = &status.details.causes;
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
     let is_long = causes.iter().any(|cause| cause.message.chars().count() > LONGEST);
@@ -67,7 +67,7 @@ fn in_short(message: &str) -> Message {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let first = match first
         .strip_prefix("Invalid value: ")
-        .and_then(|told| told.rsplit_once(": "))
+        .and_then(|invalid_message| invalid_message.rsplit_once(": "))
     {
         Some((_, reason)) if first.chars().count() > LONGEST => reason,
         _ => first,

@@ -32,10 +32,10 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let Some(first) = faults.first() else {
         return status.map_or_else(
             || error.kind.to_string().into(),
-            |status| invalid::told(status, object).unwrap_or_else(|| status.explained()),
+            |status| invalid::invalid_message(status, object).unwrap_or_else(|| status.explained()),
         );
     };
-    let told: Vec<String> = faults
+    let invalid_message: Vec<String> = faults
         .iter()
         .map(|fault| {
             let line = line_of_field(&object.position, &fault.path);
@@ -51,7 +51,7 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     };
     Message::new(format!(
         "the manifest does not fit the API: {}; `kubectl explain {}{}{version}` lists the fields",
-        told.join("; "),
+        invalid_message.join("; "),
         resource.plural,
         parent_of(&first.path)
     ))
@@ -104,11 +104,11 @@ fn typed_fault(line: &str) -> Option<FieldFault> {
 
 /// What the server says of a value of the wrong type, without Go's words for the value.
 fn plainly(text: &str) -> String {
-    let told = GO_VALUES.iter().find_map(|prefix| {
+    let invalid_message = GO_VALUES.iter().find_map(|prefix| {
         let (said, value) = text.split_once(prefix)?;
         Some((said, value.strip_suffix('}')?))
     });
-    let Some((said, value)) = told else {
+    let Some((said, value)) = invalid_message else {
         return text.to_owned();
     };
     if value.starts_with("map[") {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_told_without_words_of_go() {
+    fn a_value_of_the_wrong_type_is_reported_without_words_of_go() {
         for (text, expected) in [
             (
                 "expected string, got &value.valueUnstructured{Value:1}",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn explain_is_told_where_to_look() {
+    fn explain_is_reported_where_to_look() {
         for (path, parent) in [
             (".spec.prots", ".spec"),
             (".spec.ports[port=80,protocol=\"a.b\"].protcol", ".spec.ports"),

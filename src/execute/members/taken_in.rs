@@ -37,13 +37,13 @@ impl Execution<'_> {
     pub(crate) fn mark_if_taken_in(
         &self,
         object: &DesiredObject,
-        standing: &MemberStatus,
+        member_status: &MemberStatus,
         found: &Value,
         becomes: &Value,
         outcome: &mut ObjectOutcome,
     ) {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
-        if *standing == MemberStatus::NotAMember && !is_in_a_set {
+        if *member_status == MemberStatus::NotAMember && !is_in_a_set {
             match self.policy.unowned {
                 Unowned::TakenIn => self.mark(object, becomes, outcome),
                 Unowned::Refused => {

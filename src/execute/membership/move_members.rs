@@ -11,7 +11,9 @@ use crate::execute::Sink;
 use crate::execute::deletion::object::LeftInPlace;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::remaining::{Lingering, Remaining, waiting};
-use crate::execute::deletion::report::{CREATED_AGAIN, foreseen, left_behind, names, unlistable};
+use crate::execute::deletion::report::{
+    CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
+};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
@@ -89,7 +91,7 @@ impl Moving<'_> {
                 _ if !self.into.plan.takes_any() => Ok(ending),
                 OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(ending),
                 OldParent::Narrow | OldParent::Keep(_) => self.narrow(sink).await,
-                OldParent::Release if is_dry => self.foresee_release(sink).await,
+                OldParent::Release if is_dry => self.predict_release(sink).await,
                 OldParent::Release => self.release(sink).await,
             };
             let ending = seen_to.unwrap_or_else(|error| {
@@ -175,7 +177,7 @@ impl Moving<'_> {
                 lingering: Lingering::Awaited,
             },
             unlisted: self.unlisted.clone(),
-            surveyed: self.former.reading.clone(),
+            scope_of: self.former.reading.clone(),
         };
         Ok(match Box::pin(releasing.release(sink)).await? {
             Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
@@ -248,7 +250,7 @@ impl Moving<'_> {
     }
 
     /// Reports what becomes of the old parent, and writes nothing.
-    async fn foresee_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+    async fn predict_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         let ParentWriting {
             server,
             set,
@@ -257,7 +259,7 @@ impl Moving<'_> {
             ..
         } = self.from;
         if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
-            let (_, event) = foreseen(set, &parent, &writing.field_manager);
+            let (_, event) = predicted_disposition(set, &parent, &writing.field_manager);
             sink(event);
         }
         Ok(Ending::Done)

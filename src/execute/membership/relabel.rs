@@ -54,13 +54,21 @@ impl Relabelling<'_> {
         let mut relabelled = Relabelled::default();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let write = async |live| self.write(live).await;
-        let told = |news: WaveEvent<ObjectOutcome>| {
+        let outcome_event = |news: WaveEvent<ObjectOutcome>| {
             sink(news.counted(|outcome| {
                 relabelled.failed += usize::from(outcome.action == Action::Failed);
             }));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
-        each(self.server, self.interrupt, objects, write, &mut pace, told).await;
+        each(
+            self.server,
+            self.interrupt,
+            objects,
+            write,
+            &mut pace,
+            outcome_event,
+        )
+        .await;
         relabelled
     }
 

@@ -92,7 +92,7 @@ impl ParentWriting<'_> {
 
     /// Lets the server rehearse the parent's own manifest, and answers with what it would
     /// make of the parent.
-    pub(crate) async fn rehearse_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
+    pub(crate) async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
         let carrying = self.carrying(manifest).await?;

@@ -24,16 +24,16 @@ pub enum Repaired {
 
 impl ParentWriting<'_> {
     /// Writes the record, then takes off what does not belong on the parent.
-    pub async fn mend(&self, mend: &Repair) -> Result<Repaired, ParentWriteError> {
-        let target = annotations(&mend.set.tooling, &mend.record);
-        let written = self.write_record(&mend.resource_version, &target).await?;
+    pub async fn repair(&self, repair: &Repair) -> Result<Repaired, ParentWriteError> {
+        let target = annotations(&repair.set.tooling, &repair.record);
+        let written = self.write_record(&repair.resource_version, &target).await?;
         let Written::Done(written) = written else {
             return Ok(Repaired::Overtaken);
         };
-        if mend.removals.is_empty() {
+        if repair.removals.is_empty() {
             return Ok(Repaired::Written);
         }
-        match self.take_keys_off(&written, &mend.removals).await? {
+        match self.take_keys_off(&written, &repair.removals).await? {
             Written::Done(_) => Ok(Repaired::Written),
             Written::Overtaken => Ok(Repaired::Overtaken),
         }

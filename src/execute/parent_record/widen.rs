@@ -7,7 +7,7 @@ use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, RecordedKinds, annotations};
 use crate::model::parent_object::ParentObject;
-use crate::plan::{self, Standing};
+use crate::plan::{self, ParentStatus};
 
 impl ParentWriting<'_> {
     /// Widens the record of the parent, which was `current` when it was last read, to the union of
@@ -20,9 +20,9 @@ impl ParentWriting<'_> {
     ) -> Result<Known, ParentWriteError> {
         let mut overtaken = false;
         for _ in 0..ATTEMPTS {
-            let standing =
+            let member_status =
                 plan::judge(self.set, current.as_ref(), self.policy).map_err(ParentWriteError::Refused)?;
-            let target = annotations(&self.set.tooling, &recorded(&standing).union(needed));
+            let target = annotations(&self.set.tooling, &recorded(&member_status).union(needed));
             let attempt = match &current {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
                     resource_version: parent.resource_version.clone(),
@@ -73,9 +73,9 @@ impl ParentWriting<'_> {
 }
 
 /// What the parent records of a set that the plan was not made for: by another run.
-fn recorded(standing: &Standing) -> Record {
-    match standing {
-        Standing::Recorded(Bookkeeping {
+fn recorded(member_status: &ParentStatus) -> Record {
+    match member_status {
+        ParentStatus::Recorded(Bookkeeping {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces,
             ..
@@ -84,6 +84,6 @@ fn recorded(standing: &Standing) -> Record {
             additional_namespaces: additional_namespaces.clone(),
         },
         // The deprecated list was translated when the plan was made, and nobody writes it today.
-        Standing::Recorded(_) | Standing::New => Record::default(),
+        ParentStatus::Recorded(_) | ParentStatus::New => Record::default(),
     }
 }

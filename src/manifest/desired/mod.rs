@@ -55,7 +55,7 @@ impl DesiredObject {
         };
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
-            Origin::Promised => served.iter().find(is_of_kind),
+            Origin::NotYetServed => served.iter().find(is_of_kind),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Desired {
     /// Takes the resources that a later discovery lists for those that were only promised.
     pub fn renew(&mut self, discovery: &Discovery) {
         let promised = self.members.iter_mut().chain(&mut self.parent);
-        for object in promised.filter(|object| object.resource.origin == Origin::Promised) {
+        for object in promised.filter(|object| object.resource.origin == Origin::NotYetServed) {
             if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
                 object.resource = Arc::new(resource.clone());
             }

@@ -45,7 +45,7 @@ pub struct Dependent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detachment {
     /// The object.
-    pub dependant: Dependent,
+    pub dependent: Dependent,
     /// The UIDs of the owners that are deleted.
     pub owners: BTreeSet<String>,
     /// The pruned objects that are these owners, or that these are deleted with.
@@ -98,9 +98,9 @@ fn uids(owners: &[OwnerReference]) -> Vec<String> {
 impl Dependents {
     /// Finds the dependents for a run that deletes `prunes` and keeps `skips`.
     pub(super) fn find(desired: &Desired, observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Self {
-        let mut dependants = Self::default();
+        let mut dependents = Self::default();
         if prunes.is_empty() {
-            return dependants;
+            return dependents;
         }
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let is_desired = |live: &&Live| desired_keys.contains(&live.key);
@@ -115,15 +115,15 @@ impl Dependents {
         if let Some(parent) = &observed.parent {
             guarded.insert(&parent.uid, parent.clone());
         }
-        dependants.going = cascade(observed, prunes, &guarded);
-        for dependant in guarded.into_values() {
-            dependants.detachments.extend(dependants.detachment(dependant));
+        dependents.going = cascade(observed, prunes, &guarded);
+        for dependent in guarded.into_values() {
+            dependents.detachments.extend(dependents.detachment(dependent));
         }
-        dependants
+        dependents
             .detachments
-            .sort_by(|one, other| one.dependant.key.cmp(&other.dependant.key));
-        dependants.bind(desired, observed, prunes);
-        dependants
+            .sort_by(|one, other| one.dependent.key.cmp(&other.dependent.key));
+        dependents.bind(desired, observed, prunes);
+        dependents
     }
 
     /// Finds the dependents again right before the first delete, in the cluster state `observed` by then.
@@ -143,8 +143,8 @@ impl Dependents {
         let mut renewed = Self::find(desired, observed, &prunes, &skips);
         let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
         let is_known = |uid: &str| members.contains_key(uid) || parent == Some(uid);
-        let planned = plan.dependants.detachments.iter();
-        let missing = planned.filter(|planned| !is_known(&planned.dependant.uid));
+        let planned = plan.dependents.detachments.iter();
+        let missing = planned.filter(|planned| !is_known(&planned.dependent.uid));
         renewed.detachments.extend(missing.cloned());
         renewed
     }
@@ -153,7 +153,7 @@ impl Dependents {
     pub fn includes(&self, detachment: &Detachment) -> bool {
         let mut planned = self.detachments.iter();
         planned.any(|planned| {
-            planned.dependant.uid == detachment.dependant.uid && detachment.owners.is_subset(&planned.owners)
+            planned.dependent.uid == detachment.dependent.uid && detachment.owners.is_subset(&planned.owners)
         })
     }
 
@@ -161,18 +161,18 @@ impl Dependents {
     #[must_use]
     pub fn without(mut self, detached: &BTreeSet<ObjectKey>) -> Self {
         self.detachments
-            .retain(|detachment| !detached.contains(&detachment.dependant.key));
+            .retain(|detachment| !detached.contains(&detachment.dependent.key));
         self
     }
 
     /// Returns the owner references to remove from an object, if deleted objects own it.
-    fn detachment(&self, dependant: Dependent) -> Option<Detachment> {
+    fn detachment(&self, dependent: Dependent) -> Option<Detachment> {
         let is_going = |uid: &&String| self.going.contains_key(*uid);
-        let owners: BTreeSet<String> = dependant.owners.iter().filter(is_going).cloned().collect();
+        let owners: BTreeSet<String> = dependent.owners.iter().filter(is_going).cloned().collect();
         let pruned = owners.iter().filter_map(|uid| self.going.get(uid));
         let pruned: BTreeSet<ObjectKey> = pruned.cloned().collect();
         (!pruned.is_empty()).then_some(Detachment {
-            dependant,
+            dependent,
             owners,
             pruned,
         })
@@ -181,15 +181,15 @@ impl Dependents {
     /// Returns whether this owner reference is removed before its owner is deleted.
     fn is_detached(&self, key: &ObjectKey, owner: &str) -> bool {
         let mut detachments = self.detachments.iter();
-        detachments.any(|detachment| detachment.dependant.key == *key && detachment.owners.contains(owner))
+        detachments.any(|detachment| detachment.dependent.key == *key && detachment.owners.contains(owner))
     }
 
     /// Finds the dependents that this run cannot keep.
     fn bind(&mut self, desired: &Desired, observed: &Observed, prunes: &[Live]) {
         let mut bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
-        let mut add = |pruned: &ObjectKey, dependant: &ObjectKey| {
-            let dependants = bound.entry(pruned.clone()).or_default();
-            dependants.insert(dependant.clone());
+        let mut add = |pruned: &ObjectKey, dependent: &ObjectKey| {
+            let dependents = bound.entry(pruned.clone()).or_default();
+            dependents.insert(dependent.clone());
         };
         for object in desired.members.iter().chain(&desired.parent) {
             for uid in owners_in_manifest(object) {

@@ -55,13 +55,13 @@ fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, V
         members: members.to_vec(),
         ..observed
     };
-    let dependants = Dependents::find(&desired, &observed, &prunes, skips);
-    let detachments = dependants.detachments.into_iter();
+    let dependents = Dependents::find(&desired, &observed, &prunes, skips);
+    let detachments = dependents.detachments.into_iter();
     detachments
         .map(|detachment| {
             let pruned = detachment.pruned.into_iter().map(|key| key.name);
             let owners = detachment.owners.into_iter();
-            (detachment.dependant.key.name, owners.collect(), pruned.collect())
+            (detachment.dependent.key.name, owners.collect(), pruned.collect())
         })
         .collect()
 }
@@ -160,8 +160,8 @@ fn what_a_container_holds_is_deleted_with_it() {
 }
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
-    let dependants = Dependents::find(&Desired::default(), observed, prunes, skips);
-    let bound = dependants.bound.values().flatten().map(ToString::to_string);
+    let dependents = Dependents::find(&Desired::default(), observed, prunes, skips);
+    let bound = dependents.bound.values().flatten().map(ToString::to_string);
     bound.collect()
 }
 
@@ -250,11 +250,11 @@ fn owner_references_that_appear_after_the_plan_count() {
     };
     let planned = observed(&[pruned.clone(), desired.clone(), marked.clone()]);
     let plan = plan(&set(), &manifests, &planned, &policy());
-    assert_eq!((plan.deletions(), plan.dependants.detachments.len()), (1, 0));
+    assert_eq!((plan.deletions(), plan.dependents.detachments.len()), (1, 0));
     let renewed = |members: &[Live]| -> Vec<String> {
         let renewed = Dependents::renewed(&plan, &manifests, &observed(members));
         let names = renewed.detachments.into_iter();
-        names.map(|detachment| detachment.dependant.key.name).collect()
+        names.map(|detachment| detachment.dependent.key.name).collect()
     };
     let owned = |live: &Live| Live {
         owners: vec![reference(&pruned.uid)],
@@ -269,7 +269,7 @@ fn owner_references_that_appear_after_the_plan_count() {
 }
 
 #[test]
-fn dependants_are_near_their_owners() {
+fn dependents_are_near_their_owners() {
     let near = |prunes: &[Live]| {
         let plan = plan(
             &set(),

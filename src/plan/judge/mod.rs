@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
         judge.keep_all(&plan.skips);
-        judge.let_go(plan.prunes.iter().flatten(), &plan.dependants);
+        judge.let_go(plan.prunes.iter().flatten(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);
@@ -138,7 +138,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes the objects that are deleted.
-    pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependants: &Dependents) {
+    pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependents: &Dependents) {
         // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
         let parent = self.set.parent_uid.iter();
         let parent = parent.filter(|_| self.policy.pruning == Pruning::WholeSet);
@@ -146,14 +146,14 @@ impl<'a> Judge<'a> {
             .map(|live| live.uid.clone())
             .chain(parent.cloned())
             .collect();
-        self.renew(dependants);
+        self.renew(dependents);
     }
 
     /// Replaces the desired and kept objects that are owned by deleted ones.
-    pub fn renew(&mut self, dependants: &Dependents) {
-        self.bound.clone_from(&dependants.bound);
+    pub fn renew(&mut self, dependents: &Dependents) {
+        self.bound.clone_from(&dependents.bound);
         self.attached.clear();
-        for detachment in &dependants.detachments {
+        for detachment in &dependents.detachments {
             self.attach(detachment);
         }
     }
@@ -162,8 +162,8 @@ impl<'a> Judge<'a> {
     fn attach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
-            let dependant = &detachment.dependant;
-            attached.insert(dependant.key.clone(), dependant.protection.clone());
+            let dependent = &detachment.dependent;
+            attached.insert(dependent.key.clone(), dependent.protection.clone());
         }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Judge<'a> {
     pub fn detach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             if let Some(attached) = self.attached.get_mut(pruned) {
-                attached.remove(&detachment.dependant.key);
+                attached.remove(&detachment.dependent.key);
             }
         }
     }
@@ -251,10 +251,10 @@ impl<'a> Judge<'a> {
                 desired: desired.iter().map(|key| (*key).clone()).collect(),
             });
         }
-        if let Some(dependants) = self.bound.get(&live.key) {
+        if let Some(dependents) = self.bound.get(&live.key) {
             refusals.push(Refusal::OwnsBound {
                 object: live.key.clone(),
-                dependants: dependants.iter().cloned().collect(),
+                dependents: dependents.iter().cloned().collect(),
             });
         }
         if !refusals.is_empty() {
@@ -274,7 +274,7 @@ impl<'a> Judge<'a> {
         let attached = self.attached.get(&live.key)?;
         (!attached.is_empty()).then(|| Refusal::OwnsDependents {
             object: live.key.clone(),
-            dependants: attached.keys().cloned().collect(),
+            dependents: attached.keys().cloned().collect(),
             marks: attached
                 .iter()
                 .filter_map(|(key, mark)| Some((key.clone(), mark.clone()?)))
@@ -294,20 +294,20 @@ impl<'a> Judge<'a> {
 
     /// Returns whether the object is the parent of a set that is deleted as a whole. It is detached from
     /// members to be deleted after them, which needs no consent.
-    pub fn goes_last(&self, dependant: &Dependent) -> bool {
-        self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependant.uid)
+    pub fn goes_last(&self, dependent: &Dependent) -> bool {
+        self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependent.uid)
     }
 
     /// Returns whether detaching this object was allowed: by the policy, by the user, or because it is
     /// deleted last.
     pub fn may_detach(&self, detachment: &Detachment) -> bool {
-        if self.goes_last(&detachment.dependant) {
+        if self.goes_last(&detachment.dependent) {
             return true;
         }
         let is_accepted = |pruned: &ObjectKey| {
             self.is_accepted(&Refusal::OwnsDependents {
                 object: pruned.clone(),
-                dependants: vec![detachment.dependant.key.clone()],
+                dependents: vec![detachment.dependent.key.clone()],
                 marks: BTreeMap::new(),
                 operation: self.operation(),
             })

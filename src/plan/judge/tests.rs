@@ -315,14 +315,14 @@ fn an_owner_is_pruned_once_everything_is_detached_from_it() {
         &plan,
         BTreeSet::new(),
     );
-    let [detachment] = &plan.dependants.detachments[..] else {
-        panic!("{:?}", plan.dependants);
+    let [detachment] = &plan.dependents.detachments[..] else {
+        panic!("{:?}", plan.dependents);
     };
     assert!(!judge.may_detach(detachment));
     assert_eq!(name(&judge.judge(&owner)), "owns");
     judge.detach(detachment);
     assert_eq!(judge.judge(&owner), Judgement::Prune);
-    judge.renew(&plan.dependants);
+    judge.renew(&plan.dependents);
     assert_eq!(name(&judge.judge(&owner)), "owns");
 }
 
@@ -344,7 +344,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
             ..policy()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);
-        assert_eq!(plan.dependants.detachments.len(), 1);
+        assert_eq!(plan.dependents.detachments.len(), 1);
         plan.refusals.len()
     };
     assert_eq!(refused(Pruning::WholeSet), 0);

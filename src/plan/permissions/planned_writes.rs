@@ -33,7 +33,7 @@ pub fn needed_for_plan(
         // the manifests define.
         if !(grants_permissions && is_not_yet_served(object)) {
             needed.apply(apply, object);
-            if may_hold_record(object, &apply.standing, field_manager) {
+            if may_hold_record(object, &apply.member_status, field_manager) {
                 needed.read(&object.key, &object.resource);
             }
         }
@@ -83,8 +83,8 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
     for live in plan.all_prunes() {
         needed.read(&live.key, &live.resource);
     }
-    for detachment in &plan.dependants.detachments {
-        needed.read(&detachment.dependant.key, &detachment.dependant.resource);
+    for detachment in &plan.dependents.detachments {
+        needed.read(&detachment.dependent.key, &detachment.dependent.resource);
     }
     if let Some(object) = desired
         .parent
@@ -107,7 +107,7 @@ impl NeededPermissions {
     /// Notes a namespace that the run creates: permissions in it cannot be checked before.
     fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
-        if is_namespace && apply.standing == MemberStatus::NotAMember {
+        if is_namespace && apply.member_status == MemberStatus::NotAMember {
             self.brought_namespaces.insert(object.key.name.clone());
         }
     }
@@ -120,7 +120,7 @@ impl NeededPermissions {
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
         let right = |verb| Permission::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
-        match apply.standing {
+        match apply.member_status {
             MemberStatus::Terminating => {}
             MemberStatus::OfAnotherSet => {
                 self.rights.insert(right(Verb::Patch));
@@ -150,8 +150,8 @@ impl NeededPermissions {
         for live in plan.all_prunes() {
             self.read_and(Verb::Delete, &live.key, &live.resource);
         }
-        for Detachment { dependant, .. } in &plan.dependants.detachments {
-            self.read_and(Verb::Patch, &dependant.key, &dependant.resource);
+        for Detachment { dependent, .. } in &plan.dependents.detachments {
+            self.read_and(Verb::Patch, &dependent.key, &dependent.resource);
         }
     }
 

@@ -144,9 +144,9 @@ fn what_is_detached_from_its_owner_is_patched() {
             ..Observed::default()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy());
-        assert_eq!(plan.dependants.detachments.len(), 0);
+        assert_eq!(plan.dependents.detachments.len(), 0);
         let plan = crate::plan::plan(&set(), &manifests, &observed, &policy());
-        assert_eq!(plan.dependants.detachments.len(), expected);
+        assert_eq!(plan.dependents.detachments.len(), expected);
         let secrets = resource("Secret", Scope::Namespaced);
         let needed = needed_to_delete(&set(), &secrets, Some(&parent), &plan);
         assert_eq!(needed.rights.contains(&patch), expected == 1);
@@ -252,7 +252,7 @@ fn a_run_that_writes_nothing_needs_nothing() {
 fn permissions_that_the_run_itself_may_grant_are_omitted() {
     let mut widget = desired("Widget.example.com", Some("shop"), "w");
     let mut promised = (*widget.resource).clone();
-    promised.origin = Origin::Promised;
+    promised.origin = Origin::NotYetServed;
     widget.resource = Arc::new(promised);
     let is_asked = |manifests: &Desired| {
         let needed = now(manifests, Vec::new(), None);

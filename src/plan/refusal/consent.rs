@@ -24,14 +24,14 @@ impl Refusal {
             ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
             (
                 Self::OwnsDependents {
-                    object, dependants, ..
+                    object, dependents, ..
                 },
                 Self::OwnsDependents {
                     object: shown,
-                    dependants: shown_dependants,
+                    dependents: shown_dependents,
                     ..
                 },
-            ) => object == shown && is_among(dependants, shown_dependants),
+            ) => object == shown && is_among(dependents, shown_dependents),
             _ => self == other,
         }
     }

@@ -25,8 +25,8 @@ impl Refusal {
             }
             Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "wait until it is gone, and run again".to_owned(),
             Self::EmptyManifests => "check what is given to -f; --allow-prune-all prunes everything".to_owned(),
-            Self::Overlap { parent: OtherParent::Unseen, .. }
-            | Self::OfAnotherSet { parent: OtherParent::Unseen, .. } => {
+            Self::Overlap { parent: OtherParent::Unlisted, .. }
+            | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
                 "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --take-ownership is for sets that are gone for good".to_owned()
             }
             Self::Overlap { .. } => {

@@ -118,13 +118,13 @@ pub enum Refusal {
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
         "{object}: not deleted: the garbage collector would then delete {}",
-        with_marks(.dependants, .marks)
+        with_marks(.dependents, .marks)
     )]
     OwnsDependents {
         /// The object that would be deleted.
         object: ObjectKey,
         /// The objects that would be lost with it.
-        dependants: Vec<ObjectKey>,
+        dependents: Vec<ObjectKey>,
         /// The annotations or labels, as `key: value`, that keep some of them.
         marks: BTreeMap<ObjectKey, String>,
         /// The command: `delete` has no manifests to put the object back into.
@@ -133,13 +133,13 @@ pub enum Refusal {
     /// An object that would be pruned owns, or may own, objects that this run cannot keep.
     #[error(
         "{object}: not pruned: it is, or may be, an owner of {}",
-        listed(.dependants)
+        listed(.dependents)
     )]
     OwnsBound {
         /// The object that would be pruned.
         object: ObjectKey,
         /// The objects that would be lost with it.
-        dependants: Vec<ObjectKey>,
+        dependents: Vec<ObjectKey>,
     },
     /// More would be pruned than the user allows.
     #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
@@ -315,9 +315,12 @@ mod tests {
             },
         ];
         for refusal in refusals {
-            let told = refusal.to_string();
-            assert!(told.contains("configmap/9 and 990 more"), "{told}");
-            assert!(told.contains("1000 objects") && told.len() < 400, "{told}");
+            let reported = refusal.to_string();
+            assert!(reported.contains("configmap/9 and 990 more"), "{reported}");
+            assert!(
+                reported.contains("1000 objects") && reported.len() < 400,
+                "{reported}"
+            );
         }
     }
 }

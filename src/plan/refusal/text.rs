@@ -19,7 +19,7 @@ pub(super) fn other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
         OtherParent::Found(parent) => format!("the set of {parent}"),
         OtherParent::Gone => format!("another set, {id}, whose parent is gone"),
-        OtherParent::Unseen => format!("another set, {id}, whose parent is gone or not yours to see"),
+        OtherParent::Unlisted => format!("another set, {id}, whose parent is gone or not yours to see"),
     }
 }
 

@@ -278,10 +278,10 @@ fn can_be_read_again(path: &Path) -> bool {
 
 /// The objects that a plan detaches from their owners.
 pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
-    let detachments = plan.dependants.detachments.iter();
+    let detachments = plan.dependents.detachments.iter();
     let saved = detachments.map(|detachment| SavedDetachment {
-        key: detachment.dependant.key.clone(),
-        uid: detachment.dependant.uid.clone(),
+        key: detachment.dependent.key.clone(),
+        uid: detachment.dependent.uid.clone(),
         owners: detachment.owners.clone(),
     });
     saved.collect()

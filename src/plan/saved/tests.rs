@@ -243,7 +243,7 @@ fn the_record_is_no_part_of_a_parent_with_a_manifest() {
 }
 
 /// A set of three: one that is sent, one that is left alone, one that is pruned.
-struct Situation {
+struct Scene {
     saved: SavedPlan,
     cluster: SavedCluster,
     set: Set,
@@ -262,7 +262,7 @@ fn seen(uid: &str, version: &str, digest: &str) -> Seen {
     }
 }
 
-fn situation() -> Situation {
+fn scene() -> Scene {
     let desired = Desired {
         members: ["sent", "kept", "new"]
             .map(|name| fixtures::desired("ConfigMap", Some("shop"), name))
@@ -272,7 +272,7 @@ fn situation() -> Situation {
     let [kept, pruned] = ["kept", "pruned"].map(|name| fixtures::live("ConfigMap", Some("shop"), name));
     let apply = |index| crate::plan::Apply {
         index,
-        standing: MemberStatus::NotAMember,
+        member_status: MemberStatus::NotAMember,
     };
     let plan = Plan {
         record_during: Record::default(),
@@ -282,7 +282,7 @@ fn situation() -> Situation {
         unchanged: vec![kept.clone()],
         prunes: vec![vec![pruned.clone()]],
         skips: Vec::new(),
-        dependants: Dependents::default(),
+        dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),
         accepted: Vec::new(),
         refusals: Vec::new(),
@@ -305,7 +305,7 @@ fn situation() -> Situation {
         object(&key(2), Intent::Apply, None),
         object(&pruned.key, Intent::Prune, there.get(&pruned.key).cloned()),
     ];
-    Situation {
+    Scene {
         cluster: saved.cluster.clone(),
         set: fixtures::set(),
         saved,
@@ -317,7 +317,7 @@ fn situation() -> Situation {
     }
 }
 
-impl Situation {
+impl Scene {
     fn moved(&self) -> Vec<Moved> {
         moved(&self.saved, &self.fresh())
     }
@@ -347,41 +347,41 @@ impl Situation {
 
 #[test]
 fn objects_are_detached_from_the_owners_that_the_plan_names() {
-    let mut situation = situation();
-    let mut dependant = Dependent::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
-    dependant.owners = vec!["pruned".to_owned()];
-    let key = dependant.key.clone();
-    situation.plan.dependants.detachments = vec![Detachment {
-        owners: dependant.owners.iter().cloned().collect(),
-        dependant,
+    let mut scene = scene();
+    let mut dependent = Dependent::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
+    dependent.owners = vec!["pruned".to_owned()];
+    let key = dependent.key.clone();
+    scene.plan.dependents.detachments = vec![Detachment {
+        owners: dependent.owners.iter().cloned().collect(),
+        dependent,
         pruned: BTreeSet::new(),
     }];
-    assert_eq!(situation.moved(), [Moved::Detached(key.clone())]);
-    situation.saved.detached = detached(&situation.plan);
-    assert_eq!(situation.moved(), []);
-    let text = seal::seal(&situation.saved);
+    assert_eq!(scene.moved(), [Moved::Detached(key.clone())]);
+    scene.saved.detached = detached(&scene.plan);
+    assert_eq!(scene.moved(), []);
+    let text = seal::seal(&scene.saved);
     assert_eq!(
         seal::unseal(&text).expect("a plan").detached,
-        situation.saved.detached
+        scene.saved.detached
     );
-    situation.plan.dependants = Dependents::default();
-    assert_eq!(situation.moved(), [Moved::Detached(key)]);
+    scene.plan.dependents = Dependents::default();
+    assert_eq!(scene.moved(), [Moved::Detached(key)]);
 }
 
 #[test]
-fn where_nothing_moved_nothing_is_told() {
-    let mut situation = situation();
-    assert_eq!(situation.moved(), []);
-    let sent = situation.key("sent");
+fn where_nothing_moved_nothing_is_reported() {
+    let mut scene = scene();
+    assert_eq!(scene.moved(), []);
+    let sent = scene.key("sent");
     // A write that changed nothing of interest.
-    situation.seen.insert(sent, seen("sent", "2", "a"));
-    assert_eq!(situation.moved(), []);
+    scene.seen.insert(sent, seen("sent", "2", "a"));
+    assert_eq!(scene.moved(), []);
 }
 
 #[test]
-fn what_moved_is_told_of_each_object_once() {
-    type Move = fn(&mut Situation);
-    type Expected = fn(&Situation) -> Moved;
+fn what_moved_is_reported_of_each_object_once() {
+    type Move = fn(&mut Scene);
+    type Expected = fn(&Scene) -> Moved;
     let table: [(Move, Expected); 9] = [
         (
             |now| drop(now.seen.insert(now.key("sent"), seen("sent", "2", "b"))),
@@ -435,18 +435,18 @@ fn what_moved_is_told_of_each_object_once() {
         ),
     ];
     for (step, expected) in table {
-        let mut now = situation();
+        let mut now = scene();
         step(&mut now);
         assert_eq!(now.moved(), [expected(&now)]);
     }
-    let mut now = situation();
+    let mut now = scene();
     now.plan.unchanged[0].uid = "other".to_owned();
     assert_eq!(now.moved(), [Moved::Replaced(now.key("kept"))]);
-    let mut now = situation();
+    let mut now = scene();
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
         index: 1,
-        standing: MemberStatus::NotAMember,
+        member_status: MemberStatus::NotAMember,
     });
     let kept = now.key("kept");
     let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;
@@ -496,23 +496,23 @@ fn a_plan_is_for_one_cluster() {
     ];
     for (now, expected) in table {
         for (then, expected) in made_for.iter().zip(expected) {
-            let mut situation = situation();
-            situation.saved.cluster = then.clone();
-            situation.cluster = now.clone();
-            let told: Vec<Moved> = expected.into_iter().collect();
-            assert_eq!(situation.moved(), told, "{then:?} {now:?}");
+            let mut scene = scene();
+            scene.saved.cluster = then.clone();
+            scene.cluster = now.clone();
+            let reported: Vec<Moved> = expected.into_iter().collect();
+            assert_eq!(scene.moved(), reported, "{then:?} {now:?}");
         }
     }
 }
 
 #[test]
 fn what_both_clusters_have_shows_that_they_are_one() {
-    let mut situation = situation();
-    situation.cluster = cluster(None, "https://two", None);
+    let mut scene = scene();
+    scene.cluster = cluster(None, "https://two", None);
     let namespaces = BTreeMap::from([("shop".to_owned(), Some("u".to_owned()))]);
-    situation.saved.namespaces.clone_from(&namespaces);
-    situation.namespaces = namespaces;
-    assert_eq!(situation.moved(), []);
+    scene.saved.namespaces.clone_from(&namespaces);
+    scene.namespaces = namespaces;
+    assert_eq!(scene.moved(), []);
 }
 
 #[test]
@@ -537,13 +537,13 @@ fn namespaces_are_compared_where_both_may_be_read() {
         (missing, missing, false, false),
     ];
     for (then, now, is_other, is_uncompared) in table {
-        let mut situation = situation();
-        situation.saved.namespaces = named(then);
-        situation.namespaces = named(now);
+        let mut scene = scene();
+        scene.saved.namespaces = named(then);
+        scene.namespaces = named(now);
         let other = is_other.then(|| Moved::Namespace("shop".to_owned()));
-        assert_eq!(situation.moved(), Vec::from_iter(other), "{then:?} {now:?}");
+        assert_eq!(scene.moved(), Vec::from_iter(other), "{then:?} {now:?}");
         let uncompared = is_uncompared.then(|| "shop".to_owned());
-        let told = super::uncompared(&situation.saved, &situation.fresh());
-        assert_eq!(told, Vec::from_iter(uncompared), "{then:?} {now:?}");
+        let reported = super::uncompared(&scene.saved, &scene.fresh());
+        assert_eq!(reported, Vec::from_iter(uncompared), "{then:?} {now:?}");
     }
 }

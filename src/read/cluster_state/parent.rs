@@ -11,7 +11,7 @@ use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::Reading;
 use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
-use crate::plan::{self, ParentPolicy, Refusal, Standing};
+use crate::plan::{self, ParentPolicy, ParentStatus, Refusal};
 use crate::read::orphans::Parent;
 use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
 
@@ -19,7 +19,7 @@ use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
 pub(super) struct Judged {
     pub(super) parent: Option<WholeParent>,
     pub(super) policy: ParentPolicy,
-    pub(super) standing: Standing,
+    pub(super) member_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
     /// An object without bookkeeping has the parent's name.
     pub(super) is_bare: bool,
@@ -79,11 +79,11 @@ impl Goal<'_> {
         named: &NamedSet,
         parent: Option<&ParentObject>,
         policy: ParentPolicy,
-    ) -> Result<Standing, Vec<Refusal>> {
+    ) -> Result<ParentStatus, Vec<Refusal>> {
         let set = &named.set;
         match (self, parent) {
             (Self::Apply(..), _) => plan::judge(set, parent, policy),
-            (Self::Delete(..), None) => Ok(Standing::New),
+            (Self::Delete(..), None) => Ok(ParentStatus::New),
             (Self::Delete(..), Some(parent)) => plan::judge_for_deletion(set, parent, policy)
                 .map_err(|refusals| managed_elsewhere(refusals, Operation::Delete)),
             (Self::Join(operation) | Self::Leave(operation), _) => {
@@ -132,23 +132,23 @@ pub(super) async fn judge(
     let is_bare = parent.as_ref().is_some_and(|parent| !has_bookkeeping(parent));
     let parent = goal.usable(named, parent)?;
     let object = parent.as_ref().map(|parent| &parent.object);
-    let standing = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
+    let member_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
     if goal.makes_set() {
         namespaces::check_custom_parent(named, object, desired)?;
         namespaces::check(named, desired, &namespaces)?;
     }
-    if let (Goal::Delete(..), Standing::Recorded(bookkeeping)) = (goal, &standing) {
+    if let (Goal::Delete(..), ParentStatus::Recorded(bookkeeping)) = (goal, &member_status) {
         // A deletion leaves the set to the tool that manages it.
         named.set.tooling = bookkeeping.tooling.clone();
     }
-    if !goal.makes_set() && standing == Standing::New {
+    if !goal.makes_set() && member_status == ParentStatus::New {
         // A first run may have ended in the namespace of the parent.
         namespaces = namespaces::read(server, named, desired).await?;
     }
     Ok(Judged {
         parent,
         policy,
-        standing,
+        member_status,
         namespaces,
         is_bare,
     })

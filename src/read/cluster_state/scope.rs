@@ -8,7 +8,7 @@ use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::model::namespace::NamespaceState;
-use crate::plan::{self, MemberScope, Observed, Pruning, Standing};
+use crate::plan::{self, MemberScope, Observed, ParentStatus, Pruning};
 use crate::read::orphans::{self, Orphans, Parent, Search};
 use crate::read::{Cluster, NamedSet, ReadError};
 
@@ -36,7 +36,7 @@ impl Scoped {
         let Judged {
             parent,
             policy,
-            standing,
+            member_status,
             namespaces,
             ..
         } = &self.judged;
@@ -48,23 +48,23 @@ impl Scoped {
             observed: Observed {
                 recorded: self.member_scope.recorded.clone(),
                 unlisted: self.member_scope.unlisted.clone(),
-                parent: parent.as_ref().and_then(|parent| named.dependant(&parent.object)),
+                parent: parent.as_ref().and_then(|parent| named.dependent(&parent.object)),
                 ..Observed::default()
             },
             pruning: Pruning::Enabled,
-            former_tooling: former_tooling(named, standing),
+            former_tooling: former_tooling(named, member_status),
             likely_members_left: 0,
             warnings: Vec::new(),
         }
     }
 }
 
-fn former_tooling(named: &NamedSet, standing: &Standing) -> Option<Tooling> {
-    match standing {
-        Standing::Recorded(bookkeeping) if !bookkeeping.tooling.is_same_program(&named.set.tooling) => {
+fn former_tooling(named: &NamedSet, member_status: &ParentStatus) -> Option<Tooling> {
+    match member_status {
+        ParentStatus::Recorded(bookkeeping) if !bookkeeping.tooling.is_same_program(&named.set.tooling) => {
             Some(bookkeeping.tooling.clone())
         }
-        Standing::Recorded(_) | Standing::New => None,
+        ParentStatus::Recorded(_) | ParentStatus::New => None,
     }
 }
 
@@ -81,19 +81,20 @@ pub(super) async fn scope(
     mut judged: Judged,
     search: Search<'_>,
 ) -> Result<Scoped, ReadError> {
-    let searches = searches_everywhere(goal, &judged.standing, judged.presence());
-    if judged.standing == Standing::New {
+    let searches = searches_everywhere(goal, &judged.member_status, judged.presence());
+    if judged.member_status == ParentStatus::New {
         let left_behind = left_behind(named, &judged.namespaces);
         if !left_behind.is_empty() {
-            judged.standing = Standing::resumed(&named.set, left_behind);
+            judged.member_status = ParentStatus::resumed(&named.set, left_behind);
         }
     }
-    if let Standing::Recorded(bookkeeping) = &judged.standing {
+    if let ParentStatus::Recorded(bookkeeping) = &judged.member_status {
         cluster.settle(&[&bookkeeping.kinds]).await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
-    let mut member_scope = plan::member_scope(&named.set, &judged.standing, desired, &cluster.discovery)?;
+    let mut member_scope =
+        plan::member_scope(&named.set, &judged.member_status, desired, &cluster.discovery)?;
     let orphans = if searches {
         Some(orphans::find(cluster, named, &mut member_scope, search).await?)
     } else {
@@ -111,10 +112,10 @@ pub(super) async fn scope(
 /// An apply without a parent searches nothing: nearly every one is the first run of its set. A
 /// parent that exists may have had a record before. All other commands leave a record behind, or
 /// none, and then no later run looks anywhere else.
-fn searches_everywhere(goal: &Goal<'_>, standing: &Standing, parent: Parent) -> bool {
-    match (standing, goal, parent) {
-        (Standing::Recorded(_), _, _) | (Standing::New, Goal::Apply(..), Parent::Gone) => false,
-        (Standing::New, _, _) => true,
+fn searches_everywhere(goal: &Goal<'_>, member_status: &ParentStatus, parent: Parent) -> bool {
+    match (member_status, goal, parent) {
+        (ParentStatus::Recorded(_), _, _) | (ParentStatus::New, Goal::Apply(..), Parent::Gone) => false,
+        (ParentStatus::New, _, _) => true,
     }
 }
 
@@ -144,7 +145,7 @@ mod tests {
     fn members_without_a_record_are_searched_everywhere_but_by_the_first_apply() {
         let policy = policy();
         let mut desired = Desired::default();
-        let recorded = Standing::resumed(&set(), BTreeSet::new());
+        let recorded = ParentStatus::resumed(&set(), BTreeSet::new());
         let goals = [
             (Goal::Apply(&mut desired, &policy), false),
             (Goal::Delete(&policy, BTreeSet::new()), true),
@@ -154,9 +155,9 @@ mod tests {
             (Goal::Leave(Operation::Disband), true),
         ];
         for (goal, without_parent) in goals {
-            let searches = |standing, parent| searches_everywhere(&goal, standing, parent);
-            assert_eq!(searches(&Standing::New, Parent::Gone), without_parent);
-            assert!(searches(&Standing::New, Parent::There));
+            let searches = |member_status, parent| searches_everywhere(&goal, member_status, parent);
+            assert_eq!(searches(&ParentStatus::New, Parent::Gone), without_parent);
+            assert!(searches(&ParentStatus::New, Parent::There));
             assert!(!searches(&recorded, Parent::There));
         }
     }

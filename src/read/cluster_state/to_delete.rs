@@ -80,7 +80,7 @@ fn parent_goes(
     if !parent.live.owners.is_empty() {
         let policy = with_pruning(policy, Pruning::WholeSet);
         let going = plan::plan(&named.set, &Desired::default(), observed, &policy)
-            .dependants
+            .dependents
             .going;
         parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
     }

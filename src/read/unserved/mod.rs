@@ -14,8 +14,8 @@ use super::definitions::{definitions, delegated};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, Kept,
-    KindLookup, Unserved, judge_unserved,
+    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KindLookup,
+    UnlistedKind, Unserved, judge_unserved,
 };
 use crate::model::identity::GroupKind;
 
@@ -263,7 +263,7 @@ pub(super) async fn await_named(
     discovery: &mut Discovery,
     argument: &str,
     wait: &KindWait<'_>,
-) -> Result<Option<Kept>, UnsettledError> {
+) -> Result<Option<UnlistedKind>, UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         if discovery.resource_argument(argument) != KindLookup::Absent {
             return Ok(Outlook::Settled(None));

@@ -51,7 +51,7 @@ pub fn salt() -> Result<Salt, Error> {
 pub async fn plan(
     prepared: &Prepared,
     options: &ApplyOptions,
-    foreseen: &[Prediction],
+    predicted: &[Prediction],
     parent: Option<&Value>,
     salt: Salt,
 ) -> Result<SavedPlan, Error> {
@@ -61,17 +61,17 @@ pub async fn plan(
         state,
         ..
     } = prepared;
-    let mut seen: BTreeMap<ObjectKey, Seen> = foreseen
+    let mut seen: BTreeMap<ObjectKey, Seen> = predicted
         .iter()
-        .filter_map(|foreseen| {
-            let live = foreseen.live.as_ref()?;
-            Some((foreseen.outcome.subject.key(), Seen::of(live, &salt)?))
+        .filter_map(|predicted| {
+            let live = predicted.live.as_ref()?;
+            Some((predicted.outcome.subject.key(), Seen::of(live, &salt)?))
         })
         .collect();
-    let taken_in: BTreeSet<ObjectKey> = foreseen
+    let taken_in: BTreeSet<ObjectKey> = predicted
         .iter()
-        .filter(|foreseen| foreseen.outcome.taken_in)
-        .map(|foreseen| foreseen.outcome.subject.key())
+        .filter(|predicted| predicted.outcome.taken_in)
+        .map(|predicted| predicted.outcome.subject.key())
         .collect();
     let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {

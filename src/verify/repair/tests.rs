@@ -15,7 +15,7 @@ fn config_map(namespace: &str) -> Live {
 
 /// The record of the one repair.
 fn repaired(set: &Examined, extent: Extent) -> Option<String> {
-    let repairs = verdict(set, extent).mends;
+    let repairs = verdict(set, extent).repairs;
     let [repair] = &repairs[..] else {
         return None;
     };
@@ -55,8 +55,8 @@ fn a_label_alone_adds_no_namespace() {
         let rules = verdict
             .findings
             .iter()
-            .map(|finding| (finding.rule, finding.mending));
-        (rules.collect::<Vec<_>>(), verdict.mends.len())
+            .map(|finding| (finding.rule, finding.fix_status));
+        (rules.collect::<Vec<_>>(), verdict.repairs.len())
     };
     let strange = with_members(
         examined(&["ConfigMap"], &[]),
@@ -84,7 +84,7 @@ fn a_label_alone_adds_no_namespace() {
         ],
     );
     let verdict = verdict_with(&narrow, Extent::Whole, NewNamespaces::Excluded);
-    let [repair] = &verdict.mends[..] else {
+    let [repair] = &verdict.repairs[..] else {
         panic!("{:?}", verdict.findings);
     };
     assert_eq!(repair.record.group_kinds_value(), "ConfigMap,Secret");
@@ -99,14 +99,14 @@ fn namespaces_that_are_recorded_survive_the_loss_of_the_kinds() {
     );
     for lost in [None, Some("a/b")] {
         let spoilt = changed(&set, &[], &[(GROUP_KINDS_ANNOTATION, lost)]);
-        let repairs = verdict_with(&spoilt, Extent::Whole, NewNamespaces::Excluded).mends;
+        let repairs = verdict_with(&spoilt, Extent::Whole, NewNamespaces::Excluded).repairs;
         let namespaces = repairs.iter().map(|repair| repair.record.namespaces_value());
         assert!(
             namespaces.clone().all(|value| value == "away"),
             "{lost:?}: {:?}",
             namespaces.collect::<Vec<_>>()
         );
-        let [repair] = &verdict_with(&spoilt, Extent::Whole, NewNamespaces::Included).mends[..] else {
+        let [repair] = &verdict_with(&spoilt, Extent::Whole, NewNamespaces::Included).repairs[..] else {
             panic!("no repair");
         };
         assert_eq!(repair.record.namespaces_value(), "away");
@@ -189,7 +189,7 @@ fn sets_of_other_tools_and_of_unknown_tools_are_kept() {
     ] {
         let set = changed(&wide, &[], &[(TOOLING_ANNOTATION, tooling)]);
         let verdict = verdict(&set, Extent::Whole);
-        assert_eq!(verdict.mends, [], "{tooling:?}");
+        assert_eq!(verdict.repairs, [], "{tooling:?}");
         let refused = verdict
             .findings
             .iter()
@@ -241,7 +241,7 @@ fn a_repaired_parent_is_not_repaired_again() {
         &[(PART_OF_LABEL, Some(set.found.id.as_str()))],
         &[(GROUP_RESOURCES_ANNOTATION, Some("secrets"))],
     );
-    let [repair] = &verdict(&set, Extent::Whole).mends[..] else {
+    let [repair] = &verdict(&set, Extent::Whole).repairs[..] else {
         panic!("no repair");
     };
     assert_eq!(repair.removals.len(), 2);

@@ -9,8 +9,8 @@ mod meanwhile;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fate, Fault, Files, Program, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map, eventually,
-    fresh, identities, namespace, namespace_object, objects_file, with,
+    Fault, Files, Program, ProgramEnd, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map,
+    eventually, fresh, identities, namespace, namespace_object, objects_file, with,
 };
 
 fn uid(object: &Value) -> Value {
@@ -65,14 +65,14 @@ fn assert_collected(sentinel: &Value) {
 /// Asserts that a run is refused in every mode with an error that names both objects, and that
 /// nothing is written.
 #[track_caller]
-fn assert_refused(set: &Set, objects: &[Value], flags: &[&str], owner: &Value, dependant: &Value) {
-    let look = || [owner, dependant].map(|object| cluster().live(object).expect("an object"));
+fn assert_refused(set: &Set, objects: &[Value], flags: &[&str], owner: &Value, dependent: &Value) {
+    let look = || [owner, dependent].map(|object| cluster().live(object).expect("an object"));
     for mode in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
         let before = look();
         let run = set.apply_with(objects, &[flags, &[mode]].concat()).expect(3);
         let errors = run.errors();
         assert_eq!(errors.len(), 1, "{}", run.stderr);
-        for object in [owner, dependant] {
+        for object in [owner, dependent] {
             let name = object["metadata"]["name"].as_str().expect("a name");
             assert!(errors[0].contains(&format!("/{name}")), "{}", run.stderr);
         }
@@ -337,8 +337,8 @@ fn a_deletion_that_is_killed_anywhere_keeps_the_parent_that_belongs_to_a_member(
         let sentinel = sentinel(&set.namespace, &members[0]);
         let proxy = Proxy::holding_after(writes);
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let fate = set.deletion(program).args(["--yes"]).run_until_held(&proxy);
-        if fate == Fate::Finished {
+        let end = set.deletion(program).args(["--yes"]).run_until_held(&proxy);
+        if end == ProgramEnd::Finished {
             assert_eq!(set.live_parent(), None);
             // The reference is removed, the members and the parent are deleted.
             assert_eq!(writes, 4);
@@ -403,13 +403,13 @@ fn a_kept_object_with_an_owner_is_kept_for_two_reasons() {
 }
 
 #[test]
-fn a_dependant_that_changes_before_it_is_detached() {
+fn a_dependent_that_changes_before_it_is_detached() {
     let (set, a, b) = family();
-    let (dependant, owner) = (b.clone(), a.clone());
+    let (dependent, owner) = (b.clone(), a.clone());
     let other = config_map(&set.namespace, "other", "1");
     cluster().create(&other);
     let proxy = Proxy::before_write(0, move || {
-        give(&dependant, &[&other, &owner]);
+        give(&dependent, &[&other, &owner]);
     });
 
     set.apply_through(&proxy, std::slice::from_ref(&b), &ALLOWED)
@@ -421,7 +421,7 @@ fn a_dependant_that_changes_before_it_is_detached() {
 }
 
 #[test]
-fn a_dependant_that_cannot_be_detached_keeps_its_owner() {
+fn a_dependent_that_cannot_be_detached_keeps_its_owner() {
     let (set, a, b) = family();
     let proxy = Proxy::gated(|writes| match writes {
         0 => Verdict::Break(Fault::InternalError),
@@ -450,8 +450,8 @@ fn a_run_that_is_killed_between_detaching_and_deleting() {
         let proxy = Proxy::holding_after(writes);
         let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&b)));
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let fate = set.command(program, &files).args(ALLOWED).run_until_held(&proxy);
-        assert_eq!(fate == Fate::Finished, writes == 2, "{writes}");
+        let end = set.command(program, &files).args(ALLOWED).run_until_held(&proxy);
+        assert_eq!(end == ProgramEnd::Finished, writes == 2, "{writes}");
         assert_eq!(set.unrecorded(), Vec::<String>::new());
         // Nothing is left that would have to be allowed once it is detached.
         let flags: &[&str] = if writes == 0 { &ALLOWED } else { &[] };

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{assert_foreseen, result};
+use super::{assert_predicted, result};
 use crate::support::{
     Set, cluster, config_map, custom_resource, definition, fresh, identities, namespace, namespace_object,
 };
 
 #[test]
-fn what_is_not_there_yet_is_foreseen_with_a_warning() {
+fn what_is_not_there_yet_is_predicted_with_a_warning() {
     let home = namespace("home");
     let away = fresh("away");
     let group = format!("{}.example.com", fresh("g"));
@@ -19,7 +19,7 @@ fn what_is_not_there_yet_is_foreseen_with_a_warning() {
         namespace_object(&away),
         config_map(&away, "two", "1"),
     ];
-    let run = assert_foreseen(&set, &[&home], &objects, &[]);
+    let run = assert_predicted(&set, &[&home], &objects, &[]);
     assert_eq!(run.results("created"), identities(&objects));
     for name in ["one", "two"] {
         let is_about = |warning: &&String| {
@@ -50,7 +50,7 @@ fn a_namespace_that_is_there_and_joins_the_manifests_hides_nothing() {
         config_map(&shop, "taken", "1"),
         config_map(&shop, "new", "1"),
     ];
-    let run = assert_foreseen(&set, &[&home, &shop], &objects, &[]);
+    let run = assert_predicted(&set, &[&home, &shop], &objects, &[]);
     assert_eq!(run.results("created"), [format!("ConfigMap {shop}/new")]);
     assert_eq!(run.warnings(), [""; 0]);
     let label = result(&run, "taken")["changes"][0]["field"].clone();
@@ -62,7 +62,7 @@ fn a_namespace_that_is_there_and_joins_the_manifests_hides_nothing() {
 }
 
 #[test]
-fn what_is_there_in_another_version_is_not_told_to_be_created() {
+fn what_is_there_in_another_version_is_not_reported_to_be_created() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     let set = Set::secret(&home, "web");
@@ -80,7 +80,7 @@ fn what_is_there_in_another_version_is_not_told_to_be_created() {
     object["apiVersion"] = json!(format!("{group}/v2"));
     object["spec"]["size"] = json!(2);
     let next = [definition, object];
-    let run = assert_foreseen(&set, &[&home], &next, &[]);
+    let run = assert_predicted(&set, &[&home], &next, &[]);
     assert_eq!(run.results("configured"), identities(&next));
     let changes = result(&run, "one")["changes"].clone();
     let size = json!({"field": "/spec/size", "before": 1, "after": 2});
@@ -97,6 +97,6 @@ fn the_namespace_of_the_set_may_come_with_it() {
     let home = fresh("home");
     let set = Set::secret(&home, "web");
     let objects = [namespace_object(&home), config_map(&home, "one", "1")];
-    let run = assert_foreseen(&set, &[], &objects, &[]);
+    let run = assert_predicted(&set, &[], &objects, &[]);
     assert_eq!(run.results("created"), identities(&objects));
 }

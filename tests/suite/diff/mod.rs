@@ -63,11 +63,11 @@ fn result(run: &Run, name: &str) -> Value {
 /// Compares and then applies, and asserts that the comparison wrote nothing, told of
 /// each object what was done to it, and of each changed field what it became.
 #[track_caller]
-fn assert_foreseen(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[&str]) -> Run {
+fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[&str]) -> Run {
     let state = cluster().state(namespaces);
     let members = cluster().members(&set.id);
     let proxy = Proxy::transparent();
-    let foreseen = diff_by(
+    let predicted = diff_by(
         Program::with_kubeconfig(&proxy.kubeconfig()),
         set,
         objects,
@@ -80,12 +80,12 @@ fn assert_foreseen(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[&
         let is_dry = sent.path.contains("dryRun=All");
         assert!(!sent.is_write() || is_dry, "{} {}", sent.method, sent.path);
     }
-    let document = foreseen.document();
+    let document = predicted.document();
     assert_eq!(document["command"], "diff");
     assert_eq!(document["refusals"], json!([]));
 
     let done = set.apply_with(objects, flags).expect(0);
-    assert_eq!(outcome(&foreseen), outcome(&done));
+    assert_eq!(outcome(&predicted), outcome(&done));
     for result in document["results"].as_array().expect("results") {
         assert_changed(result);
     }
@@ -98,7 +98,7 @@ fn assert_foreseen(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[&
     assert_eq!(list("groupKinds"), recorded(crate::support::GROUP_KINDS));
     assert_eq!(list("additionalNamespaces"), recorded(crate::support::NAMESPACES));
     diff(set, objects, flags).expect(0);
-    foreseen
+    predicted
 }
 
 /// Asserts that the live object is what was foreseen of it.
@@ -125,7 +125,7 @@ fn assert_changed(result: &Value) {
 }
 
 #[test]
-fn a_first_run_is_foreseen() {
+fn a_first_run_is_predicted() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let role = fresh("role");
@@ -137,7 +137,7 @@ fn a_first_run_is_foreseen() {
     // One is there already, and becomes a member.
     cluster().create(&config_map(&a, "taken", "1"));
     let objects = [objects.as_slice(), &[config_map(&a, "taken", "1")]].concat();
-    let run = assert_foreseen(&set, &[&a, &b], &objects, &[]);
+    let run = assert_predicted(&set, &[&a, &b], &objects, &[]);
     assert_eq!(run.document()["record"]["before"], json!(null));
     assert_eq!(run.results("configured"), [format!("ConfigMap {a}/taken")]);
     let created = result(&run, "web")["diff"].as_str().expect("a text").to_owned();
@@ -152,7 +152,7 @@ fn a_first_run_is_foreseen() {
 }
 
 #[test]
-fn a_run_that_creates_changes_keeps_prunes_and_skips_is_foreseen() {
+fn a_run_that_creates_changes_keeps_prunes_and_skips_is_predicted() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let kept = with(
@@ -172,7 +172,7 @@ fn a_run_that_creates_changes_keeps_prunes_and_skips_is_foreseen() {
         service(&a, "web", 81),
         service(&a, "new", 80),
     ];
-    let run = assert_foreseen(&set, &[&a, &b], &next, &[]);
+    let run = assert_predicted(&set, &[&a, &b], &next, &[]);
     assert_eq!(
         result(&run, "changed")["changes"],
         json!([{"field": "/data/key", "before": "1", "after": "2"}])
@@ -323,8 +323,8 @@ fn a_parent_among_the_manifests_is_compared_with_its_data() {
         run.stdout
     );
     assert_eq!(run.stdout.matches("diff -u -N").count(), 1, "{}", run.stdout);
-    let told = "note: configmap/web, the set's parent, would be configured\n";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let reported = "note: configmap/web, the set's parent, would be configured\n";
+    assert!(run.stderr.contains(reported), "{}", run.stderr);
     let parent = cluster().live(&set.parent).expect("a parent");
     assert_eq!(parent["data"]["key"], "1");
     set.apply(&next);
@@ -365,14 +365,14 @@ fn what_apply_refuses_is_shown_and_counts() {
         );
     }
     assert_eq!(run.results("unchanged"), [format!("ConfigMap {home}/one")]);
-    let told = diff(&set, &next, &[]).expect(1);
+    let reported = diff(&set, &next, &[]).expect(1);
     assert!(
-        told.stdout.contains("-kind: PersistentVolumeClaim"),
+        reported.stdout.contains("-kind: PersistentVolumeClaim"),
         "{}",
-        told.stdout
+        reported.stdout
     );
     // The flags that lift the refusals are those of apply.
-    assert_foreseen(&set, &[&home], &next, &["--take-ownership", "--allow-data-loss"]);
+    assert_predicted(&set, &[&home], &next, &["--take-ownership", "--allow-data-loss"]);
     // No manifest at all.
     let nothing = Files::new().with("empty.yaml", "");
     let empty = command(Program::new(), &set, &nothing)
@@ -449,7 +449,7 @@ fn a_set_of_kubectl_is_compared_without_being_taken_over() {
         assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/gone")]);
         set.apply_with(&next, &[]).expect(3);
 
-        assert_foreseen(&set, &[&home], &next, &["--tooling", &tooling]);
+        assert_predicted(&set, &[&home], &next, &["--tooling", &tooling]);
         assert_eq!(set.annotation(TOOLING), Some(tooling));
         let taken = [config_map(&home, "one", "3")];
         let run = diff(&set, &taken, &["--take-over-set", "-o", "json"]).expect(1);
@@ -460,7 +460,7 @@ fn a_set_of_kubectl_is_compared_without_being_taken_over() {
 }
 
 #[test]
-fn fields_that_leave_with_client_side_apply_are_foreseen() {
+fn fields_that_leave_with_client_side_apply_are_predicted() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let first = with(
@@ -479,7 +479,7 @@ fn fields_that_leave_with_client_side_apply_are_foreseen() {
         .expect("a spec")
         .remove("sessionAffinity");
     let next = [config_map(&home, "one", "2"), ports];
-    let run = assert_foreseen(&set, &[&home], &next, &[]);
+    let run = assert_predicted(&set, &[&home], &next, &[]);
     let live = cluster().live(&next[0]).expect("a live object");
     assert_eq!(live["data"], json!({"key": "2"}));
     let fields = |name: &str| {
@@ -509,8 +509,8 @@ fn what_others_write_while_it_is_compared_is_no_difference() {
     set.apply(&objects);
     let place = home.clone();
     // Between the read of an object and its dry run, and of the parent and its own.
-    let proxy = Proxy::gated(move |rehearsals| {
-        let name = match rehearsals {
+    let proxy = Proxy::gated(move |dry_runs| {
+        let name = match dry_runs {
             0 => "one",
             1 => "web",
             _ => return Verdict::Forward,
@@ -528,7 +528,12 @@ fn an_object_of_another_set_is_compared_as_stolen() {
     let home = namespace("home");
     let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
     other.apply(&[config_map(&home, "theirs", "1")]);
-    let run = assert_foreseen(&set, &[&home], &[config_map(&home, "theirs", "2")], &["--take-ownership"]);
+    let run = assert_predicted(
+        &set,
+        &[&home],
+        &[config_map(&home, "theirs", "2")],
+        &["--take-ownership"],
+    );
     let label = format!("/metadata/labels/{}", PART_OF.replace('/', "~1"));
     let changes = result(&run, "theirs")["changes"].clone();
     let change = changes

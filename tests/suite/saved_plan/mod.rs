@@ -161,8 +161,8 @@ fn a_plan_that_could_not_be_carried_out_is_not_saved() {
     assert!(!refused.exists());
     for flags in [&[][..], &["-q"]] {
         let run = refused.save(Program::new(), flags).expect(3);
-        let told = run.stderr.matches("belongs to the set of").count();
-        assert_eq!(told, 1, "{}", run.stderr);
+        let reported = run.stderr.matches("belongs to the set of").count();
+        assert_eq!(reported, 1, "{}", run.stderr);
     }
     let stolen = Plan::saved(&set, &[config_map(&home, "theirs", "1")], &["--take-ownership"]);
     stolen.apply().expect(0);

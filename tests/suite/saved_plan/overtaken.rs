@@ -149,7 +149,7 @@ fn a_plan_that_was_overtaken_is_refused_and_says_by_what() {
 }
 
 #[test]
-fn everything_that_moved_is_told_at_once() {
+fn everything_that_moved_is_reported_at_once() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply(&["one", "two", "three"].map(|name| config_map(&home, name, "1")));
@@ -160,8 +160,8 @@ fn everything_that_moved_is_told_at_once() {
     );
     cluster().delete(&config_map(&home, "one", "1"));
     cluster().patch(&config_map(&home, "three", "1"), &json!({"data": {"key": "2"}}));
-    let told = message(&plan.apply().expect(3));
-    let lines: Vec<&str> = told.lines().collect();
+    let reported = message(&plan.apply().expect(3));
+    let lines: Vec<&str> = reported.lines().collect();
     assert_eq!(
         lines[1..],
         [
@@ -182,10 +182,10 @@ fn a_namespace_that_is_another_one_is_noticed() {
     });
     plan.apply().expect(3);
     cluster().create(&namespace_object(&away));
-    let told = message(&plan.apply().expect(3));
+    let reported = message(&plan.apply().expect(3));
     assert!(
-        told.contains(&format!("namespace/{away} is not the one")),
-        "{told}"
+        reported.contains(&format!("namespace/{away} is not the one")),
+        "{reported}"
     );
     assert_eq!(set.live_parent(), None);
 }
@@ -417,10 +417,10 @@ fn a_parent_with_a_manifest_is_protected_like_any_object() {
 
     let plan = Plan::saved(&set, &manifests("2"), &[]);
     touch();
-    let told = message(&plan.apply().expect(3));
+    let reported = message(&plan.apply().expect(3));
     assert!(
-        told.contains("the set's parent configmap/web") && told.contains("was changed meanwhile"),
-        "{told}"
+        reported.contains("the set's parent configmap/web") && reported.contains("was changed meanwhile"),
+        "{reported}"
     );
     assert_eq!(data(), json!({"key": "1", "other": "1"}));
 

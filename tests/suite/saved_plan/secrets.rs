@@ -29,10 +29,10 @@ fn values_of_secrets_are_read_from_the_manifests_again() {
     let path = plan.files.path("manifests/objects.yaml");
     let state = cluster().state(&[&home]);
     fs::write(&path, objects_file(&[login(&home, "in-the-future")])).expect("a file");
-    let told = message(&plan.apply().expect(3));
+    let reported = message(&plan.apply().expect(3));
     assert!(
-        told.contains("secret/login is not what the plan was made with"),
-        "{told}"
+        reported.contains("secret/login is not what the plan was made with"),
+        "{reported}"
     );
     fs::remove_file(&path).expect("removed");
     plan.apply().expect(2);

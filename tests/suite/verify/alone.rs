@@ -4,7 +4,7 @@
 use controlplane::ControlPlane;
 use serde_json::{Value, json};
 
-use super::{WITHOUT_QUESTION, rules, told};
+use super::{WITHOUT_QUESTION, reported, rules};
 use crate::support::{
     Cluster, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, Run, Set, TOOLING, config_map,
     custom_resource, definition, eventually, named, namespace_object, objects_file, secret, with,
@@ -51,7 +51,7 @@ impl Alone {
 }
 
 #[test]
-fn all_sets_of_a_cluster_are_verified_and_mended() {
+fn all_sets_of_a_cluster_are_verified_and_repaired() {
     let alone = Alone::start();
     let run = alone.verify(&[]).expect(0);
     assert_eq!((run.document()["sets"].clone(), rules(&run)), (json!([]), vec![]));
@@ -85,7 +85,7 @@ fn all_sets_of_a_cluster_are_verified_and_mended() {
         "record-too-wide Widget -/web+",
         "unrecorded-member ConfigMap home/two+",
     ];
-    assert_eq!(told(&run), expected);
+    assert_eq!(reported(&run), expected);
     let run = alone.verify(&WITHOUT_QUESTION).expect(0);
     assert_eq!(run.document()["summary"]["fixed"], 4);
     assert_eq!(rules(&alone.verify(&[]).expect(0)), [""; 0]);
@@ -127,7 +127,7 @@ fn members_of_sets_that_are_gone_are_found_wherever_they_are() {
         "orphan ConfigMap away/one",
         "parent-kind ServiceAccount home/account",
     ];
-    assert_eq!(told(&run), expected);
+    assert_eq!(reported(&run), expected);
     let document = run.document();
     let orphan = document["findings"].as_array().expect("findings").iter();
     let orphan = orphan.filter(|finding| finding["rule"] == "orphan");

@@ -2,9 +2,9 @@
 //! is found, what `--fix` writes, and what an apply finds afterwards.
 
 mod alone;
-mod mending;
 mod neighbour;
 mod objects;
+mod repair;
 mod rights;
 
 use std::path::Path;
@@ -81,10 +81,10 @@ fn verify_as(kubeconfig: &Path, set: &Set, flags: &[&str]) -> Run {
 
 /// `rule kind namespace/name`, with `+` behind it where `--fix` would mend it and `*`
 /// where it has, sorted.
-fn told(run: &Run) -> Vec<String> {
+fn reported(run: &Run) -> Vec<String> {
     let document = run.document();
     let findings = document["findings"].as_array().expect("findings");
-    let mut told: Vec<String> = findings
+    let mut reported: Vec<String> = findings
         .iter()
         .map(|finding| {
             let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
@@ -103,15 +103,15 @@ fn told(run: &Run) -> Vec<String> {
             )
         })
         .collect();
-    told.sort();
-    told
+    reported.sort();
+    reported
 }
 
 /// The names of the rules alone, each once.
 fn rules(run: &Run) -> Vec<String> {
-    let mut rules: Vec<String> = told(run)
+    let mut rules: Vec<String> = reported(run)
         .iter()
-        .filter_map(|told| told.split(' ').next().map(str::to_owned))
+        .filter_map(|reported| reported.split(' ').next().map(str::to_owned))
         .collect();
     rules.dedup();
     rules

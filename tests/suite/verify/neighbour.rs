@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{WITHOUT_QUESTION, rules, told, verify};
+use super::{WITHOUT_QUESTION, reported, rules, verify};
 use crate::support::{GROUP_KINDS, Set, cluster, config_map, kubectl_apply, namespace, service};
 
 fn kubectl(home: &str, objects: &[serde_json::Value], flags: &[&str]) {
@@ -31,9 +31,11 @@ fn a_set_of_kubectls_is_judged_and_never_written() {
             "{flags:?}"
         );
         assert!(
-            told(&run).iter().all(|told| !told.ends_with(['+', '*'])),
+            reported(&run)
+                .iter()
+                .all(|reported| !reported.ends_with(['+', '*'])),
             "{:?}",
-            told(&run)
+            reported(&run)
         );
         let document = run.document();
         for finding in document["findings"].as_array().expect("findings") {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sound, WITHOUT_QUESTION, rules, told, verify};
+use super::{Sound, WITHOUT_QUESTION, reported, rules, verify};
 use crate::support::{
     PART_OF, Program, Set, cluster, config_map, identities, named, namespace, secret, with,
 };
@@ -25,7 +25,7 @@ fn a_member_anywhere_in_the_cluster_is_found_and_recorded() {
 
     let run = verify(&sound.set, &["--include-namespaces"]).expect(1);
     assert_eq!(
-        told(&run),
+        reported(&run),
         [
             format!("record-too-narrow Secret {}/web+", sound.home),
             format!("unrecorded-member Role {elsewhere}/stray+"),
@@ -64,14 +64,14 @@ fn copies_of_the_label_are_worth_knowing_and_widen_no_record() {
             format!("label-copy Secret {}/owned", sound.home),
         ];
         expected.sort();
-        assert_eq!(told(&run), expected);
+        assert_eq!(reported(&run), expected);
         assert_eq!(run.document()["sets"][0]["members"], 2);
     }
     assert_eq!(cluster().state(&[&sound.home, &sound.away]), before);
     // To one who applies under that name, it is a member.
     let run = verify(&sound.set, &["--field-manager", "tests"]).expect(1);
     let unrecorded = format!("unrecorded-member Secret {}/copied+", sound.away);
-    assert!(told(&run).contains(&unrecorded), "{:?}", told(&run));
+    assert!(reported(&run).contains(&unrecorded), "{:?}", reported(&run));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn members_whose_parent_is_gone_are_orphans_until_their_set_is_applied_again() {
         format!("orphan Service {}/two", sound.away),
     ];
     expected.sort();
-    assert_eq!(told(&run), expected);
+    assert_eq!(reported(&run), expected);
     assert_eq!(run.document()["sets"], json!([]));
     assert!(
         run.stderr.contains("kubectl applyset apply web -n"),
@@ -110,7 +110,7 @@ fn a_member_that_lost_its_label_is_found_until_somebody_decides() {
     let run = verify(&sound.set, &[]).expect(1);
     assert_eq!(rules(&run), ["lost-member", "record-too-wide"]);
     let lost = format!("lost-member ConfigMap {}/one", sound.home);
-    assert!(told(&run).contains(&lost), "{:?}", told(&run));
+    assert!(reported(&run).contains(&lost), "{:?}", reported(&run));
     // Put back by an apply.
     sound.set.apply(&sound.objects);
     sound.assert_sound();
@@ -174,7 +174,7 @@ fn sets_of_a_namespace_are_verified_together() {
         ]
     );
     let stray = format!("unrecorded-member Secret {home}/stray+");
-    assert!(told(&run).contains(&stray), "{:?}", told(&run));
+    assert!(reported(&run).contains(&stray), "{:?}", reported(&run));
     let ids = document["findings"].as_array().expect("findings").iter();
     let ids: Vec<&Value> = ids.map(|finding| &finding["set"]).collect();
     assert!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sound, WITHOUT_QUESTION, rules, told, verify};
+use super::{Sound, WITHOUT_QUESTION, reported, rules, verify};
 use crate::support::{
     GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict,
     cluster, config_map, custom_resource, definition, fresh, kubectl_apply, namespace, secret, with,
@@ -20,7 +20,7 @@ fn label(key: &str, value: Option<&str>) -> Value {
 }
 
 #[test]
-fn a_sound_set_is_told_to_be_so_and_left_alone() {
+fn a_sound_set_is_reported_to_be_so_and_left_alone() {
     let sound = Sound::new();
     let before = cluster().state(&[&sound.home, &sound.away]);
     for flags in [&[][..], &["--fix"], &WITHOUT_QUESTION] {
@@ -39,7 +39,7 @@ fn a_sound_set_is_told_to_be_so_and_left_alone() {
 }
 
 /// Spoils a sound set, and sees that this is found, mended, and then sound.
-fn assert_mended(metadata: &Value, expected: &[&str]) {
+fn assert_repaired(metadata: &Value, expected: &[&str]) {
     let sound = Sound::new();
     sound.spoil(metadata);
     let before = cluster().state(&[&sound.home, &sound.away]);
@@ -47,9 +47,9 @@ fn assert_mended(metadata: &Value, expected: &[&str]) {
     let found = verify(&sound.set, &["--include-namespaces"]);
     assert_eq!(rules(&found), expected, "{metadata}");
     assert!(
-        told(&found).iter().all(|told| told.ends_with('+')),
+        reported(&found).iter().all(|reported| reported.ends_with('+')),
         "{:?}",
-        told(&found)
+        reported(&found)
     );
     assert_eq!(cluster().state(&[&sound.home, &sound.away]), before, "{metadata}");
     // What is worth knowing alone is no reason to fail.
@@ -57,14 +57,14 @@ fn assert_mended(metadata: &Value, expected: &[&str]) {
     let findings = found.document()["findings"].as_array().expect("findings").clone();
     assert_eq!(found.code, i32::from(!findings.iter().all(is_info)), "{metadata}");
 
-    let mended = verify(&sound.set, &WITHOUT_QUESTION).expect(0);
-    assert_eq!(rules(&mended), expected, "{metadata}");
+    let repaired = verify(&sound.set, &WITHOUT_QUESTION).expect(0);
+    assert_eq!(rules(&repaired), expected, "{metadata}");
     assert!(
-        told(&mended).iter().all(|told| told.ends_with('*')),
+        reported(&repaired).iter().all(|reported| reported.ends_with('*')),
         "{:?}",
-        told(&mended)
+        reported(&repaired)
     );
-    assert_eq!(mended.document()["summary"]["fixed"], findings.len());
+    assert_eq!(repaired.document()["summary"]["fixed"], findings.len());
     sound.assert_sound();
 }
 
@@ -84,9 +84,11 @@ fn a_label_alone_adds_no_namespace_to_a_record() {
 
     assert_eq!(rules(&run), ["record-too-narrow", "unrecorded-member"]);
     assert!(
-        told(&run).iter().all(|told| !told.ends_with(['+', '*'])),
+        reported(&run)
+            .iter()
+            .all(|reported| !reported.ends_with(['+', '*'])),
         "{:?}",
-        told(&run)
+        reported(&run)
     );
     assert!(
         run.stdout.contains("its label was written by applyset"),
@@ -111,19 +113,19 @@ fn the_recorded_namespaces_survive_the_loss_of_the_kinds() {
 }
 
 #[test]
-fn a_spoilt_id_is_mended() {
-    assert_mended(&label(ID, Some("spoilt")), &["wrong-id"]);
-    assert_mended(&label(ID, None), &["missing-id"]);
+fn a_spoilt_id_is_repaired() {
+    assert_repaired(&label(ID, Some("spoilt")), &["wrong-id"]);
+    assert_repaired(&label(ID, None), &["missing-id"]);
 }
 
 #[test]
-fn a_spoilt_tooling_is_mended_where_field_ownership_tells_whose_the_set_is() {
-    assert_mended(&annotations(&[(TOOLING, None)]), &["invalid-tooling"]);
-    assert_mended(&annotations(&[(TOOLING, Some(""))]), &["invalid-tooling"]);
+fn a_spoilt_tooling_is_repaired_where_field_ownership_tells_whose_the_set_is() {
+    assert_repaired(&annotations(&[(TOOLING, None)]), &["invalid-tooling"]);
+    assert_repaired(&annotations(&[(TOOLING, Some(""))]), &["invalid-tooling"]);
 }
 
 #[test]
-fn malformed_values_are_mended() {
+fn malformed_values_are_repaired() {
     for kinds in [
         "ConfigMap, Service",
         "ConfigMap,Service,",
@@ -131,7 +133,7 @@ fn malformed_values_are_mended() {
         "ConfigMap.v1,Service",
         "ConfigMap,Service,a/b",
     ] {
-        assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["malformed-value"]);
+        assert_repaired(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["malformed-value"]);
     }
 }
 
@@ -146,44 +148,44 @@ fn an_apply_refuses_what_would_lose_members_silently() {
 }
 
 #[test]
-fn values_out_of_order_are_mended() {
+fn values_out_of_order_are_repaired() {
     let kinds = "Service,ConfigMap,Service";
-    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unsorted-value"]);
+    assert_repaired(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unsorted-value"]);
 }
 
 #[test]
 fn deprecated_values_are_migrated() {
     let resources = (GROUP_RESOURCES, Some("configmaps,services"));
-    assert_mended(
+    assert_repaired(
         &annotations(&[(GROUP_KINDS, None), resources]),
         &["deprecated-kinds"],
     );
-    assert_mended(&annotations(&[resources]), &["deprecated-kinds"]);
+    assert_repaired(&annotations(&[resources]), &["deprecated-kinds"]);
 }
 
 #[test]
 fn a_record_without_kinds_is_made_again() {
-    assert_mended(&annotations(&[(GROUP_KINDS, None)]), &["missing-kinds"]);
+    assert_repaired(&annotations(&[(GROUP_KINDS, None)]), &["missing-kinds"]);
 }
 
 #[test]
 fn a_kind_that_is_not_served_is_dropped() {
     let kinds = "ConfigMap,Gone.example.com,Service";
-    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unserved-kind"]);
+    assert_repaired(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unserved-kind"]);
 }
 
 #[test]
 fn a_record_that_is_too_narrow_is_widened() {
     let expected = ["record-too-narrow", "unrecorded-member"];
-    assert_mended(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]), &expected);
-    assert_mended(&annotations(&[(NAMESPACES, Some(""))]), &expected);
-    assert_mended(&annotations(&[(NAMESPACES, None)]), &expected);
+    assert_repaired(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]), &expected);
+    assert_repaired(&annotations(&[(NAMESPACES, Some(""))]), &expected);
+    assert_repaired(&annotations(&[(NAMESPACES, None)]), &expected);
 }
 
 #[test]
 fn a_record_that_is_too_wide_is_narrowed() {
     let kinds = "ConfigMap,Secret,Service";
-    assert_mended(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["record-too-wide"]);
+    assert_repaired(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["record-too-wide"]);
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn a_set_that_was_kept_for_kubectl_does_not_become_ours() {
         let before = set.live_parent();
         let run = verify(&set, &WITHOUT_QUESTION).expect(1);
         assert_eq!(
-            told(&run),
+            reported(&run),
             [format!("invalid-tooling Secret {home}/web")],
             "{is_made_by_kubectl}"
         );
@@ -318,7 +320,7 @@ fn a_copy_of_a_parent_is_no_parent() {
 }
 
 #[test]
-fn a_parent_of_a_kind_that_lost_its_label_is_told_and_not_written() {
+fn a_parent_of_a_kind_that_lost_its_label_is_reported_and_not_written() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     let definition = definition(&group, "Namespaced");
@@ -362,9 +364,9 @@ fn nothing_is_written_without_a_yes() {
     // What would be written is shown.
     assert!(run.errors()[0].contains("gains Service"), "{}", run.stderr);
     assert!(
-        told(&run).iter().all(|told| told.ends_with('+')),
+        reported(&run).iter().all(|reported| reported.ends_with('+')),
         "{:?}",
-        told(&run)
+        reported(&run)
     );
     let run = Program::new()
         .args(["verify", "web", "-n", &sound.home, "--yes"])
@@ -373,7 +375,7 @@ fn nothing_is_written_without_a_yes() {
 }
 
 #[test]
-fn a_signal_stops_between_two_mends_and_is_told() {
+fn a_signal_stops_between_two_repairs_and_is_reported() {
     let sound = Sound::new();
     let other = Set::secret(&sound.home, "other");
     other.apply(&[config_map(&sound.home, "theirs", "1")]);
@@ -391,7 +393,7 @@ fn a_signal_stops_between_two_mends_and_is_told() {
     go_on.send(()).expect("the write is held");
     let run = running.finish().expect(130);
     assert_eq!(run.document()["error"]["exitCode"], 130);
-    let is_mended = |set: &Set| set.annotation(GROUP_KINDS).as_deref() != Some("Secret");
+    let is_repaired = |set: &Set| set.annotation(GROUP_KINDS).as_deref() != Some("Secret");
     let sent = proxy.sent();
     assert_eq!(
         sent.iter().filter(|sent| sent.is_write()).count(),
@@ -399,8 +401,8 @@ fn a_signal_stops_between_two_mends_and_is_told() {
         "{}",
         run.stderr
     );
-    let mended = [&sound.set, &other].into_iter().filter(|set| is_mended(set));
-    assert!(mended.count() < 2, "{}", run.stderr);
+    let repaired = [&sound.set, &other].into_iter().filter(|set| is_repaired(set));
+    assert!(repaired.count() < 2, "{}", run.stderr);
     verify(&sound.set, &WITHOUT_QUESTION).expect(0);
     verify(&other, &WITHOUT_QUESTION).expect(0);
 }
@@ -422,10 +424,10 @@ fn meddling(parent: &Value, times: usize, metadata: Value) -> Proxy {
 
 /// What is told of a set through a proxy. Other tests may hide a part of the cluster from one
 /// look, which is no matter for what is to be widened.
-fn told_of_the_set(run: &Run) -> Vec<String> {
-    let mut told = told(run);
-    told.retain(|told| !told.starts_with("incomplete-look"));
-    told
+fn reported_of_the_set(run: &Run) -> Vec<String> {
+    let mut reported = reported(run);
+    reported.retain(|reported| !reported.starts_with("incomplete-look"));
+    reported
 }
 
 #[test]
@@ -434,10 +436,10 @@ fn a_parent_that_changed_since_it_was_looked_at_is_looked_at_again() {
     sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
     let proxy = meddling(&sound.set.parent, 1, json!({}));
     let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(0);
-    let told = told_of_the_set(&run);
+    let reported = reported_of_the_set(&run);
     assert!(
-        !told.is_empty() && told.iter().all(|told| told.ends_with('*')),
-        "{told:?}"
+        !reported.is_empty() && reported.iter().all(|reported| reported.ends_with('*')),
+        "{reported:?}"
     );
     sound.assert_sound();
 }
@@ -454,21 +456,24 @@ fn a_parent_that_others_keep_changing_is_not_written() {
         warnings.iter().any(|warning| warning.contains("run again")),
         "{warnings:?}"
     );
-    let told = told_of_the_set(&run);
-    assert!(told.iter().all(|told| told.ends_with('+')), "{told:?}");
+    let reported = reported_of_the_set(&run);
+    assert!(
+        reported.iter().all(|reported| reported.ends_with('+')),
+        "{reported:?}"
+    );
     verify(&sound.set, &WITHOUT_QUESTION).expect(0);
     sound.assert_sound();
 }
 
 #[test]
-fn what_somebody_else_has_mended_is_not_told_as_mended() {
+fn what_somebody_else_has_repaired_is_not_reported_as_repaired() {
     let sound = Sound::new();
     sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
-    let mended = annotations(&[(GROUP_KINDS, Some("ConfigMap,Service"))]);
-    let proxy = meddling(&sound.set.parent, 1, mended);
+    let repaired = annotations(&[(GROUP_KINDS, Some("ConfigMap,Service"))]);
+    let proxy = meddling(&sound.set.parent, 1, repaired);
     let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(0);
     assert_eq!(run.document()["summary"]["fixed"], 0);
-    assert_eq!(told_of_the_set(&run), [""; 0]);
+    assert_eq!(reported_of_the_set(&run), [""; 0]);
     sound.assert_sound();
 }
 

@@ -4,7 +4,7 @@
 use controlplane::{ControlPlane, Grant, User};
 use serde_json::{Value, json};
 
-use super::{Sound, WITHOUT_QUESTION, rules, told, verify, verify_as};
+use super::{Sound, WITHOUT_QUESTION, reported, rules, verify, verify_as};
 use crate::support::{GROUP_KINDS, NAMESPACES, Program, Run, cluster};
 
 fn rule(resources: &[&str], verbs: &[&str]) -> Value {
@@ -30,7 +30,7 @@ fn writer(sound: &Sound) -> Grant {
 const ALL: [&str; 3] = ["secrets", "configmaps", "services"];
 
 #[test]
-fn what_is_hidden_is_told_and_is_no_fault() {
+fn what_is_hidden_is_reported_and_is_no_fault() {
     let sound = Sound::new();
     let user = reader(&sound, &ALL, &[]);
     let run = verified(&user, &sound, &[]).expect(0);
@@ -56,7 +56,7 @@ fn a_record_is_widened_but_not_narrowed_by_one_who_does_not_see_everything() {
     sound.spoil(&json!({"annotations": {GROUP_KINDS: "ConfigMap,Secret"}}));
     let run = verified(&user, &sound, &WITHOUT_QUESTION).expect(1);
     assert_eq!(
-        told(&run)[1..],
+        reported(&run)[1..],
         [
             format!("record-too-narrow Secret {}/web*", sound.home),
             format!("record-too-wide Secret {}/web", sound.home),

@@ -35,7 +35,7 @@ fn definitions_among_the_manifests_bring_their_kinds() {
     };
     assert_eq!(
         (widgets.origin, widgets.scope),
-        (Origin::Promised, Scope::Cluster)
+        (Origin::NotYetServed, Scope::Cluster)
     );
     assert_eq!(
         widgets.path(None, Some("w")),
@@ -82,7 +82,7 @@ fn definitions_leave_alone_what_is_served() {
     assert_eq!((live.origin, live.version.as_str()), (Origin::Served, "v1"));
     let promised = Resource {
         version: "v3".to_owned(),
-        origin: Origin::Promised,
+        origin: Origin::NotYetServed,
         ..live.clone()
     };
     assert_eq!(added, [promised]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Expected, Kept, KeptReason, Unserved};
+use super::{Expected, KeptReason, UnlistedKind, Unserved};
 use crate::cluster::discovery::argument;
 use crate::model::identity::GroupKind;
 
@@ -104,7 +104,7 @@ impl Definition {
     /// The judgement on its kind, which discovery does not list.
     pub fn unserved(&self) -> Unserved {
         let kept = |reason: fn(String) -> KeptReason| {
-            Unserved::Kept(Kept {
+            Unserved::Kept(UnlistedKind {
                 kind: Some(self.kind.clone()),
                 reason: reason(self.name.clone()),
             })

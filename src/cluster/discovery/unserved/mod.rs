@@ -22,14 +22,14 @@ pub enum Unserved {
     /// Nothing defines or serves it, so it has no objects.
     Gone,
     /// It may have objects that cannot be listed now: it stays in the record.
-    Kept(Kept),
+    Kept(UnlistedKind),
     /// The server is about to serve it, or should: nothing may be concluded before it does.
     Expected(Expected),
 }
 
 /// A kind that stays in the record although its objects cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct UnlistedKind {
     /// The kind; `None` where only the resource is recorded, and its definition cannot be read.
     pub kind: Option<GroupKind>,
     /// The reason.
@@ -74,7 +74,7 @@ pub struct Forbidden(pub &'static str);
 /// Judges a kind that `discovery` does not list. The evidence must be younger than it.
 pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> Unserved {
     let hidden = |Forbidden(permission): &Forbidden, kind: Option<GroupKind>| {
-        Unserved::Kept(Kept {
+        Unserved::Kept(UnlistedKind {
             kind,
             reason: KeptReason::Forbidden(permission),
         })
@@ -123,7 +123,7 @@ impl Unserved {
     pub fn hidden_reason(&self) -> Option<String> {
         match self {
             Self::Gone => None,
-            Self::Kept(Kept { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
+            Self::Kept(UnlistedKind { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
             Self::Expected(expected) => Some(expected.to_string()),
         }
     }

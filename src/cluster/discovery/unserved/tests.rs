@@ -90,7 +90,7 @@ fn a_definition_that_serves_nothing_keeps_its_kind() {
         ),
     ];
     for (change, reason) in table {
-        let kept = Unserved::Kept(Kept {
+        let kept = Unserved::Kept(UnlistedKind {
             kind: Some(GroupKind::new("example.com", "Widget")),
             reason,
         });
@@ -152,7 +152,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
         delegated: Err(Forbidden("list services")),
     };
     let kept = |kind: Option<GroupKind>, permission| {
-        Unserved::Kept(Kept {
+        Unserved::Kept(UnlistedKind {
             kind,
             reason: KeptReason::Forbidden(permission),
         })
