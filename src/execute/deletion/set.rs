@@ -94,18 +94,7 @@ impl SetDeletion<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        sink(Event::Phase {
-            phase: Phase::Deleting,
-            total: self.plan.deletions(),
-        });
-        sink(Event::Planned(self.planned()));
-        for skip in &self.plan.skips {
-            sink(outcome_event(
-                &skip.live,
-                Action::Skipped,
-                skip.reason.to_string(),
-            ));
-        }
+        self.announce(sink);
         let mut done = 0;
         let mut failed = 0;
         let mut left = LeftInPlace::default();
@@ -152,7 +141,34 @@ impl SetDeletion<'_> {
                 .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut outcome_event)
                 .await;
         }
-        let ending = if self.interrupt.is_requested() {
+        MembersDeleted {
+            ending: self.ending(done, failed, sink),
+            left,
+            deleted,
+            attached,
+        }
+    }
+
+    /// Reports what is about to be deleted, and what is kept.
+    fn announce(&self, sink: &mut Sink<'_>) {
+        sink(Event::Phase {
+            phase: Phase::Deleting,
+            total: self.plan.deletions(),
+        });
+        sink(Event::Planned(self.planned()));
+        for skip in &self.plan.skips {
+            sink(outcome_event(
+                &skip.live,
+                Action::Skipped,
+                skip.reason.to_string(),
+            ));
+        }
+    }
+
+    /// Returns how the deletion of the members ended, and reports what is left to do. `done` counts
+    /// the members that were tried, `failed` those of them that could not be deleted.
+    fn ending(&self, done: usize, failed: usize, sink: &mut Sink<'_>) -> Ending {
+        if self.interrupt.is_requested() {
             self.tell_left(self.plan.deletions() - done, sink);
             Ending::Interrupted
         } else if failed > 0 {
@@ -167,12 +183,6 @@ impl SetDeletion<'_> {
             Ending::Incomplete
         } else {
             Ending::Done
-        };
-        MembersDeleted {
-            ending,
-            left,
-            deleted,
-            attached,
         }
     }
 
