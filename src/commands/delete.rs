@@ -262,13 +262,13 @@ impl Confirmed {
 
     fn refusal(&self, named: &NamedSet, plan: &Plan) -> Option<Refusal> {
         let Self::Objects(shown) = self else { return None };
-        let mut planned = plan.prunes.iter().flatten();
+        let mut planned = plan.all_prunes();
         if let Some(shown) = shown
             && planned.all(|live| shown.contains(&live.uid))
         {
             return None;
         }
-        let objects = plan.prunes.iter().flatten().map(|live| live.key.clone());
+        let objects = plan.all_prunes().map(|live| live.key.clone());
         Some(Refusal::DeletesSet {
             parent: named.set.parent.clone(),
             objects: objects.collect(),
@@ -277,7 +277,7 @@ impl Confirmed {
 
     fn note(&mut self, plan: &Plan) {
         if let Self::Objects(shown) = self {
-            let uids = plan.prunes.iter().flatten().map(|live| live.uid.clone());
+            let uids = plan.all_prunes().map(|live| live.uid.clone());
             *shown = Some(uids.collect());
         }
     }

@@ -43,11 +43,7 @@ impl Applied {
 impl Execution<'_> {
     /// What becomes of each object of the plan if the run ends before it.
     pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
-        let applies = self
-            .plan
-            .prerequisites
-            .iter()
-            .chain(self.plan.waves.iter().flatten());
+        let applies = self.plan.all_applies();
         let applied = applies.map(|apply| {
             let object = &self.desired.members[apply.index];
             ObjectOutcome {
@@ -58,7 +54,7 @@ impl Execution<'_> {
                 )
             }
         });
-        let pruned = self.plan.prunes.iter().flatten().map(object::untouched);
+        let pruned = self.plan.all_prunes().map(object::untouched);
         self.unchanged()
             .chain(applied)
             .chain(self.skipped())
@@ -124,15 +120,10 @@ impl Execution<'_> {
 
     /// The outcomes of the objects that left the manifests and are kept, each for its own reason.
     pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
-        let has_reason = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
-        self.plan
-            .skips
-            .iter()
-            .filter(has_reason)
-            .map(|skip| ObjectOutcome {
-                reason: skip.reason.to_string(),
-                ..object::untouched(&skip.live)
-            })
+        self.plan.reported_skips().map(|skip| ObjectOutcome {
+            reason: skip.reason.to_string(),
+            ..object::untouched(&skip.live)
+        })
     }
 
     pub(super) fn tell_skips(&self, sink: &mut Sink<'_>) {

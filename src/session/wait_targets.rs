@@ -58,7 +58,7 @@ pub fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
         goal: Goal::Ready,
         path: Path::Label,
     });
-    let unwanted = plan.prunes.iter().flatten();
+    let unwanted = plan.all_prunes();
     let unwanted = unwanted.chain(plan.skips.iter().map(|skip| &skip.live));
     let going = unwanted.filter(|live| done.is_going(live));
     members.chain(going.map(|live| gone(live, Path::Label))).collect()

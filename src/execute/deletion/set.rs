@@ -232,7 +232,7 @@ impl SetDeletion<'_> {
             reason: skip.reason.to_string(),
             ..untouched(&skip.live)
         });
-        let members = self.plan.prunes.iter().flatten();
+        let members = self.plan.all_prunes();
         let (homes, members): (Vec<&Live>, Vec<&Live>) =
             members.partition(|live| holds_parent_of(self.set, live));
         let parent = self.parent.map(|parent| untouched(&parent.live));
@@ -245,7 +245,7 @@ impl SetDeletion<'_> {
     pub fn going(&self) -> impl Iterator<Item = &Live> {
         let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
         let terminating = self.plan.skips.iter().filter(is_terminating);
-        let deleted = self.plan.prunes.iter().flatten();
+        let deleted = self.plan.all_prunes();
         deleted
             .filter(|live| !holds_parent_of(self.set, live))
             .chain(terminating.map(|skip| &skip.live))
@@ -253,7 +253,7 @@ impl SetDeletion<'_> {
 
     /// What the parent lives in, as far as that is deleted.
     pub fn homes(&self) -> impl Iterator<Item = &Live> {
-        let prunes = self.plan.prunes.iter().flatten();
+        let prunes = self.plan.all_prunes();
         prunes.filter(|live| holds_parent_of(self.set, live))
     }
 

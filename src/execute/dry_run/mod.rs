@@ -29,9 +29,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{
-    Apply, DataLoss, Dependent, Detachment, MemberStatus, SkipReason, defined_kind, is_not_yet_served,
-};
+use crate::plan::{Apply, DataLoss, Dependent, Detachment, MemberStatus, defined_kind, is_not_yet_served};
 use crate::read::{self};
 
 /// What a run would do to one object.
@@ -71,9 +69,7 @@ impl Execution<'_> {
     ) -> Ending {
         let detachments = self.allowed_detachments();
         let mut detached = Vec::new();
-        let skips = self.plan.skips.iter();
-        let skips = skips.filter(|skip| skip.reason != SkipReason::PruningDisabled);
-        let skips = skips.map(|skip| {
+        let skips = self.plan.reported_skips().map(|skip| {
             ObjectOutcome::because(subject(&skip.live), Action::Skipped, skip.reason.to_string())
         });
         for outcome in self.unchanged().chain(skips) {
@@ -96,11 +92,7 @@ impl Execution<'_> {
         };
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         // Dry runs do not build upon each other, so there is nothing to wait for between waves.
-        let applies = self
-            .plan
-            .prerequisites
-            .iter()
-            .chain(self.plan.waves.iter().flatten());
+        let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply| self.predict_apply(apply).await;
@@ -112,7 +104,7 @@ impl Execution<'_> {
         let items = items.map(|item| (&item.1.dependent.key, item));
         each(self.server, self.interrupt, items, read, &mut pace, &mut sink).await;
         let read = async |live| self.predict_prune(live).await;
-        let prunes = self.plan.prunes.iter().flatten();
+        let prunes = self.plan.all_prunes();
         let prunes = prunes.map(|live| (&live.key, live));
         each(self.server, self.interrupt, prunes, read, &mut pace, &mut sink).await;
         if self.interrupt.is_requested() {
@@ -241,8 +233,7 @@ impl Execution<'_> {
 
     /// Returns whether this run changes the definition of the object's kind.
     fn is_redefined(&self, object: &DesiredObject) -> bool {
-        let waves = self.plan.waves.iter().flatten();
-        let mut applies = self.plan.prerequisites.iter().chain(waves);
+        let mut applies = self.plan.all_applies();
         let kind = &object.key.group_kind;
         applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
     }

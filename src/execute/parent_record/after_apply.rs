@@ -118,7 +118,7 @@ impl Execution<'_> {
             let lingering = Record::of(terminating.iter().map(|live| &live.key), &self.set.parent);
             others.lingering = others.lingering.union(&lingering);
         }
-        for definition in self.plan.prunes.iter().flatten() {
+        for definition in self.plan.all_prunes() {
             let Some(kind) = &definition.defines else { continue };
             let fresh = reread(self.server, &definition.key, &definition.resource).await;
             if fresh
@@ -135,7 +135,7 @@ impl Execution<'_> {
     /// The places of a pruned definition and of the members of its kind. A definition stays until
     /// all objects of its kind are gone.
     fn pruned_of(&self, kind: &GroupKind, definition: &Live) -> Record {
-        let pruned = self.plan.prunes.iter().flatten();
+        let pruned = self.plan.all_prunes();
         let skipped = self.plan.skips.iter().map(|skip| &skip.live);
         let of_kind = pruned.chain(skipped).filter(|live| live.key.group_kind == *kind);
         let keys = iter::once(&definition.key).chain(of_kind.map(|live| &live.key));

@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
         judge.keep_all(&plan.skips);
-        judge.let_go(plan.prunes.iter().flatten(), &plan.dependents);
+        judge.let_go(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);

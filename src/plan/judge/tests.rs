@@ -229,7 +229,7 @@ fn planned(live: &Live, around: &Around, policy: &Policy) -> Judgement {
     if let Some(skip) = plan.skips.iter().find(|skip| skip.live.key == live.key) {
         return Judgement::Skip(skip.reason.clone());
     }
-    if plan.prunes.iter().flatten().any(|prune| prune.key == live.key) {
+    if plan.all_prunes().any(|prune| prune.key == live.key) {
         Judgement::Prune
     } else {
         Judgement::Ignore
@@ -432,7 +432,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         &plan,
         BTreeSet::new(),
     );
-    let pruned = plan.prunes.iter().flatten();
+    let pruned = plan.all_prunes();
     assert!(
         pruned
             .into_iter()

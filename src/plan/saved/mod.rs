@@ -289,13 +289,14 @@ pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
 
 /// What a plan does to each object, with the UID of those that it does not write.
 pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
-    let applies = plan.prerequisites.iter().chain(plan.waves.iter().flatten());
-    let applies = applies.map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
+    let applies = plan
+        .all_applies()
+        .map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
     let unchanged = plan
         .unchanged
         .iter()
         .map(|live| (live.key.clone(), (Intent::LeaveAlone, Some(live.uid.clone()))));
-    let prunes = plan.prunes.iter().flatten();
+    let prunes = plan.all_prunes();
     let prunes = prunes.map(|live| (live.key.clone(), (Intent::Prune, None)));
     let skips = plan.skips.iter().map(|skip| {
         let intent = Intent::Skip(skip.reason.to_string());
