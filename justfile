@@ -46,8 +46,9 @@ reproducible:
 bench *options:
     cargo bench --bench applyset -- {{ options }}
 
-# Write into README.md and docs/ what the commands on these pages print
+# Write into README.md, docs/ and testdata/help what the commands and their help print
 documentation:
+    DOCUMENTATION=write cargo test --locked --lib cli::help
     DOCUMENTATION=write cargo test --locked --test main documentation
 
 # Write the table of the built-in kinds, after an update of Kubernetes

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, WaitFlags};
+use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING};
 
 /// `apply`
 #[derive(Debug, Args)]
@@ -13,10 +14,17 @@ use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, WaitFlags};
     mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
 )]
 pub struct Apply {
-    /// Do exactly what `diff --out FILE` saved, or nothing; the file names its set
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// Apply exactly what `diff --out FILE` saved
     #[arg(
         long,
         value_name = "FILE",
+        help_heading = MANIFESTS,
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_prune_all", "max_prune",
@@ -24,24 +32,21 @@ pub struct Apply {
         ]
     )]
     pub plan: Option<PathBuf>,
-    /// The set.
-    #[command(flatten)]
-    pub set: SetArgument,
-    /// The manifests.
-    #[command(flatten)]
-    pub manifests: ManifestFlags,
     /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
-    /// The dry-run mode.
-    #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// Go on without asking whether to take over
-    #[arg(short, long)]
-    pub yes: bool,
     /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
+    /// The dry-run mode.
+    #[command(flatten)]
+    pub dry_run: DryRunFlag,
+    /// Show the plan and ask before any change
+    #[arg(long, help_heading = RUNNING, conflicts_with = "yes")]
+    pub confirm: bool,
+    /// Confirm --take-over-set without a question
+    #[arg(short, long, help_heading = RUNNING)]
+    pub yes: bool,
 }
 
 /// `diff`
@@ -56,8 +61,8 @@ pub struct Diff {
     /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
-    /// Save the plan for `apply --plan FILE`, which does exactly that or nothing
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Save the plan for `apply --plan FILE`
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 }
 
@@ -68,7 +73,18 @@ pub struct Diff {
     reason = "each is a flag; `settings` makes enums of them"
 )]
 pub struct PlanningFlags {
-    /// Delete members that left the manifests
+    /// Validation: strict (default), warn or ignore
+    #[arg(
+        long,
+        num_args = 0..=1,
+        require_equals = true,
+        value_name = "MODE",
+        help_heading = MANIFESTS,
+        default_value = "strict",
+        default_missing_value = "strict"
+    )]
+    pub validate: ValidateMode,
+    /// Prune objects removed from the manifests
     #[arg(
         long,
         num_args = 0..=1,
@@ -76,44 +92,41 @@ pub struct PlanningFlags {
         default_value_t = true,
         default_missing_value = "true",
         action = ArgAction::Set,
-        value_name = "true|false"
+        value_name = "BOOL",
+        help_heading = PRUNING
     )]
     pub prune: bool,
-    /// Let a run without any manifest prune everything
-    #[arg(long)]
-    pub allow_prune_all: bool,
-    /// Refuse to prune more objects than this
-    #[arg(long, value_name = "N")]
+    /// Refuse to prune more than N objects
+    #[arg(long, value_name = "N", help_heading = PRUNING)]
     pub max_prune: Option<usize>,
-    /// Prune volumes, and namespaces and kinds with what others put into them
-    #[arg(long)]
+    /// Prune all members, or run without manifests
+    #[arg(long, help_heading = PRUNING)]
+    pub allow_prune_all: bool,
+    /// Prune volumes, and namespaces and CRDs in use
+    #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
-    /// Send members that are unchanged, too
-    #[arg(long)]
-    pub apply_unchanged: bool,
-    /// Take fields that other field managers own
-    #[arg(long)]
+    /// Take fields that other managers own
+    #[arg(long, help_heading = OWNERSHIP)]
     pub force_conflicts: bool,
-    /// Take objects of the manifests that belong to another set
-    #[arg(long)]
+    /// Take objects that belong to another set
+    #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,
-    /// Refuse to take in objects that exist and are in no set
-    #[arg(long)]
-    pub only_new_or_owned: bool,
-    /// Take over a set that another tool manages, or an object that is no parent yet
-    #[arg(long)]
+    /// Take over another tool's set or an existing object
+    #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
-    /// Field manager that owns the members' fields [default: applyset, or the tool of --tooling]
-    #[arg(long, value_name = "NAME")]
+    /// Field manager of members (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
     pub field_manager: Option<String>,
-    /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
-    #[arg(long, value_name = "TOOL/VERSION")]
+    /// Keep the set operable by kubectl/vX.Y.Z
+    #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
     pub tooling: Option<String>,
-    /// Field validation that the server is asked for; unknown fields of server-side apply
-    /// are refused with each
-    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", default_value = "strict", default_missing_value = "strict")]
-    pub validate: ValidateMode,
-    /// Accepted because kubectl has it; apply is always server-side
+    /// Refuse existing objects that are in no set
+    #[arg(long, help_heading = RUNNING)]
+    pub only_new_or_owned: bool,
+    /// Send unchanged members, too
+    #[arg(long, help_heading = RUNNING)]
+    pub apply_unchanged: bool,
+    /// Accepted for compatibility with kubectl; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,
 }

@@ -4,101 +4,99 @@
 
 pub(super) const APPLY: &str = "\
 Examples:
-  # Apply a directory as the set \"web\", whose parent is the Secret web in namespace shop
-  kubectl applyset apply web -n shop -f manifests/
+  # Preview, then apply, and wait until everything is ready
+  kubectl applyset diff web -n shop -f manifests/
+  kubectl applyset apply web -n shop -f manifests/ --wait
 
-  # What would that do?
-  kubectl applyset apply web -n shop -f manifests/ --dry-run=server
-
-  # With a ConfigMap as parent, from standard input
+  # Apply what another program renders, with a ConfigMap as the parent
   kubectl kustomize prod | kubectl applyset apply configmap/prod -n shop -f -";
 
 pub(super) const DELETE: &str = "\
 Examples:
-  # What would go?
+  # Preview what would be deleted
   kubectl applyset delete web -n shop --dry-run=server
 
-  # Delete it without a question, as a script does
+  # Delete without a question, as in a script
   kubectl applyset delete web -n shop --yes";
 
 pub(super) const ADOPT: &str = "\
 Examples:
-  # Take over what `kubectl apply --prune -l app=web` has made in all namespaces
+  # Objects that `kubectl apply --prune -l app=web` manages, in all namespaces
   kubectl applyset adopt web -n shop -l app=web -A
 
   # The live objects of these manifests
   kubectl applyset adopt web -n shop -f manifests/
 
-  # What a Helm release has installed
+  # The objects of a Helm release
   kubectl applyset adopt web -n shop --from helm/web";
 
 pub(super) const MOVE: &str = "\
 Examples:
-  # Rename the set \"web\"
+  # Rename the set web
   kubectl applyset move web storefront -n shop
 
-  # Make a set of its own of what belongs to the database
+  # Split off the members of the database
   kubectl applyset move web database -n shop -l tier=database";
 
 pub(super) const DIFF: &str = "\
 Examples:
-  # What would apply do?
+  # Preview what apply would do
   kubectl applyset diff web -n shop -f manifests/
 
-  # Have it approved, and do exactly that
+  # Save the plan for review, then apply exactly that
   kubectl applyset diff web -n shop -f manifests/ --out plan.json
   kubectl applyset apply --plan plan.json
 
-  # Look at it in another program
-  KUBECTL_EXTERNAL_DIFF='diff -y' kubectl applyset diff web -n shop -f manifests/";
+  # Compare with another program
+  KUBECTL_EXTERNAL_DIFF='diff -y' kubectl applyset diff web -n shop -f manifests";
 
 pub(super) const RBAC: &str = "\
 Examples:
-  # Let the ServiceAccount web in namespace shop apply the set \"web\"
+  # Let the ServiceAccount web in namespace shop apply the set web
   kubectl applyset rbac web -n shop -f manifests/ | kubectl apply -f -
 
-  # The same for a user
-  kubectl applyset rbac web -n shop -f manifests/ --subject User:jane";
+  # Print the same for a user
+  kubectl applyset rbac web -n shop -f manifests/ --user jane";
 
 pub(super) const VERIFY: &str = "\
 Examples:
-  # Is anything wrong with the set \"web\" in namespace shop?
+  # Check one set
   kubectl applyset verify web -n shop
 
-  # Look at all sets of the cluster, and for members of sets that are gone
+  # Check all sets, and find members whose set is gone
   kubectl applyset verify -A
 
-  # Mend the records of all sets; shows what it writes, and asks
+  # Repair the records of all sets; prints the changes, and asks
   kubectl applyset verify -A --fix";
 
 pub(super) const LIST: &str = "\
 Examples:
-  # The sets of the cluster
+  # All sets of the cluster
   kubectl applyset list -A
 
-  # Their names, for a script
+  # Names only, for a script
   kubectl applyset list -n shop -o name";
 
 pub(super) const VIEW: &str = "\
 Examples:
-  # Is everything there, and is it ready?
+  # Check that all members exist and are ready
   kubectl applyset view web -n shop
 
-  # The members as a table with more columns
+  # Print the members as a table
   kubectl applyset view web -n shop -o wide";
 
 pub(super) const DISBAND: &str = "\
 Examples:
-  # What would be in no set any more?
+  # Preview which objects would leave the set
   kubectl applyset disband web -n shop --dry-run=server
 
-  # Forget it without a question, as a script does
+  # Disband without a question, as in a script
   kubectl applyset disband web -n shop --yes";
 
 pub(super) const COMPLETION: &str = "\
 Examples:
-  # Complete what is typed in this bash
+  # Enable completion in this bash
   source <(kubectl applyset completion bash)
 
-  # Keep it for fish
+  # Write the script for fish
   kubectl applyset completion fish > kubectl-applyset.fish";

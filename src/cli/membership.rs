@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args, ValueHint};
 
 use super::arguments::{DryRunFlag, SetArgument};
+use super::help::{ARGUMENTS, OBJECTS, OWNERSHIP, RUNNING};
 
 /// `disband`
 #[derive(Debug, Args)]
@@ -10,14 +11,14 @@ pub struct Disband {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+    /// Disband a set that another tool manages
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub take_over_set: bool,
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// Disband a set that another tool manages, too
-    #[arg(long)]
-    pub take_over_set: bool,
-    /// Go on without asking
-    #[arg(short, long)]
+    /// Do not ask for confirmation
+    #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
 }
 
@@ -32,86 +33,84 @@ pub struct Adopt {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// The live objects of these manifests: file, directory or address, - for standard input; may
-    /// be repeated
-    #[arg(short, long, value_name = "FILE|DIR|URL|-", value_hint = ValueHint::AnyPath)]
+    /// Objects in manifests: file, directory, URL or -
+    #[arg(short, long, value_name = "FILE", help_heading = OBJECTS, value_hint = ValueHint::AnyPath)]
     pub filename: Vec<String>,
-    /// Look into directories of directories, too
-    #[arg(short = 'R', long)]
+    /// Process directories recursively
+    #[arg(short = 'R', long, help_heading = OBJECTS)]
     pub recursive: bool,
-    /// Directory of a kustomization, in place of -f
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "recursive")]
+    /// Kustomization directory, instead of -f
+    #[arg(short, long, value_name = "DIR", help_heading = OBJECTS, value_hint = ValueHint::DirPath, conflicts_with = "recursive")]
     pub kustomize: Option<String>,
-    /// The objects with these labels that were applied, as `kubectl apply --prune -l` finds them
-    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    /// Applied objects with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS)]
     pub selector: Option<String>,
-    /// Kinds or resources to look for; by default those that `kubectl apply --prune` knows
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "selector")]
+    /// Kinds for -l (default: kubectl apply --prune's)
+    #[arg(long, value_name = "KIND,...", help_heading = OBJECTS, value_delimiter = ',', requires = "selector")]
     pub kinds: Vec<String>,
-    /// Look for them in all namespaces
-    #[arg(short = 'A', long, requires = "selector")]
+    /// Search all namespaces for -l
+    #[arg(short = 'A', long, help_heading = OBJECTS, requires = "selector")]
     pub all_namespaces: bool,
-    /// What another tool has in its inventory: helm/RELEASE, kapp/APP, kpt/INVENTORY,
-    /// flux/KUSTOMIZATION or argocd/APP
-    #[arg(long, value_name = "TOOL/[NAMESPACE/]NAME")]
+    /// Inventory of helm, kapp, kpt, flux or argocd
+    #[arg(long, value_name = "TOOL/NAME", help_heading = OBJECTS)]
     pub from: Option<String>,
-    /// Also adopt objects without Helm's annotations (installed before Helm 3.2). Anyone who can create
-    /// Secrets in the release's namespace can name any object
-    #[arg(long, requires = "from", conflicts_with_all = ["selector", "filename"])]
+    /// Include objects without Helm annotations (unsafe)
+    #[arg(long, help_heading = OBJECTS, requires = "from", conflicts_with_all = ["selector", "filename"])]
     pub from_unmarked: bool,
+    /// Take objects that belong to another set
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub take_ownership: bool,
+    /// Use an existing object as the parent
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub take_over_set: bool,
+    /// Field manager of the labels (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
+    pub field_manager: Option<String>,
+    /// Keep the set operable by kubectl/vX.Y.Z
+    #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
+    pub tooling: Option<String>,
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// Take objects that belong to another set
-    #[arg(long)]
-    pub take_ownership: bool,
-    /// Make an object the set's parent that is no parent yet
-    #[arg(long)]
-    pub take_over_set: bool,
-    /// Do not ask before taking over a parent, or before adopting cluster-scoped objects and objects of
-    /// other namespaces
-    #[arg(short, long)]
+    /// Do not ask for confirmation
+    #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]
-    #[arg(long, value_name = "NAME")]
-    pub field_manager: Option<String>,
-    /// Keep the set another tool's, so that both can operate it: kubectl/vX.Y.Z
-    #[arg(long, value_name = "TOOL/VERSION")]
-    pub tooling: Option<String>,
 }
 
 /// `move`
 #[derive(Debug, Args)]
 pub struct Move {
-    /// The set that members leave, as [RESOURCE[.VERSION][.GROUP]/]NAME
+    /// Secret NAME, or RESOURCE[.VERSION][.GROUP]/NAME
+    #[arg(value_name = "SET", help_heading = ARGUMENTS)]
     pub set: String,
-    /// The set that they come into; it is made where there is none
+    /// The new set, created if it does not exist
+    #[arg(value_name = "NEW", help_heading = ARGUMENTS)]
     pub new: String,
-    /// Only the members with these labels
-    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "filename")]
+    /// Only members with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS, conflicts_with = "filename")]
     pub selector: Option<String>,
-    /// Only the members that these manifests hold; may be repeated
-    #[arg(short, long, value_name = "FILE|DIR|URL|-", value_hint = ValueHint::AnyPath)]
+    /// Only members in these manifests; repeatable
+    #[arg(short, long, value_name = "FILE", help_heading = OBJECTS, value_hint = ValueHint::AnyPath)]
     pub filename: Vec<String>,
-    /// Look into directories of directories, too
-    #[arg(short = 'R', long)]
+    /// Process directories recursively
+    #[arg(short = 'R', long, help_heading = OBJECTS)]
     pub recursive: bool,
-    /// Directory of a kustomization, in place of -f
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive", "selector"])]
+    /// Kustomization directory, instead of -f
+    #[arg(short, long, value_name = "DIR", help_heading = OBJECTS, value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive", "selector"])]
     pub kustomize: Option<String>,
+    /// Use an existing object as the new parent
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub take_over_set: bool,
+    /// Field manager of the labels (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
+    pub field_manager: Option<String>,
+    /// Keep both sets operable by kubectl/vX.Y.Z
+    #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
+    pub tooling: Option<String>,
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// Make an object the new set's parent that is no parent yet
-    #[arg(long)]
-    pub take_over_set: bool,
-    /// Go on without asking whether to take over
-    #[arg(short, long)]
+    /// Do not ask for confirmation
+    #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Field manager that writes part-of labels [default: applyset, or the tool of --tooling]
-    #[arg(long, value_name = "NAME")]
-    pub field_manager: Option<String>,
-    /// Work on sets that are another tool's, and keep them so: kubectl/vX.Y.Z
-    #[arg(long, value_name = "TOOL/VERSION")]
-    pub tooling: Option<String>,
 }

@@ -1,8 +1,7 @@
-//! Tips for unknown flags: the substitute for a flag of kubectl, or the spelling of a value.
+//! Tips for flags and commands that users of kubectl, Helm, kapp and Terraform type.
 //!
 //! clap suggests the most similar name, which may be a flag that overrides a safety check. Such a
-//! flag is never suggested. clap's own tips for known wrong flags (`UnknownArgumentValueParser`)
-//! would need a hidden argument for each, and show the placeholder of its value in the message.
+//! flag is never suggested for a typo.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -17,107 +16,247 @@ const FLAGS_THAT_ALLOW_MORE: [&str; 6] = [
     "--yes",
 ];
 
-const BY_SET: &str = "leave it out: what is pruned is told by the set, not by a list of kinds";
-const BY_LABEL: &str = "leave it out: a set finds its members by its own label; objects that `kubectl apply --prune -l` \
-     looked after come into a set with `kubectl applyset adopt SET -l SELECTOR`";
-const GRACEFUL: &str = "leave it out: objects are deleted as gracefully as they ask for; \
-     `kubectl delete` has this flag for a single one";
-const SERVER_SIDE: &str = "leave it out: it is for client-side apply, and apply is server-side here";
-const JSON: &str = "take -o json, which prints all there is to tell";
-const WHOLE_SETS: &str =
-    "name the set alone: its members are found by the cluster's record, without manifests";
+/// Commands of other tools, and what to run instead.
+const COMMANDS: [(&[&str], &str); 13] = [
+    (
+        &["destroy", "uninstall", "remove", "rm", "del"],
+        "delete a set and its objects with `kubectl applyset delete SET`",
+    ),
+    (
+        &["plan", "preview"],
+        "preview with `kubectl applyset diff SET -f FILE`",
+    ),
+    (
+        &["install", "upgrade", "deploy", "create", "up"],
+        "create or update a set with `kubectl applyset apply SET -f FILE`",
+    ),
+    (
+        &["inspect", "get", "describe", "show"],
+        "show a set with `kubectl applyset view SET`",
+    ),
+    (
+        &["prune"],
+        "prune with `kubectl applyset apply SET -f FILE`, which deletes what is not in the manifests",
+    ),
+    (
+        &["template", "render", "build"],
+        "render with `helm template` or `kubectl kustomize`, and pipe it to `kubectl applyset apply SET -f -`",
+    ),
+    (
+        &["history", "rollback", "undo"],
+        "check out the earlier manifests, and apply them; runs are not recorded",
+    ),
+    (
+        &["import"],
+        "take live objects into a set with `kubectl applyset adopt SET`",
+    ),
+    (
+        &["rename", "split"],
+        "rename or split a set with `kubectl applyset move SET NEW`",
+    ),
+    (
+        &["forget", "detach"],
+        "keep the objects with `kubectl applyset disband SET`",
+    ),
+    (
+        &["check", "fsck", "doctor", "validate"],
+        "check sets with `kubectl applyset verify`",
+    ),
+    (
+        &["init"],
+        "run `kubectl applyset apply SET -f FILE`, which creates the parent of the set",
+    ),
+    (&["wait"], "wait with `kubectl applyset apply SET -f FILE --wait`"),
+];
 
-/// The commands that kubectl has, too.
-const COUNTERPARTS: [&str; 3] = ["apply", "diff", "delete"];
+/// Commands that change the cluster by manifests.
+const APPLYING: &[&str] = &["apply", "diff"];
+/// Commands of which kubectl has one of the same name.
+const OF_KUBECTL: &[&str] = &["apply", "diff", "delete"];
+/// Commands that ask for confirmation.
+const ASKING: &[&str] = &["adopt", "delete", "disband", "move", "verify"];
 
-/// Flags of kubectl's commands of the same names, and their tips. A command's own flags are known,
-/// so they are never looked up here.
-const FLAGS_OF_KUBECTL: [(&str, &str); 30] = [
-    ("--all", BY_SET),
-    ("--prune-allowlist", BY_SET),
-    ("--prune-whitelist", BY_SET),
-    ("--selector", BY_LABEL),
-    ("-l", BY_LABEL),
-    ("--field-selector", BY_LABEL),
+const BY_SET: &str = "leave it out: the set determines what is pruned, not a list of kinds";
+const BY_LABEL: &str = "leave it out: a set finds its members by its own label; take objects of \
+     `kubectl apply --prune -l` into a set with `kubectl applyset adopt SET -l SELECTOR`";
+const GRACEFUL: &str = "leave it out: objects are deleted with their own grace period";
+const SERVER_SIDE: &str = "leave it out: it is for client-side apply";
+const JSON: &str = "use -o json and a program such as jq";
+const NAMED: &str = "leave it out: the set is enough; its members are read from the cluster";
+const RENDERED: &str =
+    "render first, as in `helm template web ./chart | kubectl applyset apply web -n shop -f -`";
+const PREVIEW: &str = "preview with `kubectl applyset diff`, or add --confirm to be asked";
+const WHOLE: &str = "leave it out: a set is applied as a whole; split it with `kubectl applyset move`";
+const ASKS_AT_TERMINAL: &str = "use --confirm with apply; delete and disband ask at a terminal";
+
+/// Flags of other tools: the flags, the commands that the tip is for, and the tip. The first entry
+/// counts. Flags that the command has are never looked up here.
+const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
-        "--force",
-        "leave it out: nothing is deleted and made anew by itself; `kubectl delete` an object that cannot be changed, and apply again",
-    ),
-    ("--grace-period", GRACEFUL),
-    ("--now", GRACEFUL),
-    (
-        "--cascade",
-        "leave it out: dependents of what is deleted are deleted in the background",
-    ),
-    (
-        "--overwrite",
-        "leave it out: fields that others own are told as conflicts, and not overwritten",
-    ),
-    ("--openapi-patch", SERVER_SIDE),
-    ("--save-config", SERVER_SIDE),
-    ("--record", SERVER_SIDE),
-    ("--template", JSON),
-    ("--allow-missing-template-keys", JSON),
-    ("--show-managed-fields", JSON),
-    ("--no-headers", JSON),
-    (
-        "--subresource",
-        "leave it out: a set consists of whole objects; `kubectl apply --server-side` writes subresources",
+        &["--cascade=orphan", "--cascade=false"],
+        &["delete"],
+        "keep the objects with `kubectl applyset disband SET`",
     ),
     (
-        "--warnings-as-errors",
-        "leave it out: warnings of the server are told, and do not change the exit code",
+        &["--cascade"],
+        OF_KUBECTL,
+        "leave it out: dependents are deleted in the background",
     ),
-    ("--interactive", "leave it out: it asks at a terminal in any case"),
-    ("-i", "leave it out: it asks at a terminal in any case"),
-    ("--raw", "leave it out: only sets are deleted here"),
-    ("--filename", WHOLE_SETS),
-    ("-f", WHOLE_SETS),
-    ("--kustomize", WHOLE_SETS),
-    ("-k", WHOLE_SETS),
-    ("--recursive", WHOLE_SETS),
-    ("-R", WHOLE_SETS),
     (
-        "--edit",
-        "leave it out: change the manifests, and look at it with `kubectl applyset diff`",
+        &["--all", "--prune-allowlist", "--prune-whitelist"],
+        OF_KUBECTL,
+        BY_SET,
+    ),
+    (&["--selector", "-l", "--field-selector"], OF_KUBECTL, BY_LABEL),
+    (
+        &["--force", "--force-replace", "--replace"],
+        OF_KUBECTL,
+        "delete an object that cannot be changed with `kubectl delete`, then apply again",
+    ),
+    (&["--grace-period", "--now"], OF_KUBECTL, GRACEFUL),
+    (
+        &["--overwrite"],
+        OF_KUBECTL,
+        "leave it out: fields that other managers own are reported as conflicts",
+    ),
+    (
+        &["--openapi-patch", "--save-config", "--record"],
+        OF_KUBECTL,
+        SERVER_SIDE,
+    ),
+    (
+        &[
+            "--template",
+            "--allow-missing-template-keys",
+            "--show-managed-fields",
+            "--no-headers",
+        ],
+        OF_KUBECTL,
+        JSON,
+    ),
+    (
+        &["--subresource"],
+        OF_KUBECTL,
+        "write a subresource with `kubectl apply --server-side --subresource`",
+    ),
+    (
+        &["--warnings-as-errors"],
+        OF_KUBECTL,
+        "leave it out: warnings of the server do not change the exit code",
+    ),
+    (&["--interactive", "-i"], OF_KUBECTL, ASKS_AT_TERMINAL),
+    (
+        &["--raw"],
+        OF_KUBECTL,
+        "delete other objects with `kubectl delete`",
+    ),
+    (
+        &["--filename", "-f", "--kustomize", "-k", "--recursive", "-R"],
+        &["delete", "disband", "view", "verify"],
+        NAMED,
+    ),
+    (
+        &["--edit"],
+        OF_KUBECTL,
+        "change the manifests, and preview with `kubectl applyset diff`",
+    ),
+    (
+        &["--atomic", "--rollback-on-failure", "--cleanup-on-fail"],
+        &[],
+        "leave it out: nothing is rolled back; correct the manifests, and apply again",
+    ),
+    (
+        &["--create-namespace", "--into-ns"],
+        &[],
+        "add the Namespace to the manifests, or run `kubectl create namespace`",
+    ),
+    (
+        &["--install"],
+        &[],
+        "leave it out: apply creates a set that does not exist",
+    ),
+    (&["--set", "--values", "--set-string"], &[], RENDERED),
+    (
+        &["--keep-history"],
+        &[],
+        "leave it out: no releases are stored in the cluster",
+    ),
+    (&["--diff-changes", "-c"], &[], PREVIEW),
+    (
+        &["--diff-run"],
+        &[],
+        "preview with `kubectl applyset diff`, or with --dry-run=server",
+    ),
+    (
+        &["--app", "-a"],
+        &[],
+        "name the set, as in `kubectl applyset apply web -n shop`",
+    ),
+    (&["--wait-timeout"], &[], "limit the wait with --wait=DURATION"),
+    (
+        &["--auto-approve"],
+        ASKING,
+        "use --yes, which answers the question of this command",
+    ),
+    (
+        &["--auto-approve"],
+        APPLYING,
+        "leave it out: apply asks only with --confirm, or before it loses data or takes over a set",
+    ),
+    (&["--target", "--only"], &[], WHOLE),
+    (
+        &["--detailed-exitcode"],
+        &["diff"],
+        "leave it out: diff exits 1 if there are differences",
     ),
 ];
 
-/// Replaces clap's tip for an unknown flag by a better one, or removes a dangerous one. `arguments`
-/// are those of the command line.
+/// Replaces clap's tip for an unknown flag or command by a better one, or removes a dangerous one.
+/// `arguments` are those of the command line.
 pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[String]) -> clap::Error {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
-        return error;
-    };
-    let mut words = arguments.iter().skip(1);
-    let command_name = words.find(|word| command.find_subcommand(word).is_some());
-    let has_counterpart = command_name.is_some_and(|name| COUNTERPARTS.contains(&name.as_str()));
-    let of_kubectl = FLAGS_OF_KUBECTL
-        .iter()
-        .find(|(flag, _)| has_counterpart && flag == unknown);
-    let tip = match of_kubectl {
-        Some((_, tip)) => Some((*tip).to_owned()),
-        None => separate_value(command, arguments),
+    let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::InvalidSubcommand, _) => match error.get(ContextKind::InvalidSubcommand) {
+            Some(ContextValue::String(name)) => command_tip(name),
+            _ => None,
+        },
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
+            let mut words = arguments.iter().skip(1);
+            let name = words.find_map(|word| command.find_subcommand(word));
+            let tip = flag_tip(unknown, name.map_or("", Command::get_name), arguments);
+            tip.or_else(|| separate_value(command, arguments))
+        }
+        _ => return error,
     };
     if tip.is_some() || suggests_override(&error) {
         error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Suggested);
-        // clap's usage contains its suggestion.
-        if let Some(mut command) = command_name
-            .and_then(|name| command.find_subcommand(name))
-            .cloned()
-        {
-            let usage = ContextValue::StyledStr(command.render_usage());
-            error.insert(ContextKind::Usage, usage);
-        }
     }
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+fn command_tip(name: &str) -> Option<String> {
+    let found = COMMANDS.iter().find(|(names, _)| names.contains(&name));
+    found.map(|(_, tip)| (*tip).to_owned())
+}
+
+fn flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
+    // clap names the flag alone.
+    let with_value = |flag: &str| {
+        let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
+        let mut pairs = arguments.windows(2);
+        name == unknown
+            && (arguments.iter().any(|argument| argument == flag)
+                || pairs.any(|pair| pair[0] == name && pair[1] == value))
+    };
+    let is_meant = |flag: &&str| *flag == unknown || flag.contains('=') && with_value(flag);
+    let found = FLAGS.iter().find(|(flags, commands, _)| {
+        (commands.is_empty() || commands.contains(&command)) && flags.iter().any(|flag| is_meant(flag))
+    });
+    found.map(|(.., tip)| (*tip).to_owned())
 }
 
 fn suggests_override(error: &clap::Error) -> bool {
@@ -147,7 +286,7 @@ fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
             || possible.is_empty()
                 && (value.starts_with(|first: char| first.is_ascii_digit())
                     || matches!(value.as_str(), "true" | "false"));
-        is_value.then(|| format!("the value of '{flag}' stands behind '=': {flag}={value}"))
+        is_value.then(|| format!("write the value of {flag} after '=': {flag}={value}"))
     })
 }
 
@@ -158,38 +297,62 @@ mod tests {
     use crate::cli::Cli;
 
     fn error(line: &str) -> String {
-        let typed = Cli::parse(line.split(' ').map(Into::into).collect());
+        let words = format!("kubectl-applyset {line}");
+        let typed = Cli::parse(words.split(' ').map(Into::into).collect());
         let error = typed.map(|_| ()).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}");
         error.to_string()
     }
 
     #[test]
-    fn flags_of_kubectl_are_explained_and_no_override_is_suggested() {
+    fn flags_and_commands_of_other_tools_are_explained() {
         for (line, tip) in [
-            ("kubectl-applyset apply a -f x --prune --all", "told by the set"),
-            ("kubectl-applyset apply a -f x --force", "made anew by itself"),
+            ("apply a -f x --prune --all", "the set determines"),
             (
-                "kubectl-applyset apply a -f x --cascade=foreground",
-                "in the background",
+                "apply a -f x --prune-allowlist=core/v1/ConfigMap",
+                "the set determines",
             ),
-            ("kubectl-applyset apply a -f x --selector=a=b", "adopt SET -l"),
-            ("kubectl-applyset apply a -f x -l a=b", "adopt SET -l"),
-            ("kubectl-applyset diff a -f x -l a=b", "adopt SET -l"),
-            ("kubectl-applyset apply a -f x --overwrite", "conflicts"),
-            ("kubectl-applyset apply a -f x --template={{}}", "-o json"),
-            ("kubectl-applyset apply a -f x --warnings-as-errors", "exit code"),
-            ("kubectl-applyset delete a --grace-period=0", "gracefully"),
-            ("kubectl-applyset delete a --now", "gracefully"),
-            ("kubectl-applyset delete a -f x", "name the set alone"),
-            (
-                "kubectl-applyset apply a -f x --dry-run server",
-                "--dry-run=server",
-            ),
-            ("kubectl-applyset apply --prune false a -f x", "--prune=false"),
-            ("kubectl-applyset apply a -f x --wait 1s", "--wait=1s"),
-            ("kubectl-applyset list --all", "--all-namespaces"),
-            ("kubectl-applyset list -A --concurency=4", "--concurrency"),
+            ("apply a -f x --force", "kubectl delete"),
+            ("apply a -f x --cascade=foreground", "in the background"),
+            ("delete a --cascade=orphan", "disband SET"),
+            ("delete a --cascade orphan", "disband SET"),
+            ("delete a --cascade=false", "disband SET"),
+            ("delete a --cascade=background", "in the background"),
+            ("apply a -f x --selector=a=b", "adopt SET -l"),
+            ("apply a -f x -l a=b", "adopt SET -l"),
+            ("diff a -f x -l a=b", "adopt SET -l"),
+            ("apply a -f x --overwrite", "conflicts"),
+            ("apply a -f x --template={{}}", "-o json"),
+            ("apply a -f x --warnings-as-errors", "exit code"),
+            ("delete a --grace-period=0", "grace period"),
+            ("delete a --now", "grace period"),
+            ("delete a -f x", "the set is enough"),
+            ("apply a -f x --dry-run server", "--dry-run=server"),
+            ("apply --prune false a -f x", "--prune=false"),
+            ("apply a -f x --wait 1s", "--wait=1s"),
+            ("list --all", "--all-namespaces"),
+            ("ls --all", "--all-namespaces"),
+            ("list -A --concurency=4", "--concurrency"),
+            ("apply a -f x --atomic", "rolled back"),
+            ("apply a -f x --create-namespace", "Namespace to the manifests"),
+            ("apply a -f x --set=a=b", "helm template"),
+            ("apply a -f x -c", "--confirm"),
+            ("apply a -f x --diff-changes", "kubectl applyset diff"),
+            ("apply a -f x --wait-timeout=5m", "--wait=DURATION"),
+            ("delete a --auto-approve", "--yes"),
+            ("apply a -f x --auto-approve", "leave it out"),
+            ("apply a -f x --target=b", "as a whole"),
+            ("diff a -f x --detailed-exitcode", "exits 1"),
+            ("destroy web", "applyset delete"),
+            ("uninstall web -n shop", "applyset delete"),
+            ("plan web -f x", "applyset diff"),
+            ("upgrade --install web", "applyset apply"),
+            ("deploy web -f x", "applyset apply"),
+            ("get web", "applyset view"),
+            ("describe web", "applyset view"),
+            ("rollback web 3", "earlier manifests"),
+            ("template web", "helm template"),
+            ("aply web -f x", "'apply'"),
         ] {
             let error = error(line);
             let (_, tips) = error.split_once("tip: ").expect(&error);
@@ -199,38 +362,46 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn no_override_is_suggested_for_a_typo() {
         for line in [
-            "kubectl-applyset apply a -f x --force-conflict",
-            "kubectl-applyset apply a -f x --allow-prune-al",
-            "kubectl-applyset delete a --take-ownership",
-            "kubectl-applyset list --yess",
-            "kubectl-applyset apply a -f x --take-ownershp",
-            "kubectl-applyset apply a -f x b",
+            "apply a -f x --force-conflict",
+            "apply a -f x --allow-prune-al",
+            "delete a --take-ownership",
+            "list --yess",
+            "apply a -f x --take-ownershp",
+            "apply a -f x b",
         ] {
             let error = error(line);
             assert!(!error.contains("tip: "), "{line}: {error}");
-            assert!(error.contains("Usage: kubectl applyset "), "{error}");
-            let usage = error.split_once("Usage: ").expect("a usage").1;
-            assert!(
-                super::FLAGS_THAT_ALLOW_MORE
-                    .iter()
-                    .all(|flag| !usage.contains(flag)),
-                "{error}"
-            );
+            let (_, usage) = error.split_once("Usage: kubectl applyset ").expect("a usage");
+            let mut overrides = super::FLAGS_THAT_ALLOW_MORE.iter();
+            assert!(overrides.all(|flag| !usage.contains(flag)), "{error}");
         }
     }
 
     #[test]
-    fn no_tip_is_for_a_flag_that_every_command_has() {
-        let command = Cli::command();
-        for argument in command.get_arguments() {
-            let long = argument.get_long().map(|long| format!("--{long}"));
-            let short = argument.get_short().map(|short| format!("-{short}"));
-            for flag in long.into_iter().chain(short) {
-                assert!(
-                    super::FLAGS_OF_KUBECTL.iter().all(|(other, _)| *other != flag),
-                    "{flag}"
-                );
+    fn tips_are_for_names_that_the_program_does_not_have() {
+        let root = Cli::command();
+        for name in super::COMMANDS.iter().flat_map(|(names, _)| *names) {
+            assert!(root.find_subcommand(name).is_none(), "{name}");
+        }
+        for command in root.get_subcommands() {
+            for argument in command.get_arguments().chain(root.get_arguments()) {
+                let long = argument.get_long().map(|long| format!("--{long}"));
+                let short = argument.get_short().map(|short| format!("-{short}"));
+                for flag in long.into_iter().chain(short) {
+                    let is_known = |(flags, commands, _): &(&[&str], &[&str], _)| {
+                        commands.contains(&command.get_name()) && flags.contains(&flag.as_str())
+                    };
+                    assert!(
+                        !super::FLAGS.iter().any(is_known),
+                        "{flag} of {}",
+                        command.get_name()
+                    );
+                }
             }
         }
     }

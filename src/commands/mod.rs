@@ -15,7 +15,7 @@ mod rbac;
 mod verify;
 mod view;
 
-use crate::cli::{Cli, Command, OutputFormat};
+use crate::cli::{self, Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
 use crate::{report, settings};
 
@@ -28,16 +28,16 @@ pub fn run(cli: &Cli) -> Exit {
     exit
 }
 
-fn run_command(cli: &Cli) -> Exit {
-    if cli.shared.output == Some(OutputFormat::Wide) && !has_tables(&cli.command) {
+fn run_command(line: &Cli) -> Exit {
+    if line.shared.output == Some(OutputFormat::Wide) && !has_tables(&line.command) {
         let error = Error::Usage {
             message: "-o wide is for `list` and `view`".to_owned(),
             hint: "leave it out, or take -o json for everything there is to tell".to_owned(),
         };
-        report::error(&error, settings::style(&cli.shared).colors);
+        report::error(&error, settings::style(&line.shared).colors);
         return error.exit();
     }
-    let outcome = match &cli.command {
+    let outcome = match &line.command {
         Command::Version => {
             report::text(concat!(
                 env!("CARGO_PKG_NAME"),
@@ -47,24 +47,28 @@ fn run_command(cli: &Cli) -> Exit {
             ));
             return Exit::Done;
         }
+        Command::Connection => {
+            report::text(&cli::connection_page());
+            return Exit::Done;
+        }
         Command::Completion { shell } => {
             report::text(&completion::script(*shell));
             return Exit::Done;
         }
-        Command::Apply(arguments) => within_runtime(apply::run(arguments, &cli.shared)),
+        Command::Apply(arguments) => within_runtime(apply::run(arguments, &line.shared)),
         Command::Manual { directory } => manual::write(directory),
-        Command::Delete(arguments) => within_runtime(delete::run(arguments, &cli.shared)),
-        Command::Disband(arguments) => within_runtime(disband::run(arguments, &cli.shared)),
-        Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &cli.shared)),
-        Command::Move(arguments) => within_runtime(move_members::run(arguments, &cli.shared)),
-        Command::Diff(arguments) => within_runtime(diff::run(arguments, &cli.shared)),
-        Command::List(arguments) => within_runtime(list::run(arguments, &cli.shared)),
-        Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &cli.shared)),
-        Command::Verify(arguments) => within_runtime(verify::run(arguments, &cli.shared)),
-        Command::View(arguments) => within_runtime(view::run(arguments, &cli.shared)),
+        Command::Delete(arguments) => within_runtime(delete::run(arguments, &line.shared)),
+        Command::Disband(arguments) => within_runtime(disband::run(arguments, &line.shared)),
+        Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &line.shared)),
+        Command::Move(arguments) => within_runtime(move_members::run(arguments, &line.shared)),
+        Command::Diff(arguments) => within_runtime(diff::run(arguments, &line.shared)),
+        Command::List(arguments) => within_runtime(list::run(arguments, &line.shared)),
+        Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &line.shared)),
+        Command::Verify(arguments) => within_runtime(verify::run(arguments, &line.shared)),
+        Command::View(arguments) => within_runtime(view::run(arguments, &line.shared)),
     };
     outcome.unwrap_or_else(|error| {
-        report::error(&error, settings::style(&cli.shared).colors);
+        report::error(&error, settings::style(&line.shared).colors);
         error.exit()
     })
 }

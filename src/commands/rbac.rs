@@ -58,7 +58,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         .namespace
         .as_deref()
         .unwrap_or(&cluster.namespace);
-    let objects = permissions::objects(&name, &rights, &options.subject, namespace);
+    let objects = permissions::objects(&name, &rights, &options.subjects, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
 }

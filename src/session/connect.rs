@@ -26,9 +26,11 @@ pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connectio
     connect_with(options, shared).await
 }
 
-/// Sets the connection up as the user of the kubeconfig, whatever `--as` says.
+/// Sets the connection up as the user of the kubeconfig's context. `--as` and `--user` are the subjects
+/// of `rbac`, which need not exist yet.
 pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Error> {
     let options = ConnectionOptions {
+        user: None,
         impersonate: None,
         impersonate_groups: Vec::new(),
         impersonate_uid: None,

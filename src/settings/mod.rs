@@ -27,7 +27,7 @@ pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;
 pub use style::style;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
-pub use waiting::WaitOptions;
+pub use waiting::{DEFAULT_WAIT, WaitOptions};
 
 use crate::cli::{DryRunFlag, DryRunMode, SetArgument};
 use crate::compare::ownership::{

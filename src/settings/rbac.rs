@@ -17,73 +17,79 @@ pub struct RbacOptions {
     pub sources: Vec<Source>,
     /// The treatment of directories in directories.
     pub recursion: Recursion,
-    /// The user, group or service account that gets the permissions.
-    pub subject: Subject,
+    /// The users, groups and service accounts that get the permissions.
+    pub subjects: Vec<Subject>,
 }
 
 impl RbacOptions {
-    /// Reads the flags of `rbac`.
+    /// Reads the flags of `rbac`. Without a subject, the permissions are for the user of `--as`, else
+    /// for the service account named like the set.
     pub fn new(rbac: &Rbac, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&rbac.set)?;
-        let subject = match (&rbac.subject, &shared.connection.impersonate) {
-            (Some(subject), _) => subject_argument(subject)?,
-            (None, Some(user)) => user_or_service_account(user),
-            (None, None) => Subject::ServiceAccount {
-                namespace: None,
-                name: set.name.clone(),
-            },
-        };
+        let mut subjects = subjects(&rbac.users, &rbac.groups, &rbac.service_accounts)?;
+        if subjects.is_empty() {
+            subjects.push(match &shared.connection.impersonate {
+                Some(user) => user_or_service_account(user),
+                None => Subject::ServiceAccount {
+                    namespace: None,
+                    name: set.name.clone(),
+                },
+            });
+        }
         Ok(Self {
             sources: sources(&rbac.manifests)?,
             recursion: recursion(&rbac.manifests),
             set,
-            subject,
+            subjects,
         })
     }
 }
 
-/// Parses `--subject`: the kinds are those of RBAC, in any letter case.
-fn subject_argument(text: &str) -> Result<Subject, Error> {
-    let invalid = || Error::Usage {
-        message: format!("--subject {text:?} names nobody"),
-        hint: "write User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME, or the NAME of a service account"
-            .to_owned(),
-    };
-    let service_account = |namespace: Option<&str>, name: &str| {
-        let is_valid = is_dns_subdomain(name) && namespace.is_none_or(is_dns_label);
-        is_valid
-            .then(|| Subject::ServiceAccount {
-                namespace: namespace.map(str::to_owned),
-                name: name.to_owned(),
-            })
-            .ok_or_else(invalid)
-    };
-    let Some((kind, name)) = text.split_once(':') else {
-        return service_account(None, text);
-    };
-    match kind.to_lowercase().as_str() {
-        _ if name.is_empty() => Err(invalid()),
-        "user" => Ok(user_or_service_account(name)),
-        "group" => Ok(Subject::Group(name.to_owned())),
-        "serviceaccount" => match name.split_once(':') {
-            Some((namespace, name)) => service_account(Some(namespace), name),
-            None => service_account(None, name),
-        },
-        _ => Err(invalid()),
+/// Parses the subjects as `kubectl create rolebinding` does.
+fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<Subject>, Error> {
+    let mut subjects = Vec::new();
+    for user in users {
+        subjects.push(user_or_service_account(not_empty("--user", user)?));
     }
+    for group in groups {
+        subjects.push(Subject::Group(not_empty("--group", group)?.to_owned()));
+    }
+    for account in accounts {
+        let parts = account.split_once(':');
+        let (namespace, name) = parts
+            .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name))
+            .ok_or_else(|| Error::Usage {
+                message: format!("--serviceaccount {account:?}: must be NAMESPACE:NAME"),
+                hint: "write the namespace, too, as in --serviceaccount shop:deployer".to_owned(),
+            })?;
+        subjects.push(service_account(namespace, name));
+    }
+    Ok(subjects)
+}
+
+fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
+    if name.is_empty() {
+        return Err(Error::Usage {
+            message: format!("{flag} \"\": the name is empty"),
+            hint: format!("write a name after {flag}, or leave the flag out"),
+        });
+    }
+    Ok(name)
 }
 
 /// The subject of a user name; the name of a service account gives a service account.
 fn user_or_service_account(user: &str) -> Subject {
-    match user
-        .strip_prefix("system:serviceaccount:")
-        .and_then(|account| account.split_once(':'))
-    {
-        Some((namespace, name)) => Subject::ServiceAccount {
-            namespace: Some(namespace.to_owned()),
-            name: name.to_owned(),
-        },
+    let account = user.strip_prefix("system:serviceaccount:");
+    match account.and_then(|account| account.split_once(':')) {
+        Some((namespace, name)) => service_account(namespace, name),
         None => Subject::User(user.to_owned()),
+    }
+}
+
+fn service_account(namespace: &str, name: &str) -> Subject {
+    Subject::ServiceAccount {
+        namespace: Some(namespace.to_owned()),
+        name: name.to_owned(),
     }
 }
 
@@ -91,42 +97,32 @@ fn user_or_service_account(user: &str) -> Subject {
 mod tests {
     use super::*;
 
+    fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<Subject>, Error> {
+        let owned = |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
+        subjects(&owned(users), &owned(groups), &owned(accounts))
+    }
+
     #[test]
-    fn subjects_are_named_by_kind_and_name() {
-        let account = |namespace: Option<&str>, name: &str| Subject::ServiceAccount {
-            namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
-        };
-        let table = [
-            ("web", account(None, "web")),
-            ("ServiceAccount:web", account(None, "web")),
-            ("serviceaccount:ci:web", account(Some("ci"), "web")),
-            ("User:jane", Subject::User("jane".to_owned())),
-            (
-                "user:oidc:jane@example.com",
-                Subject::User("oidc:jane@example.com".to_owned()),
-            ),
-            ("User:system:serviceaccount:ci:web", account(Some("ci"), "web")),
-            (
-                "Group:system:masters",
-                Subject::Group("system:masters".to_owned()),
-            ),
+    fn subjects_are_named_as_for_kubectl_create_rolebinding() {
+        let user = |name: &str| Subject::User(name.to_owned());
+        let read_all = read(
+            &["jane", "oidc:jane@example.com", "system:serviceaccount:ci:web"],
+            &["system:masters"],
+            &["ci:web"],
+        );
+        let expected = [
+            user("jane"),
+            user("oidc:jane@example.com"),
+            service_account("ci", "web"),
+            Subject::Group("system:masters".to_owned()),
+            service_account("ci", "web"),
         ];
-        for (text, subject) in table {
-            assert_eq!(subject_argument(text).expect("a subject"), subject, "{text}");
-        }
-        for text in [
-            "",
-            ":",
-            "User:",
-            "Group:",
-            "ServiceAccount:",
-            "ServiceAccount::x",
-            "jane@x",
-            "Role:x",
-            "a:b",
-        ] {
-            assert!(subject_argument(text).is_err(), "{text:?}");
+        assert_eq!(read_all.expect("subjects"), expected);
+        assert_eq!(read(&[], &[], &[]).expect("no subject"), []);
+        assert!(read(&[""], &[], &[]).is_err());
+        assert!(read(&[], &[""], &[]).is_err());
+        for account in ["", "web", ":web", "ci:", "CI:web", "ci:a:b"] {
+            assert!(read(&[], &[], &[account]).is_err(), "{account:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::duration::duration;
-use crate::cli::WaitFlags;
+use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags};
 use crate::error::Error;
 use crate::wait::Patience;
 
@@ -17,29 +17,28 @@ pub struct WaitOptions {
 }
 
 impl WaitOptions {
-    /// Reads the flags. `--wait=true` and `--wait=false` are kubectl's spelling.
+    /// Reads the flags. `--wait=true` and `--wait=false` are kubectl's spelling. Without a duration,
+    /// `--wait` lasts as long as `--timeout` allows.
     pub(super) fn new(flags: &WaitFlags) -> Result<Self, Error> {
-        let patience = match flags.wait.as_deref() {
-            None | Some("false") => None,
-            Some(text) => {
-                let text = if text == "true" { USUAL } else { text };
-                Some(match duration("--wait", text)? {
-                    Duration::ZERO => Patience::Unlimited,
-                    time => Patience::Limited(time),
-                })
-            }
-        };
         let limit = flags.timeout.as_deref();
         let limit = limit.map(|text| duration("--timeout", text)).transpose()?;
+        let patience = match flags.wait.as_deref() {
+            None | Some("false") => None,
+            Some(WAIT_WITHOUT_VALUE) => Some(limit.unwrap_or(DEFAULT_WAIT)),
+            Some(text) => Some(duration("--wait", text)?),
+        };
         Ok(Self {
-            patience,
+            patience: patience.map(|time| match time {
+                Duration::ZERO => Patience::Unlimited,
+                time => Patience::Limited(time),
+            }),
             limit: limit.filter(|limit| !limit.is_zero()),
         })
     }
 }
 
-/// The default of `--wait`.
-const USUAL: &str = "5m";
+/// The duration of `--wait` if neither it nor `--timeout` has one.
+pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
 #[cfg(test)]
 mod tests {
@@ -47,22 +46,28 @@ mod tests {
 
     #[test]
     fn waiting_is_read_as_kubectl_and_people_write_it() {
-        let minutes = |minutes: u64| Some(Patience::Limited(Duration::from_secs(60 * minutes)));
+        let minutes = |minutes: u64| Duration::from_mins(minutes);
+        let limited = |time: u64| Some(Patience::Limited(minutes(time)));
+        let bare = Some(WAIT_WITHOUT_VALUE);
         let table = [
-            (None, None),
-            (Some("false"), None),
-            (Some("true"), minutes(5)),
-            (Some("5m"), minutes(5)),
-            (Some("120"), minutes(2)),
-            (Some("0"), Some(Patience::Unlimited)),
+            (None, None, None, None),
+            (Some("false"), None, None, None),
+            (bare, None, limited(5), None),
+            (bare, Some("10m"), limited(10), Some(minutes(10))),
+            (bare, Some("1m"), limited(1), Some(minutes(1))),
+            (bare, Some("0"), Some(Patience::Unlimited), None),
+            (Some("5m"), Some("10m"), limited(5), Some(minutes(10))),
+            (Some("120"), Some("0"), limited(2), None),
+            (Some("0"), None, Some(Patience::Unlimited), None),
         ];
-        for (text, patience) in table {
+        for (wait, timeout, patience, limit) in table {
             let flags = WaitFlags {
-                wait: text.map(str::to_owned),
-                timeout: Some("0".to_owned()),
+                wait: wait.map(str::to_owned),
+                timeout: timeout.map(str::to_owned),
             };
             let options = WaitOptions::new(&flags).expect("a duration");
-            assert_eq!((options.patience, options.limit), (patience, None), "{text:?}");
+            let read = (options.patience, options.limit);
+            assert_eq!(read, (patience, limit), "{wait:?} {timeout:?}");
         }
     }
 }

@@ -422,9 +422,8 @@ fn the_rights_that_are_printed_for_a_set_suffice_to_adopt_and_to_disband_it() {
     let files = Files::new().with("objects.yaml", &objects_file(&objects));
     let directory = files.directory().to_string_lossy().into_owned();
     let user = ControlPlane::shared().user(&[]).expect("a user");
-    let subject = format!("User:{}", user.name);
     let run = set
-        .invoke("rbac", &["-f", &directory, "--subject", &subject])
+        .invoke("rbac", &["-f", &directory, "--user", &user.name])
         .expect(0);
     for object in run.document()["items"].as_array().expect("items") {
         cluster().apply_as("admin", object);

@@ -43,7 +43,7 @@ pub(super) fn grant_what_is_printed(user: &User, set: &Set, objects: &[Value]) {
     let files = Files::new().with("objects.yaml", &objects_file(objects));
     let run = Program::new()
         .args(["rbac", &set.reference, "-n", &set.namespace, "-o", "json"])
-        .args(["--subject", &format!("User:{}", user.name), "-f"])
+        .args(["--user", &user.name, "-f"])
         .args([files.directory()])
         .run()
         .expect(0);
@@ -357,30 +357,36 @@ fn subjects_are_reported_from_each_other() {
     let set = Set::secret(&shop, "web");
     let files = Files::new().with("one.yaml", &objects_file(&[config_map(&shop, "one", "1")]));
     let directory: PathBuf = files.directory().into();
-    let subject = |flags: &[&str]| {
+    let subjects = |flags: &[&str]| {
         let run = Program::new()
             .args(["rbac", &set.reference, "-n", &shop, "-o", "json", "-f"])
             .args([&directory])
             .args(flags)
             .run()
             .expect(0);
-        run.document()["items"][1]["subjects"][0].clone()
+        run.document()["items"][1]["subjects"].clone()
+    };
+    let subject = |flags: &[&str]| {
+        let subjects = subjects(flags);
+        assert_eq!(subjects.as_array().map(Vec::len), Some(1), "{subjects}");
+        subjects[0].clone()
     };
     let account =
         |namespace: &str, name: &str| json!({"kind": "ServiceAccount", "namespace": namespace, "name": name});
     let user = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"});
     assert_eq!(subject(&[]), account(&shop, "web"));
-    assert_eq!(subject(&["--subject", "ci"]), account(&shop, "ci"));
-    assert_eq!(
-        subject(&["--subject", "ServiceAccount:tools:ci"]),
-        account("tools", "ci")
-    );
+    assert_eq!(subject(&["--serviceaccount", "tools:ci"]), account("tools", "ci"));
     assert_eq!(
         subject(&["--as", "system:serviceaccount:tools:ci"]),
         account("tools", "ci")
     );
     assert_eq!(subject(&["--as", "jane"]), user);
-    assert_eq!(subject(&["--subject", "User:jane", "--as", "joe"]), user);
+    let group = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "dev"});
+    assert_eq!(
+        subjects(&["--group=dev", "--user=jane", "--serviceaccount=tools:ci"]),
+        json!([user, group, account("tools", "ci")])
+    );
+    assert_eq!(subject(&["--user", "jane", "--as", "joe"]), user);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn source(argument: &Arg) -> Option<Source> {
     match (argument.get_id().as_str(), value_names) {
         ("context", _) => Some(Source::Contexts),
         ("cluster", _) => Some(Source::Clusters),
-        ("user", _) => Some(Source::Users),
+        ("user", [name]) if name == "NAME" => Some(Source::Users),
         (_, [name]) if name == "SET" || name == "NEW" => Some(Source::Sets),
         (_, [name]) if name == "NAMESPACE" => Some(Source::Namespaces),
         _ => None,

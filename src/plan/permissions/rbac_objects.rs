@@ -45,18 +45,24 @@ pub fn name(parent: &ParentIdentity) -> String {
     parts.join(":")
 }
 
-/// Returns the objects that grant these permissions to the subject, in a fixed order: cluster-wide ones
+/// Returns the objects that grant these permissions to the subjects, in a fixed order: cluster-wide ones
 /// first, then by namespace, each role before its binding. `namespace` is the default for a service
 /// account.
-pub fn objects(name: &str, rights: &BTreeSet<Permission>, subject: &Subject, namespace: &str) -> Vec<Value> {
+pub fn objects(
+    name: &str,
+    rights: &BTreeSet<Permission>,
+    subjects: &[Subject],
+    namespace: &str,
+) -> Vec<Value> {
     let mut places: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
     for right in rights {
         places.entry(right.namespace.as_deref()).or_default().push(right);
     }
-    let subject = subject.document(namespace);
+    let subjects = subjects.iter().map(|subject| subject.document(namespace));
+    let subjects: Vec<Value> = subjects.collect();
     places
         .into_iter()
-        .flat_map(|(place, rights)| role_and_binding(name, place, &rules(&rights), &subject))
+        .flat_map(|(place, rights)| role_and_binding(name, place, &rules(&rights), &subjects))
         .collect()
 }
 
@@ -74,7 +80,7 @@ impl Subject {
     }
 }
 
-fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subject: &Value) -> [Value; 2] {
+fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subjects: &[Value]) -> [Value; 2] {
     let role_kind = if namespace.is_some() {
         "Role"
     } else {
@@ -92,7 +98,7 @@ fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subjec
             "kind": format!("{role_kind}Binding"),
             "metadata": metadata,
             "roleRef": {"apiGroup": GROUP, "kind": role_kind, "name": name},
-            "subjects": [subject],
+            "subjects": subjects,
         }),
     ]
 }

@@ -243,7 +243,12 @@ fn permissions_become_the_fewest_rules() {
         right(Verb::List, "Node", None, None),
     ]);
     let subject = Subject::User("jane".to_owned());
-    let objects = objects("applyset:shop:web", &rights, &subject, "shop");
+    let objects = objects(
+        "applyset:shop:web",
+        &rights,
+        std::slice::from_ref(&subject),
+        "shop",
+    );
     let kinds: Vec<&str> = objects
         .iter()
         .filter_map(|object| object["kind"].as_str())
@@ -288,7 +293,7 @@ fn the_rules_grant_exactly_the_permissions() {
     ]);
     let rights = ever(&manifests, &Past::default(), Vec::new());
     let subject = Subject::Group("ops".to_owned());
-    for object in objects("n", &rights, &subject, "shop") {
+    for object in objects("n", &rights, std::slice::from_ref(&subject), "shop") {
         let Some(rules) = object.get("rules") else {
             continue;
         };
@@ -313,7 +318,7 @@ fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
             namespace: given.map(str::to_owned),
             name: "web".to_owned(),
         };
-        let objects = objects("n", &rights, &subject, "shop");
+        let objects = objects("n", &rights, std::slice::from_ref(&subject), "shop");
         assert_eq!(
             objects[1]["subjects"],
             json!([{"kind": "ServiceAccount", "namespace": expected, "name": "web"}])

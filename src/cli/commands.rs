@@ -1,0 +1,166 @@
+//! The commands, and the flags of those without a file of their own.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+use super::apply::{Apply, Diff};
+use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, WaitFlags};
+use super::examples;
+use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
+use super::membership::{Adopt, Disband, Move};
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Apply manifests, and prune objects removed from them
+    #[command(after_help = examples::APPLY)]
+    Apply(Apply),
+    /// Show what apply would change and prune; exit code 1 if anything
+    #[command(after_help = examples::DIFF)]
+    Diff(Diff),
+    /// List the sets of a namespace or of the cluster
+    #[command(alias = "ls", after_help = examples::LIST)]
+    List(List),
+    /// Show a set: parent, record, and status of members
+    #[command(alias = "status", after_help = examples::VIEW)]
+    View(View),
+    /// Delete the members of a set in reverse order, then its parent
+    #[command(after_help = examples::DELETE)]
+    Delete(Delete),
+    /// Forget a set, and keep its objects as they are
+    #[command(after_help = examples::DISBAND)]
+    Disband(Disband),
+    /// Take live objects into a set as they are
+    #[command(after_help = examples::ADOPT)]
+    Adopt(Adopt),
+    /// Rename or split a set; its members stay as they are
+    #[command(after_help = examples::MOVE)]
+    Move(Move),
+    /// Print the permissions that applying a set needs, as RBAC manifests
+    #[command(after_help = examples::RBAC)]
+    Rbac(Rbac),
+    /// Find inconsistent sets, and repair their records
+    #[command(after_help = examples::VERIFY)]
+    Verify(Verify),
+    /// Print a shell completion script
+    #[command(after_help = examples::COMPLETION)]
+    Completion {
+        /// bash, zsh, fish, elvish or powershell
+        #[arg(value_name = "SHELL", help_heading = ARGUMENTS)]
+        shell: Shell,
+    },
+    /// Print the version
+    Version,
+    /// Flags for the cluster, the user and TLS, which every command accepts
+    #[command(hide = true)]
+    Connection,
+    /// Write the manual pages into a directory
+    #[command(name = "__manual", hide = true)]
+    Manual {
+        /// An existing directory
+        #[arg(value_hint = ValueHint::DirPath, help_heading = ARGUMENTS)]
+        directory: PathBuf,
+    },
+}
+
+/// `list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// List the sets of all namespaces
+    #[arg(short = 'A', long, help_heading = CONNECTION)]
+    pub all_namespaces: bool,
+}
+
+/// `view`
+#[derive(Debug, Args)]
+pub struct View {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+}
+
+/// `delete`
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; `settings` makes enums of them"
+)]
+pub struct Delete {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// Delete volumes, and namespaces and CRDs in use
+    #[arg(long, help_heading = PRUNING)]
+    pub allow_data_loss: bool,
+    /// Delete a set that another tool manages
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub take_over_set: bool,
+    /// Field manager of members (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
+    pub field_manager: Option<String>,
+    /// The time limits.
+    #[command(flatten)]
+    pub waiting: WaitFlags,
+    /// The dry-run mode.
+    #[command(flatten)]
+    pub dry_run: DryRunFlag,
+    /// Do not ask for confirmation
+    #[arg(short, long, help_heading = RUNNING)]
+    pub yes: bool,
+    /// Exit 0 if the set does not exist
+    #[arg(long, help_heading = RUNNING)]
+    pub ignore_not_found: bool,
+}
+
+/// `rbac`
+#[derive(Debug, Args)]
+pub struct Rbac {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// User who gets the permissions; repeatable
+    // Has the name of a shared flag, which it replaces here: as in `kubectl create rolebinding`.
+    #[arg(id = "user", long, value_name = "USER", help_heading = SUBJECTS)]
+    pub users: Vec<String>,
+    /// Group that gets the permissions; repeatable
+    #[arg(id = "group", long, value_name = "GROUP", help_heading = SUBJECTS)]
+    pub groups: Vec<String>,
+    /// ServiceAccount; by default NAMESPACE:SET
+    #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
+    pub service_accounts: Vec<String>,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; `settings` makes enums of them"
+)]
+pub struct Verify {
+    /// One set (default: all sets of the namespace)
+    #[arg(value_name = "SET", help_heading = ARGUMENTS, conflicts_with = "all_namespaces")]
+    pub set: Option<String>,
+    /// The same as SET, as kubectl spells it
+    #[arg(long, value_name = "SET", help_heading = ARGUMENTS, conflicts_with_all = ["set", "all_namespaces"])]
+    pub applyset: Option<String>,
+    /// Field manager of members (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
+    pub field_manager: Option<String>,
+    /// Check all sets, and find orphaned members
+    #[arg(short = 'A', long, help_heading = CONNECTION)]
+    pub all_namespaces: bool,
+    /// Repair the records of parents, nothing else
+    #[arg(long, help_heading = RUNNING)]
+    pub fix: bool,
+    /// With --fix, add namespaces on labels alone
+    #[arg(long, help_heading = RUNNING)]
+    pub include_namespaces: bool,
+    /// Do not ask before --fix writes
+    #[arg(short, long, help_heading = RUNNING, requires = "fix")]
+    pub yes: bool,
+}
