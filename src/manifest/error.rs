@@ -5,13 +5,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kubernetes_yaml::InvalidText;
 
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
+use crate::model::text::shell_word;
 
 /// A problem and its line.
 pub(super) type Fault = (usize, Problem);
@@ -85,6 +86,9 @@ pub enum Problem {
     /// A directory without a single manifest file.
     #[error("no file in this directory ends in .json, .yaml or .yml")]
     NoManifestFiles,
+    /// A kustomization among the files of a directory, or as a file.
+    #[error("{0:?} is a kustomization, which -f does not build")]
+    Kustomization(PathBuf),
     /// A pattern that cannot be understood.
     #[error("not a valid file name pattern: {0}")]
     Pattern(String),
@@ -172,6 +176,11 @@ impl Problem {
             Self::NoName => "the name is empty: is the variable set that -f is given?".to_owned(),
             Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
             Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
+            Self::Kustomization(file) => {
+                let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
+                let directory = directory.unwrap_or_else(|| Path::new("."));
+                format!("use -k {}", shell_word(&directory.to_string_lossy()))
+            }
             Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
             Self::StandardInputTwice => "give -f - once".to_owned(),
             Self::SpecialFile(_) => {

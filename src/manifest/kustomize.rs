@@ -3,7 +3,9 @@
 //! If there is no kubectl, `kustomize` renders them as well. The directory may be any that these
 //! accept, a remote one included.
 
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
@@ -60,6 +62,29 @@ impl KustomizeError {
     }
 }
 
+/// The names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
+const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// Returns whether a file is a kustomization: by its name, unless its `apiVersion` is that of an API, such
+/// as a Kustomization of Flux.
+pub(super) fn is_kustomization(path: &Path) -> bool {
+    let is_named = path
+        .file_name()
+        .is_some_and(|name| FILE_NAMES.iter().any(|known| name == *known));
+    if !is_named || !path.is_file() {
+        return false;
+    }
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(SAID_LIMIT).read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let mut versions = text.lines().filter_map(|line| line.strip_prefix("apiVersion:"));
+    let is_of_kustomize = |version: &str| version.trim().trim_matches(['"', '\'']).starts_with(GROUP);
+    read.is_ok() && versions.all(is_of_kustomize)
+}
+
+/// The API group of kustomizations, which no server has.
+const GROUP: &str = "kustomize.config.k8s.io/";
+
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
@@ -112,7 +137,7 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
     Ok((status, rendered, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// How many bytes of its standard error are shown.
+/// The most bytes that are read of a standard error, and of a file to recognize it.
 const SAID_LIMIT: u64 = 64 << 10;
 
 /// Divides a rendered text into its documents. kustomize writes `---` on a line of its own between

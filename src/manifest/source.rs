@@ -118,6 +118,8 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
             for path in matches(path)? {
                 if fs::metadata(&path)?.is_dir() {
                     walk(&path, recursion, &mut files)?;
+                } else if kustomize::is_kustomization(&path) {
+                    return Err(Problem::Kustomization(path));
                 } else {
                     files.push(path);
                 }
@@ -166,6 +168,9 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
+        if kustomize::is_kustomization(&path) {
+            return Err(Problem::Kustomization(path));
+        }
         if entry.file_type()?.is_dir() {
             if recursion == Recursion::Recursive {
                 walk(&path, recursion, files)?;
@@ -234,7 +239,7 @@ pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Manifest, ManifestErrors, read_with};
+    use super::super::{Manifest, ManifestError, ManifestErrors, read_with};
     use super::*;
 
     /// A directory of its own for one test, gone when the test ends.
@@ -325,6 +330,47 @@ mod tests {
         }
         let read = read_with(&[directory.source("")], Recursion::Recursive, io::empty());
         assert_eq!(names(read), ["b.yaml"]);
+    }
+
+    #[test]
+    fn a_kustomization_is_for_the_other_flag() {
+        for (name, text, is_refused) in [
+            ("kustomization.yaml", "resources: [a.yaml]\n", true),
+            (
+                "kustomization.yml",
+                "apiVersion: \"kustomize.config.k8s.io/v1beta1\"\nkind: Kustomization\n",
+                true,
+            ),
+            ("Kustomization", "namePrefix: a-\n", true),
+            (
+                "kustomization.yaml",
+                "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n",
+                false,
+            ),
+            (
+                "other.yaml",
+                "apiVersion: v1\nkind: Thing\nmetadata: {name: one}\n",
+                false,
+            ),
+        ] {
+            let directory = Directory::new("kustomization", &["sub/a.yaml"]);
+            let file = directory.0.join("sub").join(name);
+            fs::write(&file, text).expect("written");
+            for (path, recursion) in [
+                ("sub".to_owned(), Recursion::Flat),
+                (String::new(), Recursion::Recursive),
+                (format!("sub/{name}"), Recursion::Flat),
+            ] {
+                let read = read_with(&[directory.source(&path)], recursion, io::empty());
+                let hints: Vec<String> = match read {
+                    Ok(_) => Vec::new(),
+                    Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
+                };
+                let expected = format!("use -k {}", directory.0.join("sub").display());
+                let expected: &[String] = if is_refused { &[expected] } else { &[] };
+                assert_eq!(hints, expected, "{path}: {text}");
+            }
+        }
     }
 
     #[test]

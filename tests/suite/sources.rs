@@ -2,7 +2,7 @@
 
 use controlplane::ControlPlane;
 
-use crate::support::{Answer, Files, Program, Set, Tunnel, Web, config_map, namespace};
+use crate::support::{Answer, Files, Program, Set, Tunnel, Web, cluster, config_map, namespace};
 
 fn text(namespace: &str, name: &str) -> String {
     format!(
@@ -327,6 +327,22 @@ fn a_kustomization_stands_alone() {
             .expect(2);
     }
     Program::new().args(["apply", "web"]).run().expect(2);
+}
+
+#[test]
+fn a_directory_with_a_kustomization_is_for_the_other_flag() {
+    let home = namespace("home");
+    let files = Files::new()
+        .with("prod/kustomization.yml", "resources: [a.yaml]\n")
+        .with("prod/a.yaml", &text(&home, "a"));
+    let run = Program::new()
+        .args(["apply", "web", "-n", &home, "-f"])
+        .args([files.path("prod")])
+        .run()
+        .expect(2);
+    let hint = format!("hint: use -k {}", files.path("prod").display());
+    assert!(run.stderr.lines().any(|line| line == hint), "{}", run.stderr);
+    assert_eq!(cluster().live(&config_map(&home, "a", "1")), None);
 }
 
 #[test]
