@@ -94,7 +94,11 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
         if confirmation == Confirmation::Given {
             break (read, parent, plan);
         }
-        run.confirm(questions(&read, &parent, &plan)).await?;
+        let questions = questions(&read, &parent, &plan);
+        if questions.is_empty() {
+            break (read, parent, plan);
+        }
+        run.confirm(questions).await?;
         confirmation = Confirmation::Given;
         cluster.discover_again().await?;
     };
@@ -120,11 +124,11 @@ fn questions(read: &SetRead, parent: &ParentObject, plan: &MembershipPlan) -> Ve
         ours: set.tooling.clone(),
         operation: Operation::Disband,
     });
-    let forgets = Refusal::ForgetsSet {
+    let forgets = (!plan.changes.is_empty()).then(|| Refusal::ForgetsSet {
         parent: set.parent.clone(),
         members: plan.changes.len(),
-    };
-    foreign.into_iter().chain([forgets]).collect()
+    });
+    foreign.into_iter().chain(forgets).collect()
 }
 
 /// Returns the tool that manages the set according to its parent.

@@ -67,6 +67,16 @@ fn every_object_stays_with_every_other_field() {
 }
 
 #[test]
+fn a_set_without_members_needs_no_yes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    set.apply_with(&[], &["--allow-prune-all"]).expect(0);
+    set.invoke("disband", &[]).expect(0);
+    assert_forgotten(&set);
+}
+
+#[test]
 fn it_wants_a_yes_where_nobody_can_be_asked() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
