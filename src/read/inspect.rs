@@ -70,8 +70,10 @@ pub enum Status {
     Consistent,
     /// The record is wider than that: a run was interrupted, or something failed.
     Unfinished,
-    /// Something is wrong with the bookkeeping, or could not be looked at.
-    InDoubt,
+    /// The record is faulty, or contradicts the members.
+    Invalid,
+    /// Nothing is known to be wrong, but not everything could be read.
+    Unknown,
 }
 
 /// The share of the places that may hold members that was looked at.
@@ -333,7 +335,7 @@ mod tests {
     #[test]
     fn the_status_compares_the_record_with_what_lives() {
         use Presence::{Present, Terminating};
-        use Status::{Consistent, InDoubt, Unfinished};
+        use Status::{Consistent, Invalid, Unfinished};
         let here = |presence| live("ConfigMap", "home", "1", presence);
         let away = |presence| live("ConfigMap", "away", "2", presence);
         let table = [
@@ -356,21 +358,21 @@ mod tests {
             (
                 set(&["ConfigMap"], &[]),
                 vec![here(Present), away(Present)],
-                InDoubt,
+                Invalid,
             ),
-            (set(&["Namespace"], &[]), vec![here(Present)], InDoubt),
+            (set(&["Namespace"], &[]), vec![here(Present)], Invalid),
             // A kind that is not served is recorded all the same.
             (
                 set(&["ConfigMap", "Gone.example.com"], &[]),
                 vec![here(Present)],
-                InDoubt,
+                Invalid,
             ),
         ];
         for (index, (set, members, status)) in table.into_iter().enumerate() {
             let set = looked_at(set, &members, &[]);
             assert_eq!(set.status(&discovery()), status, "case {index}");
-            let is_in_doubt = status == InDoubt;
-            assert_eq!(!set.doubts(&discovery()).is_empty(), is_in_doubt, "case {index}");
+            let is_invalid = status == Invalid;
+            assert_eq!(!set.doubts(&discovery()).is_empty(), is_invalid, "case {index}");
             assert_eq!(set.sight(&discovery()), Visibility::Whole, "case {index}");
         }
     }
@@ -385,7 +387,7 @@ mod tests {
         assert_eq!(faulty.group_kinds(&discovery()), None);
         assert_eq!(faulty.namespaces(), None);
         assert_eq!(faulty.sight(&discovery()), Visibility::Nothing);
-        assert_eq!(faulty.status(&discovery()), Status::InDoubt);
+        assert_eq!(faulty.status(&discovery()), Status::Invalid);
     }
 
     #[test]
@@ -402,7 +404,7 @@ mod tests {
         assert_eq!(nothing.sight(&discovery()), Visibility::Nothing);
         let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
         assert_eq!(part.sight(&discovery()), Visibility::Part);
-        assert_eq!(part.status(&discovery()), Status::InDoubt);
+        assert_eq!(part.status(&discovery()), Status::Unknown);
         // Places of other sets are of no concern.
         let others = [place("Event", Some("away")), place("Namespace", None)];
         let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);

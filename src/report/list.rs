@@ -17,7 +17,7 @@ pub struct ListDocument {
     api_version: &'static str,
     /// The sets, by namespace and name.
     pub sets: Vec<SetListing>,
-    /// Sets in doubt, and failed reads.
+    /// What is wrong with sets, and failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
 }

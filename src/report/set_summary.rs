@@ -57,7 +57,8 @@ pub(super) fn status(status: Option<&Status>) -> &'static str {
     match status {
         Some(Status::Consistent) => "consistent",
         Some(Status::Unfinished) => "unfinished",
-        Some(Status::InDoubt) => "in doubt",
+        Some(Status::Invalid) => "invalid",
+        Some(Status::Unknown) => "unknown",
         None => UNKNOWN,
     }
 }

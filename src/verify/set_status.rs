@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::finding::Finding;
 use super::record_findings::findings;
 use super::rule::Rule;
 use crate::cluster::discovery::Discovery;
@@ -15,16 +16,18 @@ impl FoundSet {
         match &self.reading {
             Reading::Parent(_) => {}
             Reading::Unfinished(_) => return Status::Unfinished,
-            Reading::NoBookkeeping | Reading::Faulty(_) => return Status::InDoubt,
+            Reading::NoBookkeeping | Reading::Faulty(_) => return Status::Invalid,
         }
         let findings = findings(self, discovery, &appliers());
-        if findings.is_empty() {
-            Status::Consistent
-        } else if findings.iter().all(|finding| finding.rule == Rule::RecordTooWide) {
-            Status::Unfinished
-        } else {
-            Status::InDoubt
-        }
+        let of_rule = |finding: &Finding| match finding.rule {
+            Rule::RecordTooWide => Status::Unfinished,
+            Rule::UnreadPlace | Rule::UnknowableKind => Status::Unknown,
+            _ => Status::Invalid,
+        };
+        let statuses: Vec<Status> = findings.iter().map(of_rule).collect();
+        let worst_first = [Status::Invalid, Status::Unknown, Status::Unfinished];
+        let worst = worst_first.into_iter().find(|status| statuses.contains(status));
+        worst.unwrap_or(Status::Consistent)
     }
 
     /// Returns the messages that speak against the record, without collections that could not be read

@@ -298,11 +298,14 @@ fn sets_with_faults_and_sets_of_other_tools_are_shown() {
         .run()
         .expect(0);
     let entries = listed(&run.document(), &[&set]);
-    assert_eq!(entries[0]["status"], "in-doubt");
+    assert_eq!(entries[0]["status"], "invalid");
     assert_ne!(entries[0]["faults"], json!([]));
     // Nobody knows where to look for its members.
     assert_eq!(entries[0]["members"], Value::Null);
-    let run = Program::new().args(["view", "web", "-n", &home]).run().expect(0);
+    let run = Program::new()
+        .args(["status", "-v", "web", "-n", &home])
+        .run()
+        .expect(0);
     assert!(
         run.stdout.lines().any(|line| line == "Members:    ?"),
         "{}",
@@ -329,7 +332,7 @@ fn a_recorded_kind_that_is_gone_is_shown_and_warned_of() {
         let document = run.document();
         let entry = document.pointer("/sets/0").unwrap_or(&document);
         assert_eq!(entry["groupKinds"], json!(["ConfigMap", "Gone.example.com"]));
-        assert_eq!(entry["status"], "in-doubt");
+        assert_eq!(entry["status"], "invalid");
         let warnings = run.warnings();
         assert!(
             warnings
@@ -342,7 +345,7 @@ fn a_recorded_kind_that_is_gone_is_shown_and_warned_of() {
 }
 
 #[test]
-fn a_member_outside_the_record_is_in_doubt() {
+fn a_set_with_a_member_outside_the_record_is_invalid() {
     let [a, b] = [namespace("a"), namespace("b")];
     let [set, other] = [Set::secret(&a, "web"), Set::secret(&a, "other")];
     set.apply(&[config_map(&a, "one", "1")]);
@@ -353,12 +356,12 @@ fn a_member_outside_the_record_is_in_doubt() {
     );
     cluster().apply_as("kubectl", &stray);
     let run = Program::new()
-        .args(["list", "-n", &a, "-o", "json"])
+        .args(["ls", "-n", &a, "-o", "json", "-v", "6"])
         .run()
         .expect(0);
     let entries = listed(&run.document(), &[&other, &set]);
     assert_eq!(entries[0]["status"], "consistent");
-    assert_eq!(entries[1]["status"], "in-doubt");
+    assert_eq!(entries[1]["status"], "invalid");
     let warnings = run.warnings();
     assert!(
         warnings.iter().any(|warning| warning.contains(&b)),
@@ -392,8 +395,8 @@ fn what_may_not_be_listed_hides_nothing_else() {
     let entries = listed(&run.document(), &[&one, &two, &by_config_map]);
     let reported = |entry: &Value| (entry["members"].clone(), entry["status"].clone());
     let of = |set: &Set| reported(entries.iter().find(|entry| entry["id"] == *set.id).expect("it"));
-    assert_eq!(of(&one), (json!(1), json!("in-doubt")));
-    assert_eq!(of(&two), (Value::Null, json!("in-doubt")));
+    assert_eq!(of(&one), (json!(1), json!("unknown")));
+    assert_eq!(of(&two), (Value::Null, json!("unknown")));
     assert_eq!(of(&by_config_map), (json!(1), json!("consistent")));
     let of_services = |warning: &&String| warning.contains("services could not be listed");
     assert_eq!(run.warnings().iter().filter(of_services).count(), 1);

@@ -31,7 +31,7 @@ fn a_member_anywhere_in_the_cluster_is_found_and_recorded() {
             format!("unrecorded-member Role {elsewhere}/stray+"),
         ]
     );
-    assert_eq!(run.document()["sets"][0]["status"], "in-doubt");
+    assert_eq!(run.document()["sets"][0]["status"], "invalid");
     let stray_before = cluster().live(&stray);
     verify(&sound.set, &WITHOUT_QUESTION).expect(0);
 
@@ -170,7 +170,7 @@ fn sets_of_a_namespace_are_verified_together() {
         of_home,
         [
             (&json!("one"), &json!("consistent")),
-            (&json!("two"), &json!("in-doubt"))
+            (&json!("two"), &json!("invalid"))
         ]
     );
     let stray = format!("unrecorded-member Secret {home}/stray+");
