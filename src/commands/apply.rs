@@ -14,7 +14,7 @@ use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::run::Run;
 use crate::session::wait_targets;
-use crate::settings::{self, ApplyOptions};
+use crate::settings::{self, ApplyOptions, Confirm};
 use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
@@ -50,12 +50,13 @@ async fn apply(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> R
 async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
+    let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = Run::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
         settings::style(shared),
         options.writing.dry_run,
-        Questions::Impossible,
+        questions,
     );
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
@@ -73,6 +74,12 @@ async fn apply_plan(
     let approve = async {
         let prepared = saved_plan::approve(run, shared, options, plan).await?;
         check_permissions(&prepared).await?;
+        if let Some(change) = prepared
+            .change()
+            .filter(|_| options.confirm == Confirm::EveryChange)
+        {
+            run.confirm(vec![change]).await?;
+        }
         Ok::<_, Error>(prepared)
     };
     let prepared = tokio::select! {

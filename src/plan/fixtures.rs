@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+use super::{DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
@@ -34,7 +34,7 @@ pub(crate) fn set() -> Set {
 pub(crate) fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
-        empty_manifests: EmptyManifests::Refused,
+        prune_all: PruneAll::Refused,
         unchanged: UnchangedMembers::LeftAlone,
         take_ownership: TakeOwnership::Refused,
         unowned: Unowned::TakenIn,

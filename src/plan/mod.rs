@@ -22,6 +22,7 @@ pub mod permissions;
 mod planned_items;
 mod policy;
 mod preconditions;
+mod prune_all;
 mod prune_rules;
 pub mod recorded_kinds;
 mod refusal;
@@ -52,7 +53,7 @@ pub use parent_judgement::{
     Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
 };
 pub use planned_items::{Apply, MemberStatus, Plan, Skip};
-pub use policy::{DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+pub use policy::{DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 pub use refusal::{Refusal, with_marks};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Policy {
     /// Treatment of members that the manifests no longer hold.
     pub pruning: Pruning,
-    /// Treatment of a run without manifests, which would prune everything.
-    pub empty_manifests: EmptyManifests,
+    /// Treatment of a run that keeps no member of the set.
+    pub prune_all: PruneAll,
     /// Treatment of members that are as the manifests have them.
     pub unchanged: UnchangedMembers,
     /// Treatment of objects of other sets.
@@ -39,13 +39,13 @@ pub enum Pruning {
     WholeSet,
 }
 
-/// Treatment of a run without manifests.
+/// Treatment of a run that keeps no member of the set: without manifests, or with those of another set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum EmptyManifests {
-    /// Probably a mistake, such as a wrong path or an empty pipe.
+pub enum PruneAll {
+    /// Probably a mistake, such as a wrong directory, a wrong set or an empty pipe.
     Refused,
-    /// Everything is pruned.
+    /// All members are pruned.
     Allowed,
 }
 

@@ -10,7 +10,7 @@ use crate::model::applyset::Tooling;
 use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -28,6 +28,8 @@ pub struct ApplyOptions {
     pub policy: Policy,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
+    /// The changes to ask about.
+    pub confirm: Confirm,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     /// The settings of writes.
@@ -36,11 +38,47 @@ pub struct ApplyOptions {
     pub waiting: WaitOptions,
 }
 
+/// The changes that a run asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirm {
+    /// Those that lose data, prune all members or take over a set.
+    Dangers,
+    /// Any.
+    EveryChange,
+}
+
+impl Confirm {
+    /// Reads `--confirm`, which asks nothing in a dry run.
+    fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
+        if !apply.confirm || dry_run(&apply.dry_run) != DryRun::None {
+            return Ok(Self::Dangers);
+        }
+        let error = |message: &str, hint: &str| Error::Usage {
+            message: format!("--confirm: {message}"),
+            hint: hint.to_owned(),
+        };
+        if !is_interactive() {
+            return Err(error(
+                "standard input and standard error must be a terminal",
+                "save a plan with `kubectl applyset diff --out FILE`, and apply it with --plan FILE once it is approved",
+            ));
+        }
+        if sources.contains(&Source::StandardInput) {
+            return Err(error(
+                "the answer cannot be read from standard input, which has the manifests",
+                "write the manifests to a file, and pass it with -f",
+            ));
+        }
+        Ok(Self::EveryChange)
+    }
+}
+
 impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         Ok(Self {
+            confirm: Confirm::new(apply, &options.sources)?,
             take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
             writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
@@ -66,7 +104,8 @@ impl ApplyOptions {
                 Confirmation::Given => TakeOver::Confirmed,
                 Confirmation::Missing => TakeOver::No,
             },
-            is_interactive: false,
+            confirm: Confirm::new(apply, &[])?,
+            is_interactive: apply.confirm && is_interactive(),
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
@@ -97,6 +136,7 @@ impl ApplyOptions {
             recursion: recursion(manifests),
             policy: policy(flags, &field_manager),
             take_over: TakeOver::new(flags.take_over_set, false),
+            confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 field_manager,
@@ -126,10 +166,10 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         } else {
             Pruning::Disabled
         },
-        empty_manifests: if flags.allow_prune_all {
-            EmptyManifests::Allowed
+        prune_all: if flags.allow_prune_all {
+            PruneAll::Allowed
         } else {
-            EmptyManifests::Refused
+            PruneAll::Refused
         },
         unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent

@@ -8,7 +8,7 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::settings::WriteSettings;
 use crate::plan::{
-    Confirmation, DataLoss, EmptyManifests, Policy, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `delete`, except the shared ones.
@@ -49,7 +49,7 @@ impl DeleteOptions {
             set: SetReference::new(&delete.set)?,
             policy: Policy {
                 pruning: Pruning::WholeSet,
-                empty_manifests: EmptyManifests::Allowed,
+                prune_all: PruneAll::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
                 take_ownership: TakeOwnership::Refused,
                 unowned: Unowned::TakenIn,

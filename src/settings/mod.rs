@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
 pub use adopt::{AdoptOptions, Choice, InventoryReference, Namespaces};
-pub use apply::ApplyOptions;
+pub use apply::{ApplyOptions, Confirm};
 pub use connection::connection;
 pub use delete::{DeleteOptions, MissingSet};
 pub use diff::DiffOptions;

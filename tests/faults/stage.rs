@@ -128,7 +128,7 @@ impl Sequel {
     /// `apply` of these objects, which the set then holds.
     fn apply(set: &Set, objects: &[Value]) -> Self {
         Self {
-            arguments: ["apply", &set.reference, "-n", &set.namespace]
+            arguments: ["apply", &set.reference, "-n", &set.namespace, "--allow-prune-all"]
                 .map(str::to_owned)
                 .to_vec(),
             files: Some(Files::new().with("objects.yaml", &objects_file(objects))),
@@ -141,6 +141,7 @@ impl Sequel {
     fn adopt(set: &Set, objects: &[Value]) -> Self {
         let mut adopt = Self::apply(set, objects);
         "adopt".clone_into(&mut adopt.arguments[0]);
+        adopt.arguments.pop();
         adopt
     }
 

@@ -336,7 +336,7 @@ fn an_empty_set_of_manifests_and_a_limit_on_prunes() {
         service(&b, "three", 80),
     ];
     set.apply(&objects);
-    assert_refused(&set, &[], &[], &objects, &[&["no member"]]);
+    assert_refused(&set, &[], &[], &objects, &[&["no objects"]]);
     let both = ["--allow-prune-all", "--max-prune=2"];
     assert_refused(
         &set,

@@ -34,9 +34,33 @@ fn made(home: &str) -> Set {
 fn no_manifests_at_all() {
     let home = namespace("home");
     let set = made(&home);
-    assert_refused(&set, &[], "no member");
+    assert_refused(&set, &[], "no objects in the manifests");
     assert_eq!(set.members(), [format!("ConfigMap {home}/one")]);
-    assert_refused(&Set::secret(&home, "new"), &[], "no member");
+    assert_refused(&Set::secret(&home, "new"), &[], "no objects in the manifests");
+}
+
+#[test]
+fn manifests_of_another_set() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let members = ["a", "b", "settings-2456789bcd"].map(|name| config_map(&home, name, "1"));
+    set.apply(&members);
+    let wrong = [config_map(&home, "wrong", "1")];
+    assert_refused(&set, &wrong, "no object in the manifests is a member");
+    set.assert_holds(&members);
+    assert_eq!(cluster().live(&wrong[0]), None);
+    // Nothing is pruned, so nothing is refused.
+    set.apply_with(&wrong, &["--prune=false"]).expect(0);
+    cluster().delete(&wrong[0]);
+
+    // The same ConfigMap with another hash, as kustomize names it.
+    let renamed = [config_map(&home, "settings-gkmt2h7f9b", "2")];
+    set.apply(&renamed);
+    set.assert_holds(&renamed);
+
+    set.apply(&[&renamed[..], &members[..2]].concat());
+    set.apply_with(&wrong, &["--allow-prune-all"]).expect(0);
+    set.assert_holds(&wrong);
 }
 
 #[test]

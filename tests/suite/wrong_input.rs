@@ -230,6 +230,9 @@ fn a_command_line_that_makes_no_sense() {
         &["apply", "web", "-f", "-", "-o", "table"],
         &["apply", "web", "-f", "-", "--no-such-flag"],
         &["no-such-command"],
+        // There is no terminal to ask at.
+        &["apply", "web", "-f", "-", "--confirm"],
+        &["apply", "web", "-f", "-", "--confirm", "--yes"],
     ] {
         let input = objects_file(&[config_map(&home, "one", "1")]);
         let run = Program::new()

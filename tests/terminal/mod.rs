@@ -315,6 +315,75 @@ fn a_set_is_deleted_when_somebody_has_read_what_goes() {
     }
 }
 
+/// Starts an apply at a terminal, answers one question, and returns the exit code.
+fn answered(set: &Set, objects: &[Value], flags: &[&str], answer: &str) -> (Option<i32>, Terminal) {
+    let files = Files::new().with("a.yaml", &objects_file(objects));
+    let mut terminal = Terminal::new(80);
+    let program = set.command(Program::new(), &files).args(flags);
+    let mut child = program.start_at(&terminal);
+    eventually("the question", || {
+        terminal.screen().contains("yes or no").then_some(())
+    });
+    terminal.type_text(answer);
+    (child.wait().expect("it ends").code(), terminal)
+}
+
+#[test]
+fn every_change_is_confirmed_that_the_user_wants_to_confirm() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let flags = &["--confirm"][..];
+    let one = [config_map(&home, "one", "1")];
+    let (code, _) = answered(&set, &one, flags, "no\n");
+    assert_eq!(code, Some(3));
+    assert_eq!(set.live_parent(), None);
+    assert_eq!(answered(&set, &one, flags, "yes\n").0, Some(0));
+    set.assert_holds(&one);
+
+    let two = [config_map(&home, "two", "1")];
+    let (code, terminal) = answered(&set, &two, flags, "no\n");
+    assert_eq!(code, Some(3));
+    for line in [
+        "apply configmap/two",
+        "prune configmap/one",
+        "1 to apply, 1 to prune",
+    ] {
+        assert!(terminal.screen().contains(line), "{line}: {}", terminal.screen());
+    }
+    set.assert_holds(&one);
+
+    // Nothing would change, or nothing would be written.
+    for (objects, flags) in [
+        (&one, &["--confirm"][..]),
+        (&two, &["--confirm", "--dry-run=server"]),
+    ] {
+        let files = Files::new().with("a.yaml", &objects_file(objects));
+        let terminal = Terminal::new(80);
+        let mut child = set
+            .command(Program::new(), &files)
+            .args(flags)
+            .start_at(&terminal);
+        assert!(child.wait().expect("it ends").success(), "{}", terminal.screen());
+        assert!(!terminal.written().contains("yes or no"), "{}", terminal.screen());
+    }
+    set.assert_holds(&one);
+}
+
+#[test]
+fn only_yes_at_the_terminal_prunes_all_members() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let members = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
+    set.apply(&members);
+    let other = [config_map(&home, "other", "1")];
+    assert_eq!(answered(&set, &other, &[], "no\n").0, Some(3));
+    set.assert_holds(&members);
+    assert_eq!(answered(&set, &other, &[], "yes\n").0, Some(0));
+    set.assert_holds(&other);
+    assert_eq!(answered(&set, &[], &[], "yes\n").0, Some(0));
+    set.assert_holds(&[]);
+}
+
 #[test]
 fn only_yes_at_the_terminal_forgets_a_set() {
     for (answer, code) in [("no\n", 3), ("yes\n", 0)] {

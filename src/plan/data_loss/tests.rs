@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::fixtures::{desired, live, policy, set};
-use super::super::{DataLoss, Observed, Policy, plan};
+use super::super::{DataLoss, Observed, Policy, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::Desired;
 
@@ -36,6 +36,7 @@ fn refusals_of(
 fn careless() -> Policy {
     Policy {
         data_loss: DataLoss::Allowed,
+        prune_all: PruneAll::Allowed,
         ..policy()
     }
 }
@@ -357,7 +358,11 @@ fn storage_and_parents_of_sets_need_a_flag() {
     let mut parent = live("Secret", Some("shop"), "inner");
     parent.parent_of = Some("applyset-x-v1".to_owned());
     let members = vec![claim, volume, parent];
-    assert_eq!(refusals_of(members.clone(), vec![], vec![], &policy()).len(), 3);
+    let strict = Policy {
+        prune_all: PruneAll::Allowed,
+        ..policy()
+    };
+    assert_eq!(refusals_of(members.clone(), vec![], vec![], &strict).len(), 3);
     assert_eq!(refusals_of(members, vec![], vec![], &careless()), []);
 }
 

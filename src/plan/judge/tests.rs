@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::super::fixtures::{desired, live, policy, set};
-use super::super::{EmptyManifests, Observed, plan};
+use super::super::{Observed, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::model::contents::Held;
@@ -340,7 +340,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     let refused = |pruning| {
         let policy = Policy {
             pruning,
-            empty_manifests: EmptyManifests::Allowed,
+            prune_all: PruneAll::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);
@@ -421,7 +421,11 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         contents,
         ..Observed::default()
     };
-    let (set, policy) = (set(), policy());
+    let policy = Policy {
+        prune_all: PruneAll::Allowed,
+        ..policy()
+    };
+    let set = set();
     let plan = plan(&set, &manifests, &observed, &policy);
     assert_eq!((plan.deletions(), plan.refusals.len()), (3 * COUNT, 0));
     let judge = Judge::of_plan(

@@ -32,6 +32,22 @@ impl Refusal {
                     ..
                 },
             ) => object == shown && is_among(dependents, shown_dependents),
+            (Self::EmptyManifests { objects }, Self::EmptyManifests { objects: shown })
+            | (Self::PrunesAll { objects }, Self::PrunesAll { objects: shown }) => is_among(objects, shown),
+            (
+                Self::ChangesSet {
+                    parent,
+                    applies,
+                    prunes,
+                    ..
+                },
+                Self::ChangesSet {
+                    parent: shown,
+                    applies: shown_applies,
+                    prunes: shown_prunes,
+                    ..
+                },
+            ) => parent == shown && is_among(applies, shown_applies) && is_among(prunes, shown_prunes),
             _ => self == other,
         }
     }
@@ -62,6 +78,21 @@ mod tests {
         let storage = |name: &str| Refusal::PrunesStorage {
             object: key("PersistentVolume", name),
         };
+        let all = |names: &[&str]| Refusal::PrunesAll {
+            objects: names.iter().map(|name| key("ConfigMap", name)).collect(),
+        };
+        assert!(all(&["x"]).is_within(&all(&["x", "y"])));
+        assert!(!all(&["x", "z"]).is_within(&all(&["x", "y"])));
+        let changes = |applies: &[&str], prunes: &[&str], unchanged| Refusal::ChangesSet {
+            parent: key("Secret", "web"),
+            applies: applies.iter().map(|name| key("ConfigMap", name)).collect(),
+            prunes: prunes.iter().map(|name| key("ConfigMap", name)).collect(),
+            unchanged,
+        };
+        let agreed = changes(&["a", "b"], &["x"], 2);
+        assert!(changes(&["a"], &[], 4).is_within(&agreed));
+        assert!(!changes(&["c"], &[], 2).is_within(&agreed));
+        assert!(!changes(&["a"], &["y"], 2).is_within(&agreed));
         let shown = holds("b", &["x", "y"], &["pods"]);
         for (refusal, is_within) in [
             (holds("b", &["x", "y"], &["pods"]), true),

@@ -24,7 +24,13 @@ impl Refusal {
                 "choose another name for the set, or make this object its parent with --take-over-set --yes".to_owned()
             }
             Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "wait until it is gone, and run again".to_owned(),
-            Self::EmptyManifests => "check what is given to -f; --allow-prune-all prunes everything".to_owned(),
+            Self::EmptyManifests { .. } => {
+                "check the paths given to -f, or prune all members with --allow-prune-all".to_owned()
+            }
+            Self::PrunesAll { .. } => {
+                "check the set, its namespace and the paths given to -f, or prune all members with --allow-prune-all".to_owned()
+            }
+            Self::ChangesSet { .. } => "answer yes, or leave out --confirm".to_owned(),
             Self::Overlap { parent: OtherParent::Unlisted, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
                 "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --take-ownership is for sets that are gone for good".to_owned()

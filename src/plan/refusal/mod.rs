@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) use of_plan::of_plan;
 pub(super) use text::losses;
 pub use text::with_marks;
-use text::{other_set, outside, this_is, with_objects};
+use text::{after_colon, other_set, outside, this_is, with_objects};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -61,8 +61,17 @@ pub enum Refusal {
         namespace: String,
     },
     /// There are no manifests.
-    #[error("the manifests hold no member, so everything in the set would be pruned")]
-    EmptyManifests,
+    #[error("no objects in the manifests; all members would be pruned{}", after_colon(.objects))]
+    EmptyManifests {
+        /// The members that would be pruned.
+        objects: Vec<ObjectKey>,
+    },
+    /// There are manifests, but of no member.
+    #[error("no object in the manifests is a member of the set; all members would be pruned{}", after_colon(.objects))]
+    PrunesAll {
+        /// The members that would be pruned.
+        objects: Vec<ObjectKey>,
+    },
     /// An object of the manifests is a member of another set.
     #[error("{position}: {object} belongs to {}", other_set(.parent, .id))]
     Overlap {
@@ -157,6 +166,18 @@ pub enum Refusal {
         /// The members that would be deleted with it.
         objects: Vec<ObjectKey>,
     },
+    /// A run would change the set, which the user wants to confirm.
+    #[error("{parent}: {} to apply and {} to prune, not confirmed", .applies.len(), .prunes.len())]
+    ChangesSet {
+        /// The parent.
+        parent: ObjectKey,
+        /// The objects that would be sent.
+        applies: Vec<ObjectKey>,
+        /// The members that would be pruned.
+        prunes: Vec<ObjectKey>,
+        /// Number of members that are left as they are.
+        unchanged: usize,
+    },
     /// The record does not fit into the parent's annotations.
     #[error("the annotations of {parent} would take {size} bytes, and an object may have {limit}")]
     AnnotationsTooLarge {
@@ -243,7 +264,9 @@ impl Refusal {
             | Self::NotAParent { .. }
             | Self::ParentTerminating { .. }
             | Self::ParentNamespaceTerminating { .. }
-            | Self::EmptyManifests
+            | Self::EmptyManifests { .. }
+            | Self::PrunesAll { .. }
+            | Self::ChangesSet { .. }
             | Self::TooManyPrunes { .. }
             | Self::DeletesSet { .. }
             | Self::RepairsParent { .. }
@@ -264,6 +287,11 @@ impl Refusal {
                 | Self::PrunesParent { .. }
                 | Self::OwnsDependents { .. }
         )
+    }
+
+    /// Returns whether `--allow-prune-all` or the consent of the user overrides it.
+    pub fn is_prune_all(&self) -> bool {
+        matches!(self, Self::EmptyManifests { .. } | Self::PrunesAll { .. })
     }
 
     /// Returns whether `--take-over-set` overrides it, once the user has read whose set it is.

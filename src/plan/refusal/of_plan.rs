@@ -1,7 +1,7 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
 use super::super::{
-    EmptyManifests, Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap,
+    Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap, prune_all,
     unowned_objects,
 };
 use super::Refusal;
@@ -18,11 +18,7 @@ pub(in super::super) fn of_plan(
     policy: &Policy,
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    // The parent's own manifest holds no member: alone it counts as empty.
-    let is_empty = desired.members.is_empty() && (desired.parent.is_none() || plan.deletions() > 0);
-    if is_empty && policy.empty_manifests == EmptyManifests::Refused {
-        refusals.push(Refusal::EmptyManifests);
-    }
+    refusals.extend(prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == TakeOwnership::Refused {
         refusals.extend(overlap::refusals(desired, observed));
     }

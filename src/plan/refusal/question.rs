@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Refusal;
 use super::text::outside;
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::counted;
 
@@ -21,6 +22,25 @@ impl Refusal {
                 outside(home.as_deref(), objects)
             ))
             .with_details(objects.iter().map(ToString::to_string));
+        }
+        if let Self::ChangesSet {
+            parent,
+            applies,
+            prunes,
+            unchanged,
+        } = self
+        {
+            let lines = |verb: &'static str, keys: &'_ [ObjectKey]| -> Vec<String> {
+                keys.iter().map(|key| format!("{verb} {key}")).collect()
+            };
+            let mut details = shortened(lines("apply", applies));
+            details.extend(lines("prune", prunes));
+            let text = format!(
+                "the set of {parent} would change: {} to apply, {} to prune, {unchanged} unchanged",
+                applies.len(),
+                prunes.len(),
+            );
+            return Message::new(text).with_details(details);
         }
         let Self::DeletesSet { parent, objects } = self else {
             return self.to_string().into();
@@ -44,10 +64,22 @@ impl Refusal {
     }
 }
 
+/// The most applies that a question lists. It lists every prune.
+const SHOWN: usize = 50;
+
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.truncate(SHOWN);
+        lines.push(format!("apply {more} more"));
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::identity::{GroupKind, ObjectKey};
+    use crate::model::identity::GroupKind;
 
     #[test]
     fn a_question_about_an_inventory_shows_every_object() {

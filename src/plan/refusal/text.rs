@@ -39,6 +39,14 @@ pub fn with_marks(objects: &[ObjectKey], marks: &BTreeMap<ObjectKey, String>) ->
     }))
 }
 
+/// The objects after a colon; nothing if there are none.
+pub(super) fn after_colon(objects: &[ObjectKey]) -> String {
+    if objects.is_empty() {
+        return String::new();
+    }
+    format!(": {}", listed(objects))
+}
+
 pub(super) fn with_objects(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();

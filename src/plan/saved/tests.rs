@@ -430,8 +430,12 @@ fn what_moved_is_reported_of_each_object_once() {
             |_| Moved::Namespace("shop".to_owned()),
         ),
         (
-            |now| now.plan.refusals.push(Refusal::EmptyManifests),
-            |_| Moved::Refused(Refusal::EmptyManifests),
+            |now| {
+                now.plan
+                    .refusals
+                    .push(Refusal::EmptyManifests { objects: Vec::new() });
+            },
+            |_| Moved::Refused(Refusal::EmptyManifests { objects: Vec::new() }),
         ),
     ];
     for (step, expected) in table {

@@ -18,7 +18,7 @@ use crate::plan::saved::{self, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::report::SetDocument;
-use crate::settings::{ApplyOptions, TakeOver};
+use crate::settings::{ApplyOptions, Confirm, TakeOver};
 
 /// Everything that was read and decided, before anything is written.
 pub struct Prepared {
@@ -79,6 +79,10 @@ pub async fn to_write(
             Err(Error::Refused(refusals)) => refusals,
             made => {
                 let (state, policy, mut plan) = made?;
+                if options.confirm == Confirm::EveryChange {
+                    let change = change(&resolved.named, &resolved.desired, &state, &plan);
+                    plan.refusals.extend(change);
+                }
                 losses.lift(&mut plan);
                 if plan.refusals.is_empty() {
                     break (state, policy, plan);
@@ -86,16 +90,21 @@ pub async fn to_write(
                 plan.refusals
             }
         };
-        // What the user confirms may have changed while they read: all is read again.
-        if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
-            run.confirm(refusals).await?;
-            take_over = Confirmation::Given;
-        } else if refusals.iter().all(Refusal::is_data_loss) {
-            run.confirm(refusals.clone()).await?;
-            losses.confirm(refusals);
-        } else {
+        let may_ask = |refusal: &Refusal| {
+            refusal.is_data_loss()
+                || refusal.is_prune_all()
+                || matches!(refusal, Refusal::ChangesSet { .. })
+                || refusal.is_take_over() && options.take_over == TakeOver::Asked
+        };
+        if !refusals.iter().all(may_ask) {
             return Err(Error::Refused(refusals));
         }
+        // What the user confirms may have changed while they read: all is read again.
+        run.confirm(refusals.clone()).await?;
+        if refusals.iter().any(Refusal::is_take_over) {
+            take_over = Confirmation::Given;
+        }
+        losses.confirm(refusals);
     };
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
@@ -123,6 +132,27 @@ pub async fn to_show(
     // What may be looked at may not be written for that.
     state.parent_policy = asked;
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
+}
+
+/// Returns the change to confirm with `--confirm`; `None` if the set is as the manifests have it.
+fn change(named: &NamedSet, desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<Refusal> {
+    let is_record_kept = state.parent_object().is_some()
+        && plan.record_during == state.observed.recorded
+        && plan.record_after == state.observed.recorded;
+    let is_unchanged = is_record_kept
+        && state.former_tooling.is_none()
+        && desired.parent.is_none()
+        && plan.applies() == 0
+        && plan.deletions() == 0;
+    (!is_unchanged).then(|| Refusal::ChangesSet {
+        parent: named.set.parent.clone(),
+        applies: plan
+            .all_applies()
+            .map(|apply| desired.members[apply.index].key.clone())
+            .collect(),
+        prunes: plan.all_prunes().map(|live| live.key.clone()).collect(),
+        unchanged: plan.unchanged.len(),
+    })
 }
 
 async fn resolve(
@@ -254,6 +284,11 @@ impl Prepared {
             plan,
             manifests,
         }
+    }
+
+    /// Returns the change to confirm with `--confirm`; `None` if the set is as the manifests have it.
+    pub fn change(&self) -> Option<Refusal> {
+        change(&self.named, &self.desired, &self.state, &self.plan)
     }
 
     /// The plan with all that carrying it out needs.

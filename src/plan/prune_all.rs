@@ -1,0 +1,161 @@
+//! The refusal of a run that keeps no member of a set: the sign of a wrong directory or a wrong set.
+
+use std::collections::BTreeSet;
+
+use super::{Observed, Plan, Policy, PruneAll, Refusal, Skip, SkipReason};
+use crate::manifest::desired::Desired;
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// The fewest members of a set for which manifests of other objects are refused. A set of one or two is
+/// often replaced on purpose.
+const FEWEST: usize = 3;
+
+/// Returns the refusal of a run without manifests, or with manifests of no member.
+pub(super) fn refusal(
+    plan: &Plan,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> Option<Refusal> {
+    if policy.prune_all == PruneAll::Allowed {
+        return None;
+    }
+    let objects = || plan.all_prunes().map(|live| live.key.clone()).collect();
+    // The parent's own manifest is not of a member: alone it counts as empty.
+    if desired.members.is_empty() && (desired.parent.is_none() || plan.deletions() > 0) {
+        return Some(Refusal::EmptyManifests { objects: objects() });
+    }
+    let leaving = plan.deletions() + plan.skips.len();
+    let is_kept = |skip: &&Skip| skip.is_kept() && !matches!(skip.reason, SkipReason::CopiedLabel { .. });
+    let kept = plan.skips.iter().filter(is_kept).count();
+    let is_current = observed.members.len() > leaving;
+    let is_large = plan.deletions() + kept >= FEWEST;
+    if is_current || !is_large || plan.deletions() == 0 || has_renamed(plan, desired) {
+        return None;
+    }
+    Some(Refusal::PrunesAll { objects: objects() })
+}
+
+/// Returns whether an object of the manifests replaces one that would be pruned under another name, as
+/// kustomize's generators do when the content changes.
+fn has_renamed(plan: &Plan, desired: &Desired) -> bool {
+    let pruned: BTreeSet<_> = plan.all_prunes().map(|live| without_hash(&live.key)).collect();
+    let mut objects = desired.members.iter();
+    objects.any(|object| pruned.contains(&without_hash(&object.key)))
+}
+
+/// The key with the name's stem.
+fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
+    (&key.group_kind, key.namespace.as_deref(), stem(&key.name))
+}
+
+/// The name without a hash of its content, as kustomize and `kubectl create --append-hash` append it
+/// (`kubectl/pkg/util/hash`, `encodeHash`).
+fn stem(name: &str) -> &str {
+    const LENGTH: usize = 10;
+    const LETTERS: &str = "2456789bcdfghkmt";
+    let is_hash = |text: &str| text.len() == LENGTH && text.chars().all(|letter| LETTERS.contains(letter));
+    match name.rsplit_once('-') {
+        Some((stem, hash)) if is_hash(hash) => stem,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{desired as object, live, policy, set};
+    use super::super::{Pruning, plan};
+    use super::*;
+    use crate::model::live::{Live, Presence};
+
+    fn member(name: &str) -> Live {
+        live("ConfigMap", Some("shop"), name)
+    }
+
+    /// The refusals about pruning all of a run with these members and manifests.
+    fn refusals(members: &[Live], manifests: &[&str], policy: &Policy) -> Vec<Refusal> {
+        let observed = Observed {
+            members: members.to_vec(),
+            ..Observed::default()
+        };
+        let desired = Desired {
+            members: manifests
+                .iter()
+                .map(|name| object("ConfigMap", Some("shop"), name))
+                .collect(),
+            ..Desired::default()
+        };
+        let refusals = plan(&set(), &desired, &observed, policy).refusals;
+        refusals.into_iter().filter(Refusal::is_prune_all).collect()
+    }
+
+    #[test]
+    fn a_run_that_keeps_no_member_of_a_set_of_three_is_refused() {
+        let all = |names: &[&str]| names.iter().map(|name| member(name)).collect::<Vec<Live>>();
+        let abc = all(&["a", "b", "c"]);
+        let hashed = all(&["a", "b", "settings-2456789bcd"]);
+        let table: [(&[Live], &[&str], bool); 12] = [
+            (&abc, &["x"], true),
+            (&abc, &["x", "y", "z"], true),
+            (&abc, &["a"], false),
+            (&abc, &["x", "c"], false),
+            (&abc[..2], &["x"], false),
+            (&[], &["x"], false),
+            // A new hash of the same stem, or none any more, is the same object.
+            (&hashed, &["settings-gkmt2h7f9b"], false),
+            (&hashed, &["settings"], false),
+            (&hashed, &["settings-gkmt2h7f9b-2"], true),
+            (&hashed, &["other-2456789bcd"], true),
+            // These are not hashes.
+            (&all(&["a", "b", "web-frontend"]), &["web-database"], true),
+            (&all(&["a", "b", "c-1"]), &["c-2"], true),
+        ];
+        for (members, manifests, is_refused) in table {
+            let found = refusals(members, manifests, &policy());
+            let names: Vec<_> = members.iter().map(|live| live.key.name.as_str()).collect();
+            assert_eq!(!found.is_empty(), is_refused, "{names:?} {manifests:?}");
+            let allowed = Policy {
+                prune_all: PruneAll::Allowed,
+                ..policy()
+            };
+            assert!(refusals(members, manifests, &allowed).is_empty());
+            let disabled = Policy {
+                pruning: Pruning::Disabled,
+                ..policy()
+            };
+            assert!(refusals(members, manifests, &disabled).is_empty());
+        }
+    }
+
+    #[test]
+    fn members_that_are_kept_count_and_those_that_go_do_not() {
+        let kept = |name: &str| Live {
+            protection: Some("helm.sh/resource-policy: keep".to_owned()),
+            ..member(name)
+        };
+        let leaving = |name: &str| Live {
+            presence: Presence::Terminating,
+            ..member(name)
+        };
+        let [a, b, c] = ["a", "b", "c"].map(member);
+        for (members, is_refused) in [
+            (vec![a.clone(), b.clone(), kept("d")], true),
+            (vec![kept("d"), kept("e"), kept("f")], false),
+            (vec![a.clone(), b.clone(), leaving("d")], false),
+            (vec![a, b, c, leaving("d")], true),
+        ] {
+            let found = refusals(&members, &["x"], &policy());
+            assert_eq!(!found.is_empty(), is_refused, "{members:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_manifests_is_refused_whatever_the_set_has() {
+        for members in [vec![], vec![member("a")]] {
+            let found = refusals(&members, &[], &policy());
+            assert!(
+                matches!(&found[..], [Refusal::EmptyManifests { objects }] if objects.len() == members.len())
+            );
+        }
+    }
+}
