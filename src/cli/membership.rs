@@ -69,6 +69,9 @@ pub struct Adopt {
     /// Keep the set operable by kubectl/vX.Y.Z
     #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
     pub tooling: Option<String>,
+    /// Leave fields with the tool that owns them
+    #[arg(long, help_heading = OWNERSHIP, requires = "from")]
+    pub keep_field_ownership: bool,
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,

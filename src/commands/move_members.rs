@@ -17,7 +17,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::set::Set;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, FoundBy, Left, MembershipKeepReason, MembershipPlan, TakeOwnership};
+use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
     );
-    let outcome = move_members(&mut run, shared, &options).await;
+    let outcome = Box::pin(move_members(&mut run, shared, &options)).await;
     run.finish(outcome)
 }
 
@@ -61,6 +61,7 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
+    let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
     let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);
     let moving = Moving {
         from: writing(&prepared.from),
@@ -74,12 +75,11 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
             current: prepared.into.parent(),
             plan: &prepared.plan,
             record: &prepared.record,
-            take_ownership: TakeOwnership::Refused,
             selector: match &options.selection {
                 Selection::Labels(labels) => Some(labels),
                 Selection::All | Selection::Manifests(..) => None,
             },
-            way: &|_, _| FoundBy::Named,
+            judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
         },
         appliers: &options.membership.appliers,
         farewell: prepared.farewell,

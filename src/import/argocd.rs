@@ -8,6 +8,10 @@ use super::{Found, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
+
+/// Argo CD applies as the first, from the client's or the server's side (`ArgoCDSSAManager` in
+/// `common/common.go`); replaced objects and those of old versions have the program's name.
+pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
 /// The label of the tracking method that was the default before Argo CD 3.0.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 

@@ -5,7 +5,16 @@
 use serde_json::Value;
 
 use super::{Found, Mark, Unusable, object_id};
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// Returns the field managers of the controller that reconciles this kind (`controllerName` in
+/// `main.go` of both). helm-controller takes over releases that Helm itself has installed.
+pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
+    match kind.kind.as_str() {
+        "HelmRelease" => &["helm-controller", "helm"],
+        _ => &["kustomize-controller"],
+    }
+}
 
 /// Reads `status.inventory.entries`, which name objects as cli-utils does.
 pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
@@ -51,7 +60,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::identity::GroupKind;
 
     #[test]
     fn the_status_is_read() {

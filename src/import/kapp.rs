@@ -20,6 +20,9 @@ const IS_APP: &str = "kapp.k14s.io/is-app";
 /// `v1;NAMESPACE/GROUP/KIND/NAME;APIVERSION` of the object that kapp has applied.
 const IDENTITY: &str = "kapp.k14s.io/identity";
 
+/// kapp gives no name: the server takes that of the program from the user agent.
+pub(super) const FIELD_MANAGERS: [&str; 2] = ["kapp", "kapp.exe"];
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {

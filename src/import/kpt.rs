@@ -13,6 +13,10 @@ const INVENTORY_LABEL: &str = "cli-utils.sigs.k8s.io/inventory-id";
 /// Annotation on an object with the id of its inventory.
 const OWNER: &str = "config.k8s.io/owning-inventory";
 
+/// The default of `kpt live apply --field-manager`, which also names what client-side apply patches
+/// (cli-utils, `pkg/common/common.go` and `pkg/apply/task/apply_task.go`).
+pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
+
 #[derive(Deserialize)]
 struct Resource {
     #[serde(default)]

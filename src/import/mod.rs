@@ -220,6 +220,18 @@ impl Tool {
         }
     }
 
+    /// Field managers under which the tool writes the objects of this inventory, unless it was given
+    /// another name.
+    pub fn field_managers(self, found: &Found) -> &'static [&'static str] {
+        match self {
+            Self::Helm => &helm::FIELD_MANAGERS,
+            Self::Kapp => &kapp::FIELD_MANAGERS,
+            Self::Kpt => &kpt::FIELD_MANAGERS,
+            Self::Flux => flux::field_managers(&found.kind),
+            Self::ArgoCd => &argocd::FIELD_MANAGERS,
+        }
+    }
+
     /// The one namespace whose objects need no confirmation, for an inventory in namespace `inventory`
     /// and a parent in namespace `set`; `None` if there is none.
     ///
@@ -317,6 +329,11 @@ mod tests {
             assert_eq!(Tool::named(name), Some(tool));
             assert_eq!(tool.to_string(), name);
             let places = tool.places("web");
+            for place in &places {
+                let managers = tool.field_managers(&found(place.group_kind(), Vec::new()));
+                assert!(!managers.is_empty(), "{name}");
+                assert!(!managers.contains(&"applyset"), "{name}");
+            }
             let nothing = found(places[0].group_kind(), Vec::new());
             let advice = tool.advice(&nothing);
             assert!(advice.contains("web") && advice.contains('`'), "{advice}");

@@ -20,6 +20,8 @@ pub struct AdoptOptions {
     pub choice: Choice,
     /// The permission to take members of other sets.
     pub take_ownership: TakeOwnership,
+    /// The treatment of the fields that the tool of an inventory owns.
+    pub former_fields: FormerFields,
     /// The confirmation that an inventory may hold objects outside of one namespace.
     pub confirmation: Confirmation,
 }
@@ -40,6 +42,15 @@ pub enum Choice {
     },
     /// Those in the inventory of another tool.
     Inventory(InventoryReference, Unmarked),
+}
+
+/// The treatment of the fields that another tool owns of its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormerFields {
+    /// They become ours, so that a change of the manifests can change and remove them.
+    Taken,
+    /// They stay with the tool.
+    Left,
 }
 
 /// The namespaces that are searched for a label selector.
@@ -101,6 +112,11 @@ impl AdoptOptions {
                 TakeOwnership::Allowed
             } else {
                 TakeOwnership::Refused
+            },
+            former_fields: if adopt.keep_field_ownership {
+                FormerFields::Left
+            } else {
+                FormerFields::Taken
             },
             confirmation: confirmation(adopt.yes),
         })

@@ -18,7 +18,7 @@ mod waiting;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-pub use adopt::{AdoptOptions, Choice, InventoryReference, Namespaces};
+pub use adopt::{AdoptOptions, Choice, FormerFields, InventoryReference, Namespaces};
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::connection;
 pub use delete::{DeleteOptions, MissingSet};

@@ -1,7 +1,9 @@
 //! `adopt --from`: what other tools have in their inventories becomes a set, and their own
 //! records stay as they are.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::Mutex;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,8 +16,15 @@ use crate::support::{
     named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
+/// The kinds that are defined so far: two tests may need the same one.
+static DEFINED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
 /// Defines a kind whose objects may hold anything, as the tool's own definition does.
-fn define(group: &str, version: &str, kind: &str, plural: &str) {
+pub(super) fn define(group: &str, version: &str, kind: &str, plural: &str) {
+    let mut defined = DEFINED.lock().expect("no panic");
+    if !defined.insert(format!("{plural}.{group}")) {
+        return;
+    }
     let definition = with(
         named(
             "apiextensions.k8s.io/v1",
@@ -103,13 +112,13 @@ fn created(objects: &[Value]) {
 }
 
 /// The object with the annotations that Helm writes on what it installs.
-fn by_helm(object: Value, namespace: &str, release: &str) -> Value {
+pub(super) fn by_helm(object: Value, namespace: &str, release: &str) -> Value {
     let owner = json!({"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace});
     with(object, &json!({"metadata": {"annotations": owner}}))
 }
 
 /// A release as Helm stores it.
-fn release(namespace: &str, name: &str, version: u32, status: &str, objects: &[Value]) -> Value {
+pub(super) fn release(namespace: &str, name: &str, version: u32, status: &str, objects: &[Value]) -> Value {
     let payload = json!({
         "name": name, "namespace": namespace, "version": version,
         "info": {"status": status}, "manifest": objects_file(objects),

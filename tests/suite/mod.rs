@@ -18,6 +18,7 @@ mod dry_run;
 mod exact_text;
 mod failures;
 mod filled_meanwhile;
+mod former_tools;
 mod inspection;
 mod interoperability;
 mod interruption;

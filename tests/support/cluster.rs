@@ -147,11 +147,16 @@ impl Cluster {
 
     /// Creates an object as the field manager `tests`.
     pub(crate) fn create(&self, object: &Value) -> Value {
+        self.create_as("tests", object)
+    }
+
+    /// Creates an object as this field manager.
+    pub(crate) fn create_as(&self, manager: &str, object: &Value) -> Value {
         let path = super::path_of(object);
         let (collection, _) = path.rsplit_once('/').expect("a path");
         self.write(
             &Method::POST,
-            &format!("{collection}?fieldManager=tests"),
+            &format!("{collection}?fieldManager={manager}"),
             "application/json",
             Some(object),
         )

@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Found, Search, inventory};
+use super::search::{Heir, Search};
+use super::{Found, inventory};
 use crate::cluster::discovery::KindLookup;
+use crate::compare::ownership::LastApplied;
 use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
-use crate::plan::{Candidate, Left};
+use crate::model::set::Set;
+use crate::plan::Left;
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::membership::SetRead;
-use crate::settings::{AdoptOptions, Choice, Namespaces};
+use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
@@ -66,9 +69,24 @@ pub(super) async fn find(
             find_labelled(cluster, resources, namespace, selector, search, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            inventory::find(cluster, reference, *unmarked, concurrency).await
+            inventory::find(
+                cluster,
+                reference,
+                *unmarked,
+                heir(&read.named.set, options),
+                concurrency,
+            )
+            .await
         }
     }
+}
+
+/// Returns the manager that gets the fields of the former tool; `None` if they stay with that tool.
+fn heir(set: &Set, options: &AdoptOptions) -> Option<Heir> {
+    (options.former_fields == FormerFields::Taken).then(|| Heir {
+        manager: options.membership.writing.field_manager.clone(),
+        last_applied: LastApplied::in_set_of(&set.tooling),
+    })
 }
 
 pub(super) async fn find_named(
@@ -78,9 +96,7 @@ pub(super) async fn find_named(
     concurrency: usize,
 ) -> Result<Found, Error> {
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(object, resource)?;
-        let way = search.way(&live.key, &object["metadata"]);
-        Some(Candidate { live, way })
+        Some(search.candidate(object, Live::of(object, resource)?))
     };
     let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
     let read = read.map_err(|(key, error)| Error::Read {
@@ -112,9 +128,7 @@ pub(super) async fn find_labelled(
         accept: read::METADATA_LIST,
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(object, resource)?;
-        let way = search.way(&live.key, &object["metadata"]);
-        Some(Candidate { live, way })
+        Some(search.candidate(object, Live::of(object, resource)?))
     };
     let server = &cluster.server;
     let listed = if namespace.is_some() {

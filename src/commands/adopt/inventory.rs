@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Found;
 use super::find::{find_labelled, find_named, missing_verb, served};
-use super::{Found, Search, Tracked};
+use super::search::{Heir, Search, Tracked};
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute;
@@ -29,6 +30,7 @@ pub(super) async fn find(
     cluster: &Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
+    heir: Option<Heir>,
     concurrency: usize,
 ) -> Result<Found, Error> {
     let tool = reference.tool;
@@ -40,6 +42,7 @@ pub(super) async fn find(
             inventory: source.clone(),
             unmarked,
             selector,
+            heir: heir.clone(),
         }))
     };
     let mut found = match inventory {

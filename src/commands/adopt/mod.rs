@@ -1,23 +1,21 @@
-//! `adopt`: takes live objects into a set without another change to them, found by their
+//! `adopt`: takes live objects into a set without another change to what they hold, found by their
 //! manifests, by a label selector, or in another tool's inventory.
 
 mod find;
 mod inventory;
+mod search;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
+use self::search::Search;
 use crate::cli::{Adopt, GlobalFlags};
 use crate::cluster::connection::Connection;
-use crate::compare::ownership::{self, Maker};
+use crate::compare::ownership::Maker;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
-use crate::import::{self, Tool, Unmarked};
 use crate::manifest::Manifest;
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::identity::ObjectKey;
 use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::plan::permissions;
@@ -29,7 +27,7 @@ use crate::session::membership::{self, SetRead};
 use crate::session::run::Run;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
-/// Says what a look by labels leaves out.
+/// The note on the kinds that a selector without `--kinds` leaves out.
 const DEFAULT_KINDS: &str = "only kinds that `kubectl apply --prune` deletes by default were looked at, which leaves \
      out ServiceAccounts, RBAC and custom resources, for example; name other kinds with --kinds";
 
@@ -62,51 +60,6 @@ struct Prepared {
     search: Search,
 }
 
-/// The way in which the objects are found: an object that has changed by the time that it is written
-/// must still be found in the same way.
-#[derive(Default)]
-enum Search {
-    /// By their names in manifests.
-    #[default]
-    Named,
-    /// By labels that match this selector, with the field managers of appliers.
-    Selected(String, BTreeSet<String>),
-    /// In the inventory of a tool, and by a selector where that is how the tool finds them.
-    Tracked(Box<Tracked>),
-}
-
-/// The inventory of a tool, and how it is read.
-struct Tracked {
-    tool: Tool,
-    inventory: import::Found,
-    unmarked: Unmarked,
-    selector: Option<String>,
-}
-
-impl Search {
-    /// Returns how an object of this key and these metadata was found.
-    fn way(&self, key: &ObjectKey, metadata: &Value) -> FoundBy {
-        match self {
-            Self::Named => FoundBy::Named,
-            Self::Selected(_, appliers) => FoundBy::Selected(ownership::maker(metadata, appliers)),
-            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
-                &tracked.inventory,
-                key,
-                metadata,
-                tracked.unmarked,
-            )),
-        }
-    }
-
-    fn selector(&self) -> Option<&str> {
-        match self {
-            Self::Named => None,
-            Self::Selected(selector, _) => Some(selector),
-            Self::Tracked(tracked) => tracked.selector.as_deref(),
-        }
-    }
-}
-
 /// The objects that were asked for.
 #[derive(Default)]
 struct Found {
@@ -125,6 +78,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
+    let set = &prepared.read.named.set;
     let adopting = Adopting {
         parent: prepared
             .read
@@ -132,9 +86,11 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
         current: prepared.read.parent(),
         plan: &prepared.plan,
         record: &prepared.record,
-        take_ownership: options.take_ownership,
         selector: prepared.search.selector(),
-        way: &|key, metadata| prepared.search.way(key, metadata),
+        judge: &|object, live| {
+            let candidate = prepared.search.candidate(object, live.clone());
+            plan::judge_adoption(&candidate, set, options.take_ownership)
+        },
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);

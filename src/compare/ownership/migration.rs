@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::applyset_metadata::{take_applyset_metadata, take_owned};
-use super::managed_fields::{entries, is_apply_of, is_client_side, union};
+use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use crate::model::applyset::{PART_OF_LABEL, Tooling};
 
 /// The field set of `stringData`. Server-side apply owns that, and not the `data` that the server
 /// makes of it.
@@ -18,8 +19,11 @@ const STRING_DATA: &str = "f:stringData";
 pub struct Former<'a> {
     /// The manager that gets them.
     pub manager: &'a str,
-    /// The field manager of a tool that a set is taken over from.
+    /// The field manager of a tool that a set is taken over from: what it has applied is taken.
     pub tool: Option<&'a str>,
+    /// The field managers of a tool that objects are adopted from: what they own is taken, whether
+    /// they have applied or updated the object.
+    pub writers: &'a [&'a str],
     /// What becomes of the annotation of client-side apply.
     pub last_applied: LastApplied,
 }
@@ -31,6 +35,17 @@ pub enum LastApplied {
     Moved,
     /// It stays: kubectl continues to apply this object from the client's side.
     LeftToItsOwner,
+}
+
+impl LastApplied {
+    /// Returns what becomes of the annotation in a set that this tool manages.
+    pub fn in_set_of(tooling: &Tooling) -> Self {
+        if tooling.is_same_program(&Tooling::ours()) {
+            Self::Moved
+        } else {
+            Self::LeftToItsOwner
+        }
+    }
 }
 
 /// Returns whether client-side apply owns fields of the object, other than that annotation and
@@ -60,21 +75,29 @@ pub fn migration(
     let former = Former {
         manager,
         tool: former,
+        writers: &[],
         last_applied,
     };
+    Some(replacement(&migrated(metadata, &former)?, metadata))
+}
+
+/// Returns `metadata.managedFields` after all that is taken from its former owners has moved;
+/// `None` if nothing moves.
+pub fn migrated(metadata: &Value, former: &Former) -> Option<Value> {
     let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
         .cloned()
-        .partition(|entry| is_moved(entry, &former));
+        .partition(|entry| is_moved(entry, former));
     if moved.is_empty() {
         return None;
     }
+    let manager = former.manager;
     let mut ours = match others.iter().position(|entry| is_apply_of(entry, manager)) {
         Some(place) => others.remove(place),
         None => empty_entry(&moved[0], manager),
     };
     for mut entry in moved {
-        if let Some(kept) = take_kept(&mut entry, last_applied) {
+        if let Some(kept) = take_kept(&mut entry, former.last_applied) {
             let mut rest = entry.clone();
             rest["fieldsV1"] = kept;
             others.push(rest);
@@ -89,21 +112,25 @@ pub fn migration(
         };
     }
     others.push(ours);
-    Some(replacement(&json!(others), metadata))
+    Some(Value::Array(others))
 }
 
-/// Returns the patch as [`migration`] does, of a Secret: what was applied as `stringData` is owned
-/// as the `data` that the server made of it, so that a key that leaves the manifest leaves the
-/// object.
+/// Returns the patch as [`migration`] does, of a Secret.
 pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value> {
+    Some(replacement(&migrated_secret(metadata, former)?, metadata))
+}
+
+/// Returns `metadata.managedFields` as [`migrated`] does, of a Secret: what was applied as
+/// `stringData` is owned as the `data` that the server made of it, so that a key that leaves the
+/// manifest leaves the object.
+pub fn migrated_secret(metadata: &Value, former: &Former) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
     let mut folded = false;
     for entry in entries.filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former)) {
         folded |= own_as_data(entry);
     }
-    let moved = migration(&owned, former.manager, former.tool, former.last_applied);
-    moved.or_else(|| folded.then(|| replacement(&owned["managedFields"], metadata)))
+    migrated(&owned, former).or_else(|| folded.then(|| owned["managedFields"].take()))
 }
 
 fn replacement(entries: &Value, metadata: &Value) -> Value {
@@ -148,7 +175,21 @@ pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
     let is_tools = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
-    (is_client_side(entry) || is_tools) && has_something_to_move(entry)
+    (is_client_side(entry) || is_tools || is_of_writer(entry, former)) && has_something_to_move(entry)
+}
+
+/// Returns whether an entry belongs to a tool that the object is adopted from. If that tool writes
+/// under the name of our manager, the part-of label alone is our own.
+fn is_of_writer(entry: &Value, former: &Former) -> bool {
+    let is_writer = entry["manager"]
+        .as_str()
+        .is_some_and(|manager| former.writers.contains(&manager));
+    if !is_writer || !is_whole_object(entry) || is_apply_of(entry, former.manager) {
+        return false;
+    }
+    let mut rest = entry.clone();
+    take_owned(&mut rest, "labels", |key| key == PART_OF_LABEL);
+    entry["manager"] != former.manager || has_something_to_move(&rest)
 }
 
 fn empty_entry(like: &Value, manager: &str) -> Value {
@@ -312,6 +353,7 @@ mod tests {
         let former = Former {
             manager: "ours",
             tool: Some("tool"),
+            writers: &[],
             last_applied: LastApplied::Moved,
         };
         let entry = |manager: &str, fields: &Value| json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields});
@@ -341,6 +383,48 @@ mod tests {
             let patch = secret_migration_patch(&metadata, &former);
             let fields = patch.map(|patch| patch[0]["value"][0]["fieldsV1"].clone());
             assert_eq!(fields, expected, "{metadata}");
+        }
+    }
+
+    #[test]
+    fn what_the_managers_of_a_former_tool_own_is_taken_whatever_they_did() {
+        let fields = |name: &str| json!({"f:data": {(format!("f:{name}")): {}}});
+        let entry = |manager: &str, operation: &str, fields: Value| json!({"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields});
+        let mut status = entry("helm", "Update", json!({"f:status": {}}));
+        status["subresource"] = json!("status");
+        let label = json!({"f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}}});
+        let table = [
+            (entry("helm", "Update", fields("a")), "ours", true),
+            (entry("helm", "Apply", fields("a")), "ours", true),
+            (entry("kubectl", "Update", fields("a")), "ours", true),
+            (entry("kubectl", "Update", fields("a")), "kubectl", true),
+            (entry("kubectl", "Apply", fields("a")), "kubectl", false),
+            (entry("kubectl", "Update", label.clone()), "kubectl", false),
+            (entry("helm", "Update", label), "ours", true),
+            (entry(CLIENT_SIDE_APPLY, "Update", fields("a")), "ours", true),
+            (status, "ours", false),
+            (
+                entry("kube-controller-manager", "Update", fields("a")),
+                "ours",
+                false,
+            ),
+        ];
+        for (entry, manager, expected) in table {
+            let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
+            let former = Former {
+                manager,
+                tool: None,
+                writers: &["helm", "kubectl"],
+                last_applied: LastApplied::Moved,
+            };
+            let moved = migrated(&metadata, &former);
+            assert_eq!(moved.is_some(), expected, "{metadata}");
+            if let Some(moved) = moved {
+                assert_eq!(moved[0]["manager"], manager, "{metadata}");
+                assert_eq!(moved[0]["operation"], "Apply", "{metadata}");
+                let again = json!({"managedFields": moved});
+                assert_eq!(migrated(&again, &former), None, "{metadata}");
+            }
         }
     }
 

@@ -20,7 +20,8 @@ pub use managers::{
 };
 pub use merge_patch::merge_patch;
 pub use migration::{
-    Former, LastApplied, has_client_side_apply, has_string_data, migration, secret_migration_patch,
+    Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
+    secret_migration_patch,
 };
 pub use stale_fields::without_stale_fields;
 

@@ -124,6 +124,7 @@ mod tests {
         let former = Former {
             manager: "ours",
             tool: None,
+            writers: &[],
             last_applied,
         };
         let mut left = without_stale_fields(&object, None, &former)?;
@@ -141,6 +142,7 @@ mod tests {
         let former = Former {
             manager: "ours",
             tool: None,
+            writers: &[],
             last_applied: LastApplied::Moved,
         };
         let live = secret(&json!({"f:stringData": {"f:a": {}, "f:b": {}}}));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer::{content, is_of_one_moment};
 use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
-use crate::compare::ownership::{self, Former};
+use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::{Conflicts, WriteSettings};
@@ -95,7 +95,8 @@ impl Execution<'_> {
                 MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
                 _ => None,
             },
-            last_applied: self.last_applied(),
+            writers: &[],
+            last_applied: LastApplied::in_set_of(&self.set.tooling),
         };
         let secret = object.is_secret().then_some(live);
         let left = ownership::without_stale_fields(applied, secret, &former)?;

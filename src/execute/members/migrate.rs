@@ -9,22 +9,12 @@ use crate::cluster::apiserver::{ApiError, Call, Patch};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::Tooling;
 use crate::read::METADATA;
 
 /// How often an object that others write at the same time is read and tried again.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// What becomes of the last-applied annotation: it stays where the set stays kubectl's.
-    pub(crate) fn last_applied(&self) -> LastApplied {
-        if self.set.tooling.is_same_program(&Tooling::ours()) {
-            LastApplied::Moved
-        } else {
-            LastApplied::LeftToItsOwner
-        }
-    }
-
     /// Moves what client-side apply owns of a live object to our field manager, and to `data`
     /// what was applied as `stringData`.
     pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
@@ -37,7 +27,8 @@ impl Execution<'_> {
             let former = Former {
                 manager: &self.writing.field_manager,
                 tool: self.writing.former_manager.as_deref(),
-                last_applied: self.last_applied(),
+                writers: &[],
+                last_applied: LastApplied::in_set_of(&self.set.tooling),
             };
             let metadata = &live["metadata"];
             let moves = if object.is_secret() {

@@ -8,11 +8,10 @@ use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
-use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
-use crate::plan::{Candidate, FoundBy, MembershipChange, MembershipPlan, TakeOwnership, judge_adoption};
+use crate::plan::{MembershipChange, MembershipPlan};
 
 /// Taking objects into a set.
 pub struct Adopting<'a> {
@@ -20,16 +19,14 @@ pub struct Adopting<'a> {
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
     pub current: Option<&'a ParentObject>,
-    /// Who is taken.
+    /// The objects that are taken.
     pub plan: &'a MembershipPlan,
-    /// What the parent records from the first label on: old and new places.
+    /// The record of the parent before the first label is written: old and new kinds and namespaces.
     pub record: &'a Record,
-    /// Whether members of other sets are taken.
-    pub take_ownership: TakeOwnership,
-    /// The labels by which the objects were found, if they were.
+    /// The label selector that found the objects, if one did.
     pub selector: Option<&'a str>,
-    /// How an object of this key and these metadata came to be among them.
-    pub way: &'a dyn Fn(&ObjectKey, &Value) -> FoundBy,
+    /// Judges an object that has changed since it was read, by the rules of the plan.
+    pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
 impl Adopting<'_> {
@@ -37,23 +34,12 @@ impl Adopting<'_> {
     ///
     /// # Errors
     ///
-    /// A parent that cannot be written; no label was written then.
+    /// The parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let judge = |object: &Value, live: &Live| {
-            let candidate = Candidate {
-                live: live.clone(),
-                way: (self.way)(&live.key, &object["metadata"]),
-            };
-            judge_adoption(&candidate, self.parent.set, self.take_ownership)
-        };
-        counting(self.plan, sink, async |sink| self.write(&judge, sink).await).await
+        counting(self.plan, sink, async |sink| self.write(sink).await).await
     }
 
-    pub(super) async fn write(
-        &self,
-        judge: &dyn Fn(&Value, &Live) -> MembershipChange,
-        sink: &mut Sink<'_>,
-    ) -> Result<Ending, ParentWriteError> {
+    pub(super) async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         let is_dry = self.parent.writing.dry_run != DryRun::None;
         if self.parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
@@ -74,9 +60,10 @@ impl Adopting<'_> {
             interrupt: self.parent.interrupt,
             writing: self.parent.writing,
             part_of: Some(&self.parent.set.id),
+            moved_fields: &self.plan.moved_fields,
             done: Action::Adopted,
             selector: self.selector,
-            judge,
+            judge: self.judge,
         };
         let relabelled = relabelling.write_all(&self.plan.changes, sink).await;
         let ending = ending(relabelled, &self.parent);
@@ -86,7 +73,7 @@ impl Adopting<'_> {
         }
     }
 
-    /// However a run ends, its members must be recorded.
+    /// Checks that the parent still records the members, however the run ends, and widens its record if not.
     async fn ensure_covers(&self, mut known: Known, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         if self.plan.changes.is_empty() {
             return ending;

@@ -80,6 +80,7 @@ impl Disbanding<'_> {
             interrupt: self.parent.interrupt,
             writing: self.parent.writing,
             part_of: None,
+            moved_fields: &self.plan.moved_fields,
             done: Action::Released,
             selector: None,
             judge: &judge,

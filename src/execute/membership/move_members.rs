@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::adopt::Adopting;
 use super::{counting, members};
 use crate::event::{Ending, Event};
@@ -24,7 +22,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::plan::{judge_move, owned_by_parent};
+use crate::plan::owned_by_parent;
 use crate::read::{self, ListTargets};
 
 /// Taking members from one set into another.
@@ -78,10 +76,8 @@ impl Moving<'_> {
     ///
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let judge =
-            |_: &Value, live: &Live| judge_move(live, self.from.set, self.into.parent.set, self.appliers);
         counting(self.into.plan, sink, async |sink| {
-            let ending = self.into.write(&judge, sink).await?;
+            let ending = self.into.write(sink).await?;
             // Where nothing moves, the right to write the old parent was not looked at either.
             if ending != Ending::Done {
                 return Ok(ending);

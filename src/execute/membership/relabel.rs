@@ -1,8 +1,11 @@
-//! Writes the part-of label of live objects, and nothing else of them.
+//! Writes the part-of label of live objects, with the ownership of their fields if that moves, and nothing
+//! else of them.
 //!
-//! One write takes an object from what it was read as to what it is to be, so that it is
-//! never in two sets nor, on its way from one to another, in none. That write is bound to
-//! the resourceVersion that was judged; an object that changed meanwhile is judged again.
+//! One write changes an object, so that it is never in two sets nor, on its way from one to another, in
+//! none, and its fields never move without its label. The write is bound to the resourceVersion that was
+//! judged; an object that has changed since is judged again.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -18,11 +21,11 @@ use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
 use crate::model::object::apply_body;
 use crate::model::settings::{DryRun, WriteSettings};
-use crate::plan::{MembershipChange, MembershipKeepReason};
+use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
 use crate::read::METADATA;
 
-/// How often an object that keeps changing is judged again: controllers write the status of
-/// busy objects several times a second.
+/// Limit on how often an object that keeps changing is judged: controllers write the status of busy objects
+/// several times a second.
 const JUDGEMENTS: usize = 20;
 
 /// Everything that writing part-of labels needs.
@@ -30,26 +33,27 @@ pub(crate) struct Relabelling<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) writing: &'a WriteSettings,
-    /// What the label is to say; `None` takes it off.
+    /// The value of the label; `None` removes it.
     pub(crate) part_of: Option<&'a ApplySetId>,
-    /// What is told of an object whose label was written.
+    /// The new `metadata.managedFields` of objects whose fields move, by UID.
+    pub(crate) moved_fields: &'a BTreeMap<String, Value>,
+    /// The action that is reported for an object whose label was written.
     pub(crate) done: Action,
-    /// The labels by which the objects were found, if they were: an object that has changed must
-    /// still have them.
+    /// The label selector that found the objects: an object that has changed must still match it.
     pub(crate) selector: Option<&'a str>,
-    /// Judges an object that has changed since it was read, by the same rules as then.
+    /// Judges an object that has changed since it was read, by the rules of the plan.
     pub(crate) judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
-/// What became of the objects whose labels were to be written.
+/// The outcome of writing the labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Relabelled {
-    /// Objects that could not be written.
+    /// The number of objects that could not be written.
     pub(crate) failed: usize,
 }
 
 impl Relabelling<'_> {
-    /// Writes the labels of all these objects, as many at once as the server bears.
+    /// Writes the labels of all these objects, within the concurrency limit.
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabelled {
         let mut relabelled = Relabelled::default();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
@@ -82,10 +86,14 @@ impl Relabelling<'_> {
             return done();
         }
         let mut current = live.clone();
+        let mut fields = match self.moved_fields.get(&live.uid) {
+            Some(fields) => FieldOwnership::Moved(fields.clone()),
+            None => FieldOwnership::Kept,
+        };
         for _ in 0..JUDGEMENTS {
-            match self.server.send(self.call(&current)).await {
+            match self.server.send(self.call(&current, fields)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
-                // The answer says nothing of it.
+                // The answer is about something else.
                 Ok(_) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
@@ -101,15 +109,15 @@ impl Relabelling<'_> {
                 Some(fresh) if fresh.uid == live.uid => fresh,
                 _ => return gone(),
             };
-            match (self.judge)(&object, &current) {
-                MembershipChange::Write => {}
+            fields = match (self.judge)(&object, &current) {
+                MembershipChange::Write(fields) => fields,
                 // This write got through and its answer was lost, or another run was faster.
                 MembershipChange::Settled => return done(),
                 MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
                     return failed(format!("it has become a member of another set meanwhile, {id}"));
                 }
-            }
+            };
         }
         failed("it kept changing while its label was to be written".to_owned())
     }
@@ -128,21 +136,22 @@ impl Relabelling<'_> {
         })
     }
 
-    /// A label that this run has written may be among those by which the object was found.
+    /// Returns whether the object is as this run makes it: the label that the run writes may be one that the
+    /// selector looks for.
     fn is_settled(&self, object: &Value, live: &Live) -> bool {
         let now = Live::of(object, &live.resource);
         now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
     }
 
-    fn call(&self, live: &Live) -> Call {
+    fn call(&self, live: &Live, fields: FieldOwnership) -> Call {
         match (self.part_of, live.tracking) {
             (Some(id), Tracking::Off) => self.apply(live, id),
-            (Some(_), Tracking::On) | (None, _) => self.patch(live),
+            (Some(_), Tracking::On) | (None, _) => self.patch(live, fields),
         }
     }
 
-    /// Applies the label alone, to an object of which nobody is noted as the owner of
-    /// anything: a patch would not be noted either, and the label look copied.
+    /// Applies the label alone, to an object without managedFields: the server would not record the manager
+    /// of a patch either, and the label would look copied.
     fn apply(&self, live: &Live, id: &ApplySetId) -> Call {
         let object = json!({
             "apiVersion": live.resource.api_version(),
@@ -157,17 +166,20 @@ impl Relabelling<'_> {
         self.write_call(live, Patch::Apply, &[("force", "true")], apply_body(&object))
     }
 
-    /// A merge patch, which makes `metadata.labels` where there are none, and removes what
-    /// is null. A label that several managers own stays when one of them stops applying it,
-    /// so server-side apply could not take it off; and an apply of the label alone would
-    /// drop every other field that the same manager has applied before.
-    fn patch(&self, live: &Live) -> Call {
+    /// A merge patch, which makes `metadata.labels` if there are none, removes what is null and replaces
+    /// lists. A label that several managers own stays when one of them stops applying it, so server-side
+    /// apply could not remove it; and an apply of the label alone would drop every other field that the same
+    /// manager has applied before.
+    fn patch(&self, live: &Live, fields: FieldOwnership) -> Call {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
-        let patch = json!({"metadata": {
+        let mut patch = json!({"metadata": {
             "uid": live.uid,
             "resourceVersion": live.resource_version,
             "labels": {PART_OF_LABEL: value},
         }});
+        if let FieldOwnership::Moved(fields) = fields {
+            patch["metadata"]["managedFields"] = fields;
+        }
         self.write_call(live, Patch::Merge, &[], Bytes::from(patch.to_string()))
     }
 

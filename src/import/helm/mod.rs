@@ -23,6 +23,9 @@ const SECRET_TYPE: &str = "helm.sh/release.v1";
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
+/// Helm's field manager, which it updates and, since version 4, applies under (`cmd/helm/helm.go`).
+pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
+
 /// Limit of revisions above the deployed one that are read. A failed upgrade leaves one; many are a
 /// mistake, or were made to fill the memory.
 const MOST_NEWER: usize = 10;

@@ -51,7 +51,7 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
 #[cfg(test)]
 mod tests {
     use super::super::super::fixtures::{live, set};
-    use super::super::{Candidate, FoundBy, TakeOwnership, plan_adoption};
+    use super::super::{Candidate, FieldOwnership, FoundBy, TakeOwnership, plan_adoption};
     use super::*;
     use crate::import::Mark;
     use crate::plan::OtherParents;
@@ -74,6 +74,7 @@ mod tests {
                 Candidate {
                     live,
                     way: FoundBy::Tracked(mark.clone()),
+                    fields: FieldOwnership::Kept,
                 }
             })
             .collect();

@@ -1,13 +1,15 @@
-//! The plan of `adopt`, `move` and `disband`: the objects whose part-of label is written, and the reasons
-//! to keep the others as they are.
+//! The plan of `adopt`, `move` and `disband`: the objects whose part-of label is written, the fields that
+//! move to our field manager with it, and the reasons to keep the other objects as they are.
 //!
 //! Kept objects are reported. An object of another set stops the run.
 
 mod inventory_bounds;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 pub use self::inventory_bounds::{Bounds, judge_inventory};
 use super::{OtherParents, Refusal, TakeOwnership, label_written_by};
@@ -22,14 +24,25 @@ use crate::model::set::Set;
 /// The change to the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
-    /// Its part-of label is written.
-    Write,
+    /// Its part-of label is written, and this becomes of the ownership of its fields.
+    Write(FieldOwnership),
     /// Its part-of label is right already.
     Settled,
     /// It is kept as it is.
     Leave(MembershipKeepReason),
     /// It is a member of the set with this id, which stops the run.
     OfAnotherSet(String),
+}
+
+/// The ownership of an object's fields when it becomes a member.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FieldOwnership {
+    /// It stays as it is.
+    #[default]
+    Kept,
+    /// The fields of the tool that the object is adopted from become ours: its new
+    /// `metadata.managedFields`.
+    Moved(Value),
 }
 
 /// The reason to keep an object as it is.
@@ -112,6 +125,8 @@ pub struct Candidate {
     pub live: Live,
     /// The way in which it was found.
     pub way: FoundBy,
+    /// The ownership of its fields once it is adopted.
+    pub fields: FieldOwnership,
 }
 
 /// The changes of a run to the membership of objects.
@@ -119,6 +134,8 @@ pub struct Candidate {
 pub struct MembershipPlan {
     /// Objects whose part-of label is written.
     pub changes: Vec<Live>,
+    /// The new `metadata.managedFields` of those of them whose fields move to our field manager, by UID.
+    pub moved_fields: BTreeMap<String, Value>,
     /// Objects whose part-of label is right already.
     pub settled: Vec<Live>,
     /// Objects that are kept as they are.
@@ -180,7 +197,12 @@ impl MembershipPlan {
 
     fn add(&mut self, live: &Live, change: MembershipChange, parents: &OtherParents) {
         match change {
-            MembershipChange::Write => self.changes.push(live.clone()),
+            MembershipChange::Write(fields) => {
+                if let FieldOwnership::Moved(fields) = fields {
+                    self.moved_fields.insert(live.uid.clone(), fields);
+                }
+                self.changes.push(live.clone());
+            }
             MembershipChange::Settled => self.settled.push(live.clone()),
             MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
             MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
@@ -204,7 +226,13 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
     let is_tracked = live.tracking == Tracking::On;
     // A label without a field manager would never let the object be pruned.
     if live.part_of.as_deref() == Some(set.id.as_str()) && is_tracked {
-        return MembershipChange::Settled;
+        return match &candidate.fields {
+            // An earlier run has left them with the tool that they are taken from now.
+            FieldOwnership::Moved(_) if candidate.way == FoundBy::Tracked(Mark::Own) => {
+                MembershipChange::Write(candidate.fields.clone())
+            }
+            FieldOwnership::Moved(_) | FieldOwnership::Kept => MembershipChange::Settled,
+        };
     }
     if let Some(owner) = foreign_owner(live, set) {
         return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
@@ -226,7 +254,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
         Some(other) if other != set.id.as_str() && take_ownership == TakeOwnership::Refused => {
             MembershipChange::OfAnotherSet(other.clone())
         }
-        Some(_) | None => MembershipChange::Write,
+        Some(_) | None => MembershipChange::Write(candidate.fields.clone()),
     }
 }
 
@@ -247,7 +275,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
         // An owner reference to the old parent would take the object along with it.
         MembershipKeepReason::Owned(owner.clone())
     } else if live.is_labelled_by(appliers) {
-        return MembershipChange::Write;
+        return MembershipChange::Write(FieldOwnership::Kept);
     } else {
         MembershipKeepReason::CopiedLabel {
             writers: live.part_of_writers.clone(),
@@ -259,7 +287,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
 /// Judges one object that is to leave its set.
 pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
     if live.part_of.as_deref() == Some(set.id.as_str()) {
-        MembershipChange::Write
+        MembershipChange::Write(FieldOwnership::Kept)
     } else {
         MembershipChange::Settled
     }
@@ -326,7 +354,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
     let mut seen = BTreeSet::new();
     let members = members.into_iter().filter(|live| seen.insert(live.uid.clone()));
     let mut changes: Vec<Live> = members
-        .filter(|live| judge_release(live, set) == MembershipChange::Write)
+        .filter(|live| judge_release(live, set) != MembershipChange::Settled)
         .collect();
     let is_copy = |live: &Live| !live.is_labelled_by(appliers);
     changes.sort_by_key(|live| (is_copy(live), live.key.clone()));

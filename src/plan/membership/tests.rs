@@ -1,10 +1,13 @@
 //! Tables: which objects are adopted, moved, released or kept.
 
+use serde_json::json;
+
 use super::super::fixtures::{live, policy, set};
 use super::*;
 use crate::model::applyset::ApplySetId;
 
 const OTHER: &str = "applyset-other-v1";
+const WRITE: MembershipChange = MembershipChange::Write(FieldOwnership::Kept);
 
 fn owner(uid: &str) -> OwnerReference {
     OwnerReference {
@@ -19,7 +22,8 @@ fn adopted(way: FoundBy, take_ownership: TakeOwnership, change: impl FnOnce(&mut
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
-    judge_adoption(&Candidate { live, way }, &set(), take_ownership)
+    let fields = FieldOwnership::Kept;
+    judge_adoption(&Candidate { live, way, fields }, &set(), take_ownership)
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
@@ -28,16 +32,16 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use MembershipChange::{Leave, OfAnotherSet, Settled, Write};
+    use MembershipChange::{Leave, OfAnotherSet, Settled};
     use MembershipKeepReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
-    assert_eq!(named(|_| {}), Write);
+    assert_eq!(named(|_| {}), WRITE);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
     let untracked = |live: &mut Live| {
         live.part_of = Some(set().id.to_string());
         live.tracking = Tracking::Off;
         live.part_of_writers.clear();
     };
-    assert_eq!(named(untracked), Write);
+    assert_eq!(named(untracked), WRITE);
     assert_eq!(
         named(|live| live.part_of = Some(OTHER.to_owned())),
         OfAnotherSet(OTHER.to_owned())
@@ -51,16 +55,16 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         named(|live| live.owners.push(owner("w"))),
         Leave(Owned(owner("w")))
     );
-    assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), Write);
+    assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), WRITE);
     let table = [
-        (FoundBy::Selected(Maker::Person), Write),
+        (FoundBy::Selected(Maker::Person), WRITE),
         (
             FoundBy::Selected(Maker::Others(vec!["operator".to_owned()])),
             Leave(MadeByOthers {
                 managers: vec!["operator".to_owned()],
             }),
         ),
-        (FoundBy::Tracked(Mark::Own), Write),
+        (FoundBy::Tracked(Mark::Own), WRITE),
         (
             FoundBy::Tracked(Mark::Other("other".to_owned())),
             Leave(TrackedElsewhere("other".to_owned())),
@@ -76,8 +80,32 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
     assert_eq!(
         adopted(FoundBy::Named, TakeOwnership::Allowed, |live| live.part_of =
             Some(OTHER.to_owned())),
-        Write
+        WRITE
     );
+}
+
+#[test]
+fn fields_move_with_the_label_or_after_it_and_only_from_the_tool_that_marked_the_object() {
+    let moved = || FieldOwnership::Moved(json!([{"manager": "ours"}]));
+    let judged = |way: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
+        let mut live = live("ConfigMap", Some("shop"), "a");
+        live.part_of = part_of.map(str::to_owned);
+        judge_adoption(&Candidate { live, way, fields }, &set(), TakeOwnership::Refused)
+    };
+    let (own, id) = (|| FoundBy::Tracked(Mark::Own), set().id.to_string());
+    let moves = || MembershipChange::Write(moved());
+    assert_eq!(judged(own(), None, moved()), moves());
+    assert_eq!(judged(own(), Some(&id), moved()), moves());
+    assert_eq!(
+        judged(own(), Some(&id), FieldOwnership::Kept),
+        MembershipChange::Settled
+    );
+    for mark in [Mark::Missing(String::new()), Mark::Other(String::new())] {
+        assert_eq!(
+            judged(FoundBy::Tracked(mark), Some(&id), moved()),
+            MembershipChange::Settled
+        );
+    }
 }
 
 #[test]
@@ -88,6 +116,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         Candidate {
             live,
             way: FoundBy::Named,
+            fields: FieldOwnership::Kept,
         }
     };
     let candidates = [of_other("a"), of_other("b")];
@@ -118,13 +147,13 @@ fn new_set() -> Set {
 
 #[test]
 fn members_move_and_objects_with_a_copied_label_are_kept() {
-    use MembershipChange::{Leave, Settled, Write};
+    use MembershipChange::{Leave, Settled};
     let moved = |change: fn(&mut Live)| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         change(&mut live);
         judge_move(&live, &set(), &new_set(), &policy().appliers)
     };
-    assert_eq!(moved(|_| {}), Write);
+    assert_eq!(moved(|_| {}), WRITE);
     assert_eq!(
         moved(|live| live.part_of = Some(new_set().id.to_string())),
         Settled

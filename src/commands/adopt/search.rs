@@ -1,0 +1,91 @@
+//! The way in which objects are found: one that has changed by the time that it is written must still be
+//! found in the same way.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::ownership::{self, Former, LastApplied};
+use crate::import::{self, Tool, Unmarked};
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::plan::{Candidate, FieldOwnership, FoundBy};
+
+/// The way in which the objects are found.
+#[derive(Default)]
+pub(super) enum Search {
+    /// By their names in manifests.
+    #[default]
+    Named,
+    /// By labels that match this selector, with the field managers of appliers.
+    Selected(String, BTreeSet<String>),
+    /// In the inventory of a tool, and by a selector if that is how the tool finds them.
+    Tracked(Box<Tracked>),
+}
+
+/// The inventory of a tool, and how it is read.
+pub(super) struct Tracked {
+    pub(super) tool: Tool,
+    pub(super) inventory: import::Found,
+    pub(super) unmarked: Unmarked,
+    pub(super) selector: Option<String>,
+    /// The manager that gets the fields of the tool; `None` if the tool keeps them.
+    pub(super) heir: Option<Heir>,
+}
+
+/// The field manager that gets the fields of a tool.
+#[derive(Clone)]
+pub(super) struct Heir {
+    pub(super) manager: String,
+    pub(super) last_applied: LastApplied,
+}
+
+impl Search {
+    /// Returns the object, of which `object` holds the metadata, as a candidate.
+    pub(super) fn candidate(&self, object: &Value, live: Live) -> Candidate {
+        let metadata = &object["metadata"];
+        let way = match self {
+            Self::Named => FoundBy::Named,
+            Self::Selected(_, appliers) => FoundBy::Selected(ownership::maker(metadata, appliers)),
+            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
+                &tracked.inventory,
+                &live.key,
+                metadata,
+                tracked.unmarked,
+            )),
+        };
+        let fields = match self {
+            Self::Tracked(tracked) => tracked.fields(metadata, &live),
+            Self::Named | Self::Selected(..) => FieldOwnership::Kept,
+        };
+        Candidate { live, way, fields }
+    }
+
+    pub(super) fn selector(&self) -> Option<&str> {
+        match self {
+            Self::Named => None,
+            Self::Selected(selector, _) => Some(selector),
+            Self::Tracked(tracked) => tracked.selector.as_deref(),
+        }
+    }
+}
+
+impl Tracked {
+    fn fields(&self, metadata: &Value, live: &Live) -> FieldOwnership {
+        let Some(heir) = &self.heir else {
+            return FieldOwnership::Kept;
+        };
+        let former = Former {
+            manager: &heir.manager,
+            tool: None,
+            writers: self.tool.field_managers(&self.inventory),
+            last_applied: heir.last_applied,
+        };
+        let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
+            ownership::migrated_secret(metadata, &former)
+        } else {
+            ownership::migrated(metadata, &former)
+        };
+        moved.map_or(FieldOwnership::Kept, FieldOwnership::Moved)
+    }
+}
