@@ -12,7 +12,7 @@ use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
-use crate::model::live::{Live, OwnerReference};
+use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::set::Set;
@@ -136,9 +136,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     let settled = into.members(&cluster, None, concurrency).await?;
     let obstacles = Obstacles {
         unlisted: from.state.observed.unlisted.clone(),
-        owned: plan::owned_by_parent(sets[0], settled.iter())
-            .map(|live| live.key.clone())
-            .or_else(|| owned_parent(sets[0], &into)),
+        owned: owned_by_parent(sets[0], &settled, &into),
         members: remaining(sets[0], &held, &plan, &membership.appliers),
     };
     let farewell = farewell(obstacles, &options.selection);
@@ -224,13 +222,13 @@ fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeS
     held.iter().filter(|live| !leaves(live)).cloned().collect()
 }
 
-/// Returns the parent of the new set if it names the old parent as its owner: the garbage collector
-/// would delete it with that.
-fn owned_parent(from: &Set, into: &SetRead) -> Option<ObjectKey> {
-    let owners = into.parent().into_iter().flat_map(|parent| &parent.owners);
-    let is_old = |owner: &OwnerReference| from.parent_uid.as_ref() == Some(&owner.uid);
-    let is_owned = owners.into_iter().any(is_old);
-    is_owned.then(|| into.named.set.parent.clone())
+/// Returns the first of these members of the new set, or its parent, that names the old parent as its owner.
+fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<ObjectKey> {
+    let member = settled.iter().find(|live| from.is_owner(&live.owners));
+    let parent = || into.parent().filter(|parent| from.is_owner(&parent.owners));
+    member
+        .map(|live| live.key.clone())
+        .or_else(|| parent().map(|_| into.named.set.parent.clone()))
 }
 
 async fn discover_for(

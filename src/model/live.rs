@@ -75,6 +75,13 @@ pub struct OwnerReference {
 }
 
 impl Live {
+    /// Returns an owner of the object other than the set's parent. An object with the parent's kind and name
+    /// but another UID is not the parent.
+    pub fn foreign_owner(&self, parent_uid: Option<&str>) -> Option<&OwnerReference> {
+        let mut owners = self.owners.iter();
+        owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
+    }
+
     /// Returns whether one of these field managers owns the part-of label. Controllers copy labels,
     /// and their copies are not members.
     pub fn is_labelled_by(&self, appliers: &BTreeSet<String>) -> bool {

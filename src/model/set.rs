@@ -1,7 +1,7 @@
 //! The set that a plan is for.
 
 use super::applyset::{ApplySetId, ParentIdentity, Tooling};
-use super::live::Live;
+use super::live::{Live, OwnerReference};
 
 /// The set that a plan is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,5 +21,13 @@ impl Set {
     /// kubectl labels a parent that is among its manifests.
     pub fn is_parent(&self, live: &Live) -> bool {
         live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
+    }
+
+    /// Returns whether one of these owner references names the parent. The garbage collector would delete
+    /// an object that has them after the parent.
+    pub fn is_owner(&self, owners: &[OwnerReference]) -> bool {
+        owners
+            .iter()
+            .any(|owner| self.parent_uid.as_ref() == Some(&owner.uid))
     }
 }

@@ -43,8 +43,7 @@ pub use desired_members::{defined_kind, is_not_yet_served};
 pub use judge::Judge;
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
-    judge_adoption, judge_inventory, judge_move, judge_release, owned_by_parent, plan_adoption, plan_move,
-    plan_release,
+    judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;

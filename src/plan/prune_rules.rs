@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{Policy, Pruning, Refusal, SkipReason, holds_parent_of};
-use crate::model::live::{Live, OwnerReference, Presence};
+use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 
 /// The judgement of an object that might be pruned.
@@ -51,7 +51,7 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
         });
     }
     let copied = copied_label(live, appliers);
-    if let Some(owner) = foreign_owner(live, set.parent_uid.as_deref()) {
+    if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
         return Some(match copied {
             Some(_) => SkipReason::OwnedCopy(owner.clone()),
             None => SkipReason::Owned {
@@ -67,24 +67,17 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
 /// Returns whether the object has a copied label and is owned by another object. It is not a member, and
 /// is deleted when its owner is.
 pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
-    foreign_owner(live, set.parent_uid.as_deref()).is_some() && copied_label(live, appliers).is_some()
+    live.foreign_owner(set.parent_uid.as_deref()).is_some() && copied_label(live, appliers).is_some()
 }
 
 /// Returns the reason for which an object with a part-of label is not a member: another object owns it,
 /// or its label is a copy. `None` for a member.
 pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    let owned = foreign_owner(live, parent_uid).map(|owner| SkipReason::Owned {
+    let owned = live.foreign_owner(parent_uid).map(|owner| SkipReason::Owned {
         owner: owner.clone(),
         mark: None,
     });
     owned.or_else(|| copied_label(live, appliers))
-}
-
-/// Returns an owner of the object other than the set's parent. An object with the parent's kind and name
-/// but another UID is not the parent.
-fn foreign_owner<'l>(live: &'l Live, parent_uid: Option<&str>) -> Option<&'l OwnerReference> {
-    let mut owners = live.owners.iter();
-    owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
 }
 
 fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
@@ -98,6 +91,7 @@ mod tests {
     use super::super::fixtures::{live, policy, set};
     use super::*;
     use crate::model::identity::GroupKind;
+    use crate::model::live::OwnerReference;
 
     fn judged(change: impl FnOnce(&mut Live)) -> Judgement {
         let mut candidate = live("ConfigMap", Some("shop"), "a");

@@ -22,7 +22,6 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::plan::owned_by_parent;
 use crate::read::{self, ListTargets};
 
 /// Taking members from one set into another.
@@ -206,15 +205,12 @@ impl Moving<'_> {
         for places in self.places_of_new_set() {
             let members = members(&self.into.parent, &places).await;
             let members = members.map_err(ReleaseError::UnseenOwned)?;
-            if let Some(live) = owned_by_parent(self.from.set, members.iter()) {
+            if let Some(live) = members.iter().find(|live| self.from.set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }
         }
         let parent = self.into.parent.read().await.map_err(ParentWriteError::from)?;
-        let owners = parent.iter().flat_map(|parent| &parent.owners);
-        let is_owned = owners
-            .into_iter()
-            .any(|owner| self.from.set.parent_uid.as_ref() == Some(&owner.uid));
+        let is_owned = parent.is_some_and(|parent| self.from.set.is_owner(&parent.owners));
         Ok(is_owned.then(|| set.parent.clone()))
     }
 

@@ -234,7 +234,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
             FieldOwnership::Moved(_) | FieldOwnership::Kept => MembershipChange::Settled,
         };
     }
-    if let Some(owner) = foreign_owner(live, set) {
+    if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
         return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
     }
     match &candidate.way {
@@ -362,19 +362,6 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
         changes,
         ..MembershipPlan::default()
     }
-}
-
-/// Returns the first of these objects that names the parent of the set as its owner. The garbage
-/// collector would delete it after the parent.
-pub fn owned_by_parent<'l>(set: &Set, mut objects: impl Iterator<Item = &'l Live>) -> Option<&'l Live> {
-    let is_parent = |owner: &OwnerReference| set.parent_uid.as_ref() == Some(&owner.uid);
-    objects.find(|live| live.owners.iter().any(is_parent))
-}
-
-/// Returns an owner of the object other than the set's parent.
-fn foreign_owner<'l>(live: &'l Live, set: &Set) -> Option<&'l OwnerReference> {
-    let is_parent = |owner: &&OwnerReference| set.parent_uid.as_ref() != Some(&owner.uid);
-    live.owners.iter().find(is_parent)
 }
 
 #[cfg(test)]
