@@ -8,9 +8,9 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, PART_OF, Program, ProgramEnd, Proxy, Run, Set, cluster, cluster_role, config_map, eventually,
-    fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret, service,
-    with,
+    Files, PART_OF, Program, ProgramEnd, Proxy, Run, Set, cluster, cluster_role, config_map,
+    eventually, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
+    service, with,
 };
 
 /// Adopts the live objects of these manifests, by whoever this kubeconfig is of.
@@ -247,27 +247,52 @@ fn what_has_an_owner_or_is_going_or_is_the_parent_is_left_alone() {
         cluster().create(object);
     }
     cluster().delete(&going);
-    let missing = config_map(&home, "missing", "1");
     let parent = secret(&home, "web");
-    let objects = [
-        owned.clone(),
-        going.clone(),
-        missing.clone(),
-        parent.clone(),
-        free.clone(),
-    ];
-    let run = adopt(&set, None, &objects[..3], &[]).expect(0);
-    assert_eq!(run.results("skipped"), identities(&objects[..3]));
+    let objects = [owned.clone(), going.clone(), parent.clone(), free.clone()];
+    let run = adopt(&set, None, &objects[..2], &[]).expect(0);
+    assert_eq!(run.results("skipped"), identities(&objects[..2]));
     assert_eq!(set.live_parent(), None, "there is nothing to be the parent of");
 
     cluster().create(&parent);
     let run = adopt(&set, None, &objects, &["--take-over-set", "--yes"]).expect(0);
 
     assert_eq!(run.results("adopted"), identities([&free]));
-    assert_eq!(run.results("skipped"), identities(&objects[..4]));
+    assert_eq!(run.results("skipped"), identities(&objects[..3]));
     assert!(run.reason("owned").contains("ConfigMap owner"));
     set.assert_holds(std::slice::from_ref(&free));
     cluster().patch(&going, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
+fn objects_that_do_not_exist_fail_and_the_others_are_adopted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [
+        config_map(&home, "one", "1"),
+        config_map(&home, "missing", "1"),
+        service(&home, "web", 80),
+        service(&home, "missing", 80),
+    ];
+    let [found, missing] = [[&objects[0], &objects[2]], [&objects[1], &objects[3]]];
+    let nothing = missing.map(Value::clone);
+    let run = adopt(&set, None, &nothing, &[]).expect(1);
+    assert_eq!(run.results("failed"), identities(missing));
+    assert_eq!(set.live_parent(), None, "there is nothing to be the parent of");
+    for object in found {
+        cluster().create(object);
+    }
+    for (flags, adopted) in [
+        (&["--dry-run=client"][..], "adopted"),
+        (&["--dry-run=server"], "adopted"),
+        (&[], "adopted"),
+        (&[], "unchanged"),
+    ] {
+        let run = adopt(&set, None, &objects, flags).expect(1);
+        assert_eq!(run.results(adopted), identities(found), "{flags:?}");
+        assert_eq!(run.results("failed"), identities(missing), "{flags:?}");
+        assert!(run.stderr.contains("not found"), "{}", run.stderr);
+    }
+    set.assert_holds(&found.map(Value::clone));
 }
 
 #[test]

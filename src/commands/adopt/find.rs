@@ -15,7 +15,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::set::Set;
-use crate::plan::Left;
+use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::membership::SetRead;
 use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
@@ -107,7 +107,15 @@ pub(super) async fn find_named(
     for ((key, resource), candidate) in wanted.into_iter().zip(read) {
         match candidate {
             Some(candidate) => found.candidates.push(candidate),
-            None => found.missing.push(Left::missing(key, resource)),
+            None => found.missing.push(Left {
+                key,
+                resource,
+                uid: None,
+                reason: match search {
+                    Search::Named => MembershipKeepReason::NotFound,
+                    Search::Selected(..) | Search::Tracked(_) => MembershipKeepReason::Missing,
+                },
+            }),
         }
     }
     found.search = search;

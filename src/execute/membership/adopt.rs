@@ -65,7 +65,8 @@ impl Adopting<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let relabelled = relabelling.write_all(&self.plan.changes, sink).await;
+        let mut relabelled = relabelling.write_all(&self.plan.changes, sink).await;
+        relabelled.failed += self.plan.not_found();
         let ending = ending(relabelled, &self.parent);
         match known {
             Some(known) => Ok(self.ensure_covers(known, ending, sink).await),

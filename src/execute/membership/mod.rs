@@ -1,8 +1,8 @@
-//! Takes live objects into a set, moves them to another, or releases them, in the order in
-//! which an interruption anywhere leaves no member outside of a record: the record that has
-//! to grow is written first, labels next, and the record that may shrink last.
+//! Takes live objects into a set, moves them to another, or releases them. The record that widens is written
+//! first, labels next, and the record that narrows last: an interruption anywhere leaves no member outside of
+//! a record.
 //!
-//! Which objects are taken was decided in `plan`; `relabel` writes single labels.
+//! `plan` decides which objects are taken; `relabel` writes single labels.
 
 mod adopt;
 mod disband;
@@ -23,7 +23,7 @@ use crate::model::live::Live;
 use crate::plan::{Left, MembershipPlan};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
 
-/// Lists what carries the label of the set in these places.
+/// Lists the objects with the label of the set within this scope.
 async fn members(parent: &ParentWriting<'_>, places: &ListTargets) -> Result<Vec<Live>, ListError> {
     let concurrency = parent.writing.concurrency;
     let found = labelled(parent.server, parent.set, places, concurrency, METADATA_LIST).await;
@@ -38,7 +38,7 @@ fn ending(relabelled: Relabelled, parent: &ParentWriting<'_>) -> Ending {
     }
 }
 
-/// Runs `write`, and tells how much of the plan an interrupted run has left undone.
+/// Runs `write`, and reports how much of the plan an interrupted run has left undone.
 async fn counting(
     plan: &MembershipPlan,
     sink: &mut Sink<'_>,
@@ -61,7 +61,7 @@ async fn counting(
     Ok(ending)
 }
 
-/// Tells of the objects that stay as they are.
+/// Reports the objects that stay as they are.
 pub fn report_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
     let outcomes = plan.settled.iter().map(settled);
     for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
@@ -78,5 +78,8 @@ fn settled(live: &Live) -> ObjectOutcome {
 
 fn left_alone(left: &Left) -> ObjectOutcome {
     let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
+    if left.is_failure() {
+        return ObjectOutcome::failed(subject, left.reason.to_string());
+    }
     ObjectOutcome::because(subject, Action::Skipped, left.reason.to_string())
 }

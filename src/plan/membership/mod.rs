@@ -48,7 +48,9 @@ pub enum FieldOwnership {
 /// The reason to keep an object as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipKeepReason {
-    /// It does not exist.
+    /// The user named it, and it does not exist.
+    NotFound,
+    /// An inventory lists it, and it does not exist.
     Missing,
     /// It is being deleted.
     Terminating,
@@ -80,6 +82,7 @@ pub enum MembershipKeepReason {
 impl fmt::Display for MembershipKeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotFound => f.write_str("not found"),
             Self::Missing => f.write_str("it does not exist"),
             Self::Terminating => f.write_str("it is being deleted"),
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
@@ -167,14 +170,9 @@ impl Left {
         }
     }
 
-    /// An object that was asked for and does not exist.
-    pub fn missing(key: ObjectKey, resource: Arc<Resource>) -> Self {
-        Self {
-            key,
-            resource,
-            uid: None,
-            reason: MembershipKeepReason::Missing,
-        }
+    /// Returns whether the run fails because of it.
+    pub fn is_failure(&self) -> bool {
+        self.reason == MembershipKeepReason::NotFound
     }
 }
 
@@ -183,6 +181,11 @@ impl MembershipPlan {
     pub fn record(&self, set: &Set) -> Record {
         let live = self.changes.iter().chain(&self.settled);
         Record::of(live.map(|live| &live.key), &set.parent)
+    }
+
+    /// Returns the number of objects that the user named and that do not exist.
+    pub fn not_found(&self) -> usize {
+        self.left.iter().filter(|left| left.is_failure()).count()
     }
 
     /// Returns the number of objects that a run reports.
