@@ -89,6 +89,9 @@ pub struct Move {
     /// The new set, created if it does not exist
     #[arg(value_name = "NEW", help_heading = ARGUMENTS)]
     pub new: String,
+    /// Namespace of the new parent (default: that of -n)
+    #[arg(long, value_name = "NAMESPACE", help_heading = OBJECTS)]
+    pub to_namespace: Option<String>,
     /// Only members with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS, conflicts_with = "filename")]
     pub selector: Option<String>,

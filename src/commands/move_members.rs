@@ -15,6 +15,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
+use crate::model::resource::Scope;
 use crate::model::set::Set;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
@@ -97,10 +98,20 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
+    if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
+        return Err(Error::Usage {
+            message: format!(
+                "{}: --to-namespace: a {} has no namespace",
+                new.set.parent, new.resource.kind
+            ),
+            hint: "leave out --to-namespace".to_owned(),
+        });
+    }
     if old.set.parent == new.set.parent {
         return Err(Error::Usage {
-            message: format!("{} is the parent of both sets", old.set.parent),
-            hint: "name another set to move to".to_owned(),
+            message: format!("{}: the members are in this set already", old.set.parent),
+            hint: "name another set to move to, or another namespace for its parent with --to-namespace"
+                .to_owned(),
         });
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);

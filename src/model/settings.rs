@@ -92,4 +92,6 @@ pub struct SetReference {
     pub resource: Option<String>,
     /// The parent's name.
     pub name: String,
+    /// The parent's namespace; that of the run if there is none.
+    pub namespace: Option<String>,
 }

@@ -70,7 +70,12 @@ pub async fn named_set(
     } else {
         check_parent_type(cluster, &resource, manifests).await?
     };
-    let identity = parent_identity(cluster, &resource, &reference.name);
+    let mut identity = parent_identity(cluster, &resource, &reference.name);
+    if resource.scope == Scope::Namespaced
+        && let Some(namespace) = &reference.namespace
+    {
+        identity.namespace = Some(namespace.clone());
+    }
     Ok(NamedSet {
         set: Set {
             id: ApplySetId::of(&identity),

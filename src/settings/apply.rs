@@ -95,6 +95,7 @@ impl ApplyOptions {
             set: SetReference {
                 resource: Some(plan.set.resource.clone()),
                 name: plan.set.name.clone(),
+                namespace: None,
             },
             sources: Vec::new(),
             recursion: Recursion::Flat,

@@ -11,6 +11,7 @@ use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
+use crate::model::applyset::record::is_dns_label;
 use crate::model::settings::WriteSettings;
 use crate::plan::Confirmation;
 
@@ -135,9 +136,23 @@ impl MoveOptions {
         };
         Ok(Self {
             membership: MembershipOptions::new(flags, shared)?,
-            new: SetReference::parse(&arguments.new)?,
+            new: SetReference {
+                namespace: to_namespace(arguments.to_namespace.as_deref())?,
+                ..SetReference::parse(&arguments.new)?
+            },
             selection,
         })
+    }
+}
+
+/// Checks the name of the namespace that a set moves to.
+fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
+    match name {
+        Some(name) if !is_dns_label(name) => Err(Error::Usage {
+            message: format!("--to-namespace {name:?} is not the name of a namespace"),
+            hint: "write the name of the namespace that the parent is to live in".to_owned(),
+        }),
+        name => Ok(name.map(str::to_owned)),
     }
 }
 

@@ -65,6 +65,7 @@ impl SetReference {
         Ok(Self {
             resource: resource.map(str::to_owned),
             name: name.to_owned(),
+            namespace: None,
         })
     }
 }

@@ -8,7 +8,7 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, PART_OF, Program, ProgramEnd, Proxy, Run, Set, cluster, cluster_role, config_map,
+    Files, PART_OF, Program, ProgramEnd, Proxy, Run, Set, cluster, cluster_role, config_map, definition,
     eventually, fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret,
     service, with,
 };
@@ -511,6 +511,20 @@ fn a_parent_needs_its_namespace() {
     let object = config_map(&home, "one", "1");
     cluster().create(&object);
     adopt(&set, None, std::slice::from_ref(&object), &[]).expect(2);
+    // The namespace is what is wrong first, whatever else is wrong with the parent.
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let custom = Set::custom(&group, Some(&set.namespace), &set.namespace);
+    let run = adopt(&custom, None, std::slice::from_ref(&object), &[]).expect(2);
+    let names_namespace = |run: &Run| run.stderr.contains("namespace") && run.stderr.contains(&set.namespace);
+    assert!(names_namespace(&run), "{}", run.stderr);
+    assert!(!run.stderr.contains("widget"), "{}", run.stderr);
+    for arguments in [&["move", "old", "new"][..], &["disband", "old", "--yes"]] {
+        let program = Program::new().args(arguments).args(["-n", &set.namespace]);
+        let run = program.run().expect(2);
+        assert!(names_namespace(&run), "{}", run.stderr);
+        assert!(!run.stderr.contains("there is no set"), "{}", run.stderr);
+    }
     let namespace = namespace_object(&home);
     let set = Set::secret(&home, "web");
     adopt(&set, None, &[namespace.clone(), object.clone()], &[]).expect(0);

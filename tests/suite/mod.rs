@@ -34,6 +34,7 @@ mod makers;
 mod malformed_owners;
 mod migration;
 mod move_members;
+mod move_to_namespace;
 mod neighbour;
 mod nested_sets;
 mod new_kinds;

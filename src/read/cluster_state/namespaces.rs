@@ -25,6 +25,20 @@ pub(super) async fn read(
     Ok(namespaces(server, &names).await?)
 }
 
+/// Refuses a missing namespace of a parent that does not exist.
+pub(super) async fn check_parents(server: &ApiServer, named: &NamedSet) -> Result<(), ReadError> {
+    let namespaces = read(server, named, &Desired::default()).await?;
+    match &named.set.parent.namespace {
+        Some(namespace) if !namespaces.contains_key(namespace) => {
+            Err(ReadError::MissingNamespaces(vec![MissingNamespace {
+                namespace: namespace.clone(),
+                wanted_by: None,
+            }]))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Refuses a custom resource as the parent that neither exists nor comes with the manifests: it
 /// cannot be made up.
 pub(super) fn check_custom_parent(

@@ -130,12 +130,19 @@ pub(super) async fn judge(
     named.set.parent_uid = parent.as_ref().map(|parent| parent.live.uid.clone());
     let policy = rules.taking_over.policy(parent.as_ref());
     let is_bare = parent.as_ref().is_some_and(|parent| !has_bookkeeping(parent));
-    let parent = goal.usable(named, parent)?;
+    let parent = match goal.usable(named, parent) {
+        Ok(parent) => parent,
+        Err(error) => {
+            // Without its namespace, there can be no parent.
+            namespaces::check_parents(server, named).await?;
+            return Err(error.into());
+        }
+    };
     let object = parent.as_ref().map(|parent| &parent.object);
     let member_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
     if goal.makes_set() {
-        namespaces::check_custom_parent(named, object, desired)?;
         namespaces::check(named, desired, &namespaces)?;
+        namespaces::check_custom_parent(named, object, desired)?;
     }
     if let (Goal::Delete(..), ParentStatus::Recorded(bookkeeping)) = (goal, &member_status) {
         // A deletion leaves the set to the tool that manages it.
