@@ -28,6 +28,19 @@ pub struct Resource {
     pub verbs: Vec<String>,
     /// Served already, or only after a definition is applied.
     pub origin: Origin,
+    /// The subresource `status`, in which controllers report.
+    #[serde(default)]
+    pub status: StatusSubresource,
+}
+
+/// The presence of the subresource `status`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StatusSubresource {
+    /// Discovery lists it.
+    Listed,
+    /// Discovery does not list it, or was not asked.
+    #[default]
+    Unlisted,
 }
 
 /// The scope of a resource.
@@ -64,6 +77,7 @@ impl Resource {
             scope,
             verbs: Vec::new(),
             origin: Origin::Served,
+            status: StatusSubresource::Unlisted,
         }
     }
 
@@ -180,6 +194,7 @@ mod tests {
             scope,
             verbs: vec!["list".to_owned()],
             origin: Origin::Served,
+            status: StatusSubresource::Unlisted,
         }
     }
 

@@ -80,7 +80,7 @@ mod tests {
     use super::super::{Unowned, plan};
     use super::*;
     use crate::model::live::OwnerReference;
-    use crate::model::resource::{Origin, Scope};
+    use crate::model::resource::{Origin, Scope, StatusSubresource};
 
     /// The reason for an object that was in no set, changed by `change`.
     fn reason(kind: &str, name: &str, change: impl FnOnce(&mut Live)) -> String {
@@ -129,6 +129,7 @@ mod tests {
         let mut promised = desired("Widget.example.com", Some("shop"), "promised");
         promised.resource = Arc::new(Resource {
             origin: Origin::NotYetServed,
+            status: StatusSubresource::Unlisted,
             ..(*promised.resource).clone()
         });
         let manifests = Desired {

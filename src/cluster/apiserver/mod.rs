@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod call;
+mod clock;
 mod credential;
 mod error;
 mod failure;
@@ -21,10 +22,12 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
+use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
 
 pub use call::{Before, Call, Patch, Reply, query};
+use clock::Clock;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failure::Failure;
@@ -44,6 +47,7 @@ pub struct ApiServer {
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
     reachability: Reachability,
+    clock: Clock,
     request_timeout: Duration,
     credential: Option<Credential>,
 }
@@ -71,6 +75,7 @@ impl ApiServer {
             requests: Arc::new(AtomicU64::new(0)),
             throttled_answers: Arc::new(AtomicU64::new(0)),
             reachability: Reachability::default(),
+            clock: Clock::default(),
             request_timeout,
             credential: None,
         }
@@ -105,9 +110,20 @@ impl ApiServer {
         self.throttled_answers.load(Ordering::Relaxed)
     }
 
+    /// Returns the time by the clock of the server, as its answers have told it.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Sends a GET of a path with its query, in the form that `accept` names.
     pub async fn get(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
         self.send(Call::get(path, accept)).await
+    }
+
+    /// Sends a GET of a path that answers with text, such as a log.
+    pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
+        let reply = self.send(Call::get(path, TEXT)).await?;
+        Ok(String::from_utf8_lossy(&reply.body).into_owned())
     }
 
     /// Sends a call, and repeats it while the server or the network is temporarily unavailable.
@@ -165,10 +181,11 @@ impl ApiServer {
             .await
             .map_err(|_| Failure::timeout(self.request_timeout))??;
         if !may_be_from_proxy(head.status) {
+            self.clock.set_by(&head.headers);
             self.reachability.answered();
         }
         if head.status.is_success() {
-            if !is_whole(&call.method, &body) {
+            if call.accept != TEXT && !is_whole(&call.method, &body) {
                 return Err(Failure::unreadable(&body));
             }
             let mut warnings = warnings(&head.headers);
@@ -210,6 +227,8 @@ impl ApiServer {
     }
 }
 
+/// The `Accept` header of a call whose answer is not an object.
+const TEXT: &str = "text/plain";
 /// Limit of an answer in bytes: more than a page of the largest objects.
 const ANSWER_LIMIT: usize = 1 << 30;
 

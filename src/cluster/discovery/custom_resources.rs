@@ -8,7 +8,7 @@ use kube::core::Version;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::resource::{Origin, Resource, Scope, StatusSubresource};
 
 /// The verbs of every custom resource.
 const VERBS: [&str; 8] = [
@@ -45,6 +45,10 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
             scope: spec.scope,
             verbs: VERBS.map(str::to_owned).to_vec(),
             origin: Origin::NotYetServed,
+            status: match version.subresources.and_then(|subresources| subresources.status) {
+                Some(_) => StatusSubresource::Listed,
+                None => StatusSubresource::Unlisted,
+            },
         })
         .collect()
 }
@@ -82,4 +86,10 @@ struct SpecVersion {
     name: String,
     #[serde(default)]
     served: bool,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Subresources {
+    status: Option<Value>,
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::FailedVersion;
-use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::resource::{Origin, Resource, Scope, StatusSubresource};
 
 /// A group-version with its resources, or the reason why they are unknown.
 pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
@@ -79,7 +79,13 @@ pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resour
             expected: "APIResourceList",
         });
     }
+    let with_status: Vec<String> = document
+        .resources
+        .iter()
+        .filter_map(|listed| Some(listed.name.strip_suffix("/status")?.to_owned()))
+        .collect();
     let resources = document.resources.into_iter().map(|listed| Resource {
+        status: status_subresource(with_status.contains(&listed.name)),
         group: of.group.clone(),
         version: of.version.clone(),
         kind: listed.kind,
@@ -144,6 +150,14 @@ fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
         }));
     }
     index
+}
+
+fn status_subresource(is_listed: bool) -> StatusSubresource {
+    if is_listed {
+        StatusSubresource::Listed
+    } else {
+        StatusSubresource::Unlisted
+    }
 }
 
 /// The resource; `None` for a subresource or one without a kind, which have no objects.
@@ -226,6 +240,12 @@ impl VersionDocument {
             },
             verbs: document.verbs,
             origin: Origin::Served,
+            status: status_subresource(
+                document
+                    .subresources
+                    .iter()
+                    .any(|subresource| subresource.subresource == "status"),
+            ),
         });
         Ok(resources.filter_map(usable).collect())
     }
@@ -246,6 +266,15 @@ struct ResourceDocument {
     short_names: Vec<String>,
     #[serde(default, deserialize_with = "null_is_empty")]
     verbs: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_empty")]
+    subresources: Vec<SubresourceDocument>,
+}
+
+/// `APISubresourceDiscovery`.
+#[derive(Deserialize)]
+struct SubresourceDocument {
+    #[serde(default)]
+    subresource: String,
 }
 
 #[derive(Default, Deserialize)]

@@ -105,6 +105,7 @@ fn every_field_of_an_aggregated_resource() {
             .map(str::to_owned)
             .to_vec(),
             origin: Origin::Served,
+            status: StatusSubresource::Listed,
         }
     );
     let apply_sets = groups

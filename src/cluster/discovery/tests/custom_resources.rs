@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::model::resource::StatusSubresource;
 
 fn definition(group: &str, kind: &str, plural: &str, scope: &str, versions: &Value) -> Value {
     json!({
@@ -83,6 +84,7 @@ fn definitions_leave_alone_what_is_served() {
     let promised = Resource {
         version: "v3".to_owned(),
         origin: Origin::NotYetServed,
+        status: StatusSubresource::Unlisted,
         ..live.clone()
     };
     assert_eq!(added, [promised]);

@@ -3,7 +3,7 @@ mod custom_resources;
 
 use super::parse::{Root, RootAnswer};
 use super::*;
-use crate::model::resource::Scope;
+use crate::model::resource::{Scope, StatusSubresource};
 
 /// The samples of a real server: `company.com` is a custom resource, `metrics.k8s.io` failed.
 fn sample() -> Discovery {
@@ -40,6 +40,7 @@ fn served(group: &str, version: &str, kind: &str, plural: &str, verbs: &[&str]) 
         scope: Scope::Namespaced,
         verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
         origin: Origin::Served,
+        status: StatusSubresource::Unlisted,
     }
 }
 
