@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
-use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, WaitFlags};
-use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING};
+use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, StatusFlags, WaitFlags};
+use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 
 /// `apply`
 #[derive(Debug, Args)]
@@ -38,6 +38,12 @@ pub struct Apply {
     /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
+    /// Wait for Jobs to complete, not only to start
+    #[arg(long, requires = "wait", help_heading = WAITING)]
+    pub wait_for_jobs: bool,
+    /// The rules.
+    #[command(flatten)]
+    pub status: StatusFlags,
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,

@@ -45,6 +45,14 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
+/// The rules by which objects are judged.
+#[derive(Debug, Args)]
+pub struct StatusFlags {
+    /// Status rules as in Flux's healthCheckExprs, or none
+    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
+    pub wait_rules: Option<String>,
+}
+
 /// The dry-run mode.
 #[derive(Debug, Args)]
 pub struct DryRunFlag {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use super::apply::{Apply, Diff};
-use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, WaitFlags};
+use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, StatusFlags, WaitFlags};
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
 use super::membership::{Adopt, Disband, Move};
@@ -79,6 +79,9 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+    /// The rules.
+    #[command(flatten)]
+    pub status: StatusFlags,
 }
 
 /// `delete`

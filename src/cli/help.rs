@@ -36,7 +36,7 @@ const COMMANDS: [(&str, &[&str]); 4] = [
 /// Shared flags that mean nothing to a command.
 const MEANINGLESS: [(&str, &[&str]); 3] = [
     ("list", &["verbose", "no_progress"]),
-    ("view", &["verbose", "no_progress"]),
+    ("view", &["no_progress"]),
     ("rbac", &["verbose", "no_progress"]),
 ];
 

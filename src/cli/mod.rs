@@ -14,7 +14,9 @@ mod tips;
 mod words;
 
 pub use apply::{Apply, Diff, PlanningFlags, ValidateMode};
-pub use arguments::{DryRunFlag, DryRunMode, ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags};
+pub use arguments::{
+    DryRunFlag, DryRunMode, ManifestFlags, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags,
+};
 pub use commands::{Command, Delete, List, Rbac, Verify, View};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;

@@ -108,6 +108,7 @@ async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -
         let waiting = Waiting {
             server: execution.server,
             id: &execution.set.id,
+            rules: &options.status_rules,
             deadline: Deadline::of(patience),
             interrupt: &interrupt,
             concurrency: options.writing.concurrency,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{Delete, GlobalFlags};
+use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Lingering, SetDeletion, parent_managers};
@@ -120,9 +121,12 @@ async fn delete_and_wait(
     if deleted.ending != Ending::Done {
         return deleted.ending;
     }
+    // Deleted objects are waited for until they are gone, whatever their status.
+    let rules = StatusRules::default();
     let mut waiting = Waiting {
         server: deletion.server,
         id: &deletion.set.id,
+        rules: &rules,
         deadline: Deadline::of(patience),
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,

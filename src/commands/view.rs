@@ -7,6 +7,7 @@ use std::slice;
 use serde_json::Value;
 
 use crate::cli::{GlobalFlags, View};
+use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
@@ -24,7 +25,8 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut set = SetDocument::named(&reference.name);
-    let viewed = unless_stopped(&listen(), view(&reference, shared, &mut set)).await;
+    let rules = settings::status_rules(&arguments.status)?;
+    let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut set)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {
             report::document(&ViewDocument::failed(set, &error), style);
@@ -35,6 +37,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::warning(warning, style);
     }
+    let document = document.as_loud_as(style);
     report::data(&document, style, report::view_text, ViewDocument::member_names);
     Ok(Exit::Done)
 }
@@ -43,6 +46,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
 async fn view(
     reference: &SetReference,
     shared: &GlobalFlags,
+    rules: &StatusRules,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
     let waits = connect::unlimited_waits(settings::style(shared));
@@ -66,15 +70,12 @@ async fn view(
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());
     let see = |object: &Value, live: &Live| {
-        let state = MemberState::of(object, live);
+        let state = MemberState::of(object, live, rules, cluster.server.now());
         states.borrow_mut().insert(live.uid.clone(), state);
     };
     find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
     warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
-    Ok(ViewDocument::new(
-        &set,
-        &cluster.discovery,
-        &states.into_inner(),
-        warnings,
-    ))
+    let mut states = states.into_inner();
+    MemberState::settle(&mut states);
+    Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))
 }

@@ -9,7 +9,7 @@ use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
-use super::{API_VERSION, SetDocument};
+use super::{API_VERSION, Loudness, SetDocument, Style};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
@@ -31,6 +31,17 @@ pub struct ViewDocument {
     error: Option<ErrorDocument>,
     #[serde(skip)]
     sight: Visibility,
+    #[serde(skip)]
+    detail: Detail,
+}
+
+/// How much the page says of each member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Why it is not Current.
+    Reasons,
+    /// Why it is as it is, and which rule decided.
+    Rules,
 }
 
 /// One member of `view`.
@@ -46,6 +57,8 @@ struct MemberDocument {
     status: State,
     /// Its reason.
     reason: String,
+    /// What decided about its status: a rule, or that nothing reports it.
+    rule: String,
     /// `metadata.creationTimestamp`; null if it is unknown.
     created: Option<String>,
 }
@@ -70,7 +83,17 @@ impl ViewDocument {
             warnings,
             error: None,
             sight,
+            detail: Detail::Reasons,
         }
+    }
+
+    /// The same, with as much detail as the output is to have.
+    #[must_use]
+    pub fn as_loud_as(mut self, style: Style) -> Self {
+        if style.loudness == Loudness::Verbose {
+            self.detail = Detail::Rules;
+        }
+        self
     }
 
     /// The document of an error.
@@ -88,6 +111,7 @@ impl ViewDocument {
             warnings: Vec::new(),
             error: Some(error.into()),
             sight: Visibility::Nothing,
+            detail: Detail::Reasons,
         }
     }
 
@@ -110,6 +134,7 @@ impl MemberDocument {
             uid: live.uid.clone(),
             status: readiness.map_or(State::Unknown, |readiness| readiness.state),
             reason: readiness.map_or_else(String::new, |readiness| readiness.reason.clone()),
+            rule: readiness.map_or_else(String::new, |readiness| readiness.rule.to_string()),
             created: state.and_then(|state| state.created.clone()),
         }
     }
@@ -125,7 +150,10 @@ pub(super) fn page(document: &ViewDocument) -> Vec<String> {
     let members = document.members.as_deref().unwrap_or_default();
     let now = Timestamp::now();
     // All leaves are aligned, on any branch.
-    let leaves: Vec<Vec<String>> = members.iter().map(|member| leaf(member, now)).collect();
+    let leaves: Vec<Vec<String>> = members
+        .iter()
+        .map(|member| leaf(member, now, document.detail))
+        .collect();
     let leaves = columns(&leaves);
     let mut leaves = leaves.into_iter();
     for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
@@ -160,12 +188,17 @@ pub(super) fn page(document: &ViewDocument) -> Vec<String> {
     lines
 }
 
-/// The cells of a member in the tree: name, status, age, and the reason unless it is Current.
-fn leaf(member: &MemberDocument, now: Timestamp) -> Vec<String> {
+/// The cells of a member in the tree: name, status, age, and the reason unless it is Current;
+/// with rules, the reason in any case and the rule.
+fn leaf(member: &MemberDocument, now: Timestamp, detail: Detail) -> Vec<String> {
     let word = member.status.as_str().to_owned();
     let mut leaf = vec![member.name.clone(), word, age(member.created.as_deref(), now)];
-    if member.status != State::Current {
-        leaf.push(on_one_line(&member.reason));
+    let reason = on_one_line(&member.reason);
+    match detail {
+        Detail::Rules if member.rule.is_empty() || member.rule == reason => leaf.push(reason),
+        Detail::Rules => leaf.push(format!("{reason} [{}]", on_one_line(&member.rule))),
+        Detail::Reasons if member.status != State::Current => leaf.push(reason),
+        Detail::Reasons => {}
     }
     leaf
 }

@@ -1,9 +1,11 @@
 //! Reads the flags of `apply`, most of which `diff` has, too.
 
 use super::sources::{recursion, sources};
+use super::status::status_rules;
 use super::{SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, is_interactive, tooling};
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument, ValidateMode};
 use crate::compare::ownership::member_field_manager;
+use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
@@ -36,6 +38,8 @@ pub struct ApplyOptions {
     pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,
+    /// The rules by which objects are judged that are waited for.
+    pub status_rules: StatusRules,
 }
 
 /// The changes that a run asks about.
@@ -85,6 +89,7 @@ impl ApplyOptions {
                 ..options.writing
             },
             waiting: WaitOptions::new(&apply.waiting)?,
+            status_rules: waiting_rules(apply)?,
             ..options
         })
     }
@@ -117,6 +122,7 @@ impl ApplyOptions {
                 )
             },
             waiting: WaitOptions::new(&apply.waiting)?,
+            status_rules: waiting_rules(apply)?,
         })
     }
 
@@ -156,8 +162,21 @@ impl ApplyOptions {
                 concurrency: usize::from(shared.concurrency),
             },
             waiting: WaitOptions::default(),
+            status_rules: StatusRules::default(),
         })
     }
+}
+
+/// Reads `--wait-rules` and `--wait-for-jobs`.
+fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
+    Ok(StatusRules {
+        jobs: if apply.wait_for_jobs {
+            Jobs::Completed
+        } else {
+            Jobs::Started
+        },
+        ..status_rules(&apply.status)?
+    })
 }
 
 fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {

@@ -9,13 +9,17 @@ use serde_json::Value;
 use super::Target;
 use super::tracker::{Goal, WaitTracker};
 use crate::cluster::apiserver::{ApiServer, query};
-use crate::compare::status::trouble_of_pod;
+use crate::compare::status::{Crash, Instance, crash_of_pod, trouble_of_pod};
 use crate::read::WHOLE_OBJECTS;
 
 /// More than so many objects are not looked into.
 const OBJECTS: usize = 20;
 /// Pods of one workload that are looked at.
 const PODS: &str = "100";
+/// The last lines of a log that are shown.
+const LOG_LINES: &str = "5";
+/// The most bytes of a log that are shown.
+const LOG_BYTES: usize = 600;
 
 /// Looks up the reasons for these targets, where there are any.
 pub(super) async fn reasons(
@@ -38,6 +42,9 @@ async fn reason(server: &ApiServer, target: &Target) -> Option<String> {
     let namespace = target.key.namespace.as_deref()?;
     let path = target.resource.path(Some(namespace), Some(&target.key.name));
     let object = read(server, &path).await?;
+    if target.key.group_kind.kind == "Pod" {
+        return log_of_pod(server, namespace, &object).await;
+    }
     if let Some(selector) = pod_selector(&object)
         && let Some(trouble) = trouble_of_pods(server, namespace, &selector).await
     {
@@ -61,10 +68,53 @@ fn pod_selector(object: &Value) -> Option<String> {
 async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) -> Option<String> {
     let query = query(&[("labelSelector", selector), ("limit", PODS)]);
     let list = read(server, &format!("/api/v1/namespaces/{namespace}/pods?{query}")).await?;
-    list["items"].as_array()?.iter().find_map(|pod| {
-        let name = pod.pointer("/metadata/name")?.as_str()?;
-        Some(format!("pod/{name}: {}", trouble_of_pod(pod)?))
-    })
+    let pods = list["items"].as_array()?;
+    let name = |pod: &Value| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned());
+    let troubled = pods
+        .iter()
+        .find_map(|pod| Some((pod, name(pod)?, trouble_of_pod(pod)?)));
+    if let Some((pod, name, trouble)) = troubled {
+        let log = log_of_pod(server, namespace, pod).await;
+        let log = log.map_or_else(String::new, |log| format!("; {log}"));
+        return Some(format!("pod/{name}: {trouble}{log}"));
+    }
+    // The Pods of a Job are not started again: the last one that failed.
+    let failed = pods.iter().filter(|pod| crash_of_pod(pod).is_some());
+    let created = |pod: &&Value| pod.pointer("/metadata/creationTimestamp").map(Value::to_string);
+    let last = failed.max_by_key(created)?;
+    let log = log_of_pod(server, namespace, last).await?;
+    Some(format!("pod/{}: {log}", name(last)?))
+}
+
+/// The last lines of the log of a container that has crashed, if the user may read it.
+async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<String> {
+    let Crash { container, instance } = crash_of_pod(pod)?;
+    let name = pod.pointer("/metadata/name")?.as_str()?;
+    let previous = match instance {
+        Instance::Last => "false",
+        Instance::Previous => "true",
+    };
+    let parameters = [
+        ("container", container.as_str()),
+        ("previous", previous),
+        ("tailLines", LOG_LINES),
+        ("limitBytes", "65536"),
+    ];
+    let path = format!(
+        "/api/v1/namespaces/{namespace}/pods/{name}/log?{}",
+        query(&parameters)
+    );
+    let text = server.get_text(&path).await.ok()?;
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let text = lines.join(" | ");
+    let start = text.len().saturating_sub(LOG_BYTES);
+    let start = (start..=text.len()).find(|start| text.is_char_boundary(*start))?;
+    let shown = text[start..].trim();
+    (!shown.is_empty()).then(|| format!("log of container {container}: {shown}"))
 }
 
 /// The latest event of type Warning about an object.

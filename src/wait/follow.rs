@@ -5,16 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::tracker::has_arrived;
 use super::{ObservedStatus, Path, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
+use crate::compare::status::{self, Others, StatusRules, Surroundings};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
@@ -22,6 +24,8 @@ use crate::read::{self, ListError, ListTargets, Place, Selector, WHOLE_OBJECTS};
 
 /// After this time the server ends a watch, and another one begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
+/// After this time a collection is listed again: a watch that says nothing is not believed.
+const RELIST: Duration = Duration::from_secs(30);
 /// The pause before a collection is looked at again whose watch has broken.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two looks at an object that may not be watched.
@@ -41,6 +45,8 @@ pub(super) struct Group {
     resource: Arc<Resource>,
     path: Path,
     targets: Vec<(usize, Target)>,
+    /// Another object of the kind was seen that reports its status.
+    reports: AtomicBool,
 }
 
 /// The targets by kind and by how they are found.
@@ -52,6 +58,7 @@ pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
             resource: Arc::clone(&target.resource),
             path: target.path,
             targets: Vec::new(),
+            reports: AtomicBool::new(false),
         });
         group.targets.push((index, target.clone()));
     }
@@ -62,6 +69,7 @@ pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
 pub(super) struct Follow<'a> {
     pub(super) server: &'a ApiServer,
     pub(super) id: &'a ApplySetId,
+    pub(super) rules: &'a StatusRules,
     pub(super) news: UnboundedSender<Observation>,
 }
 
@@ -86,8 +94,8 @@ impl Follow<'_> {
     /// Returns when all targets of the group have arrived.
     pub(super) async fn group(&self, group: Group) {
         if group.path == Path::Name {
-            self.poll(group.targets.iter().map(|(index, target)| (*index, target)))
-                .await;
+            let targets = group.targets.iter().map(|(index, target)| (*index, target));
+            self.poll(&group, targets).await;
             return;
         }
         let namespaces: BTreeSet<String> = group
@@ -105,7 +113,7 @@ impl Follow<'_> {
             lists.iter().any(|place| place.namespace.is_none()) && group.resource.scope == Scope::Namespaced;
         if is_wide {
             let followed = group.followed(None);
-            if self.place(&lists[0], followed).await.is_ok() {
+            if self.place(&group, &lists[0], followed).await.is_ok() {
                 return;
             }
             // Who may not watch the whole cluster may well watch namespaces.
@@ -113,10 +121,10 @@ impl Follow<'_> {
         let narrow = places.lists(read::Reach::Namespace);
         let follow = narrow.iter().map(async |place| {
             let followed = group.followed(place.namespace.as_deref());
-            if let Err(left) = self.place(place, followed).await {
+            if let Err(left) = self.place(&group, place, followed).await {
                 self.warn(place);
-                self.poll(left.iter().map(|followed| (followed.index, followed.target)))
-                    .await;
+                let left = left.iter().map(|followed| (followed.index, followed.target));
+                self.poll(&group, left).await;
             }
         });
         futures_util::future::join_all(follow).await;
@@ -126,6 +134,7 @@ impl Follow<'_> {
     /// not be watched.
     async fn place<'t>(
         &self,
+        group: &Group,
         place: &Place,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), Vec<Followed<'t>>> {
@@ -134,7 +143,7 @@ impl Follow<'_> {
             accept: WHOLE_OBJECTS,
         };
         loop {
-            match self.round(place, &selector, &mut followed).await {
+            match self.round(group, place, &selector, &mut followed).await {
                 Ok(()) => {}
                 Err(Trouble::Forbidden) => {
                     followed.retain(|followed| !followed.has_arrived);
@@ -148,7 +157,7 @@ impl Follow<'_> {
                 Err(Trouble::Passing(reason)) => {
                     let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
                     for followed in waiting {
-                        self.report(followed, ObservedStatus::Unlisted(reason.clone()));
+                        self.report(followed, ObservedStatus::Unread(reason.clone()));
                     }
                 }
             }
@@ -159,21 +168,34 @@ impl Follow<'_> {
         }
     }
 
-    /// One list, and one watch until it ends or everything has arrived.
+    /// One list, and one watch until it ends, the next list is due or everything has arrived.
     async fn round(
         &self,
+        group: &Group,
         place: &Place,
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) -> Result<(), Trouble> {
         let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
         let by_name = |object: &Value| find(followed, object);
+        let mut relist = RELIST;
         let listed = read::objects_at_version(self.server, place, selector, |object| {
+            group.note(object);
             let position = by_name(object)?;
-            Some((position, ObservedStatus::of(object, followed[position].target)))
+            let target = followed[position].target;
+            if let Some(left) = status::silence_left(object, self.server.now()) {
+                relist = relist.min(Duration::from_secs(left + 1));
+            }
+            // Whether another object reports is known at the end of the list.
+            let alone = self.observe(object, target, Others::Silent);
+            let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
+            Some((position, alone, among))
         });
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
-        seen.extend(listed);
+        seen.extend(listed.into_iter().map(|(position, alone, among)| {
+            let among = among.filter(|_| group.others() == Others::Report);
+            (position, among.unwrap_or(alone))
+        }));
         for (position, followed) in followed.iter_mut().enumerate() {
             let status = seen.remove(&position).unwrap_or(ObservedStatus::Absent);
             self.report(followed, status);
@@ -182,11 +204,17 @@ impl Follow<'_> {
             return Ok(());
         }
         let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
-        self.follow_watch(watch.map_err(|error| trouble(&error))?, followed)
-            .await
+        let watch = watch.map_err(|error| trouble(&error))?;
+        let followed = self.follow_watch(group, watch, followed);
+        timeout(relist, followed).await.unwrap_or(Ok(()))
     }
 
-    async fn follow_watch(&self, mut watch: Watch, followed: &mut [Followed<'_>]) -> Result<(), Trouble> {
+    async fn follow_watch(
+        &self,
+        group: &Group,
+        mut watch: Watch,
+        followed: &mut [Followed<'_>],
+    ) -> Result<(), Trouble> {
         while let Some(event) = watch.next().await {
             let event = match event {
                 Ok(event) => event,
@@ -201,7 +229,10 @@ impl Follow<'_> {
             };
             let followed_object = &mut followed[position];
             let status = match event.change {
-                Change::Added | Change::Modified => ObservedStatus::of(&event.object, followed_object.target),
+                Change::Added | Change::Modified => {
+                    group.note(&event.object);
+                    self.observe(&event.object, followed_object.target, group.others())
+                }
                 Change::Gone => ObservedStatus::Absent,
                 Change::Bookmark => continue,
             };
@@ -214,11 +245,11 @@ impl Follow<'_> {
     }
 
     /// Asks for each object until it has arrived.
-    async fn poll<'t>(&self, targets: impl Iterator<Item = (usize, &'t Target)>) {
+    async fn poll<'t>(&self, group: &Group, targets: impl Iterator<Item = (usize, &'t Target)>) {
         let mut left: Vec<Followed> = targets.map(|(index, target)| followed(index, target)).collect();
         loop {
             for followed in &mut left {
-                let status = self.look(followed.target).await;
+                let status = self.look(followed.target, group.others()).await;
                 self.report(followed, status);
             }
             left.retain(|followed| !followed.has_arrived);
@@ -229,17 +260,27 @@ impl Follow<'_> {
         }
     }
 
-    async fn look(&self, target: &Target) -> ObservedStatus {
+    /// Reads one object.
+    pub(super) async fn look(&self, target: &Target, others: Others) -> ObservedStatus {
         let key = &target.key;
         let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
             Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
-                Ok(object) => ObservedStatus::of(&object, target),
-                Err(error) => ObservedStatus::Unlisted(error.to_string()),
+                Ok(object) => self.observe(&object, target, others),
+                Err(error) => ObservedStatus::Unread(error.to_string()),
             },
             Err(error) if error.is(StatusCode::NOT_FOUND) => ObservedStatus::Absent,
-            Err(error) => ObservedStatus::Unlisted(error.kind.to_string()),
+            Err(error) => ObservedStatus::Unread(error.kind.to_string()),
         }
+    }
+
+    fn observe(&self, object: &Value, target: &Target, others: Others) -> ObservedStatus {
+        let around = Surroundings {
+            others,
+            subresource: target.resource.status,
+            now: self.server.now(),
+        };
+        ObservedStatus::of(object, self.rules.judge(object, &target.key.group_kind, around))
     }
 
     fn report(&self, followed: &mut Followed, status: ObservedStatus) {
@@ -260,6 +301,21 @@ impl Follow<'_> {
 }
 
 impl Group {
+    /// Takes note of whether an object reports its status.
+    fn note(&self, object: &Value) {
+        if status::reports(object) {
+            self.reports.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn others(&self) -> Others {
+        if self.reports.load(Ordering::Relaxed) {
+            Others::Report
+        } else {
+            Others::Silent
+        }
+    }
+
     /// Its targets, or those of one namespace.
     fn followed(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
         let is_inside = |target: &Target| namespace.is_none() || target.key.namespace.as_deref() == namespace;

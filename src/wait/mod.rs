@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{self, FuturesUnordered};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::cluster::apiserver::ApiServer;
+use crate::compare::status::{Others, StatusRules};
 use crate::event::{Awaited, Event, Phase, Subject, WaitStatus};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
@@ -32,6 +33,8 @@ pub use tracker::{Goal, ObservedStatus};
 const SLOW: Duration = Duration::from_secs(15);
 /// The most objects that the report of a slow wait names.
 const SLOW_OBJECTS: usize = 5;
+/// How long the last look at the end of the wait may take.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 /// How long it may take to look up why objects are not ready.
 const EXPLAINING: Duration = Duration::from_secs(5);
 
@@ -74,6 +77,8 @@ pub struct Waiting<'a> {
     pub server: &'a ApiServer,
     /// The set.
     pub id: &'a ApplySetId,
+    /// The rules by which objects are judged.
+    pub rules: &'a StatusRules,
     /// When the waiting is given up.
     pub deadline: Deadline,
     /// The user's wish to stop.
@@ -163,6 +168,7 @@ impl Waiting<'_> {
         let follow = follow::Follow {
             server: self.server,
             id: self.id,
+            rules: self.rules,
             news,
         };
         let mut followers: FuturesUnordered<_> =
@@ -175,7 +181,9 @@ impl Waiting<'_> {
             tokio::select! {
                 biased;
                 () = self.interrupt.requested() => return Some(Stop::Interrupted),
-                () = &mut deadline => return Some(Stop::Over),
+                () = &mut deadline => {
+                    return self.last_look(&follow, tracker, sink).await;
+                }
                 Some(news) = heard.recv() => match news {
                     follow::Observation::Status(index, status) => {
                         if let Some(awaited) = tracker.note(index, status) {
@@ -201,6 +209,36 @@ impl Waiting<'_> {
             }
         }
         None
+    }
+
+    /// Reads once more what has not arrived when the time is over: the watch may have missed it.
+    /// `None` if everything has arrived.
+    async fn last_look(
+        &self,
+        follow: &follow::Follow<'_>,
+        tracker: &mut WaitTracker,
+        sink: &mut Sink<'_>,
+    ) -> Option<Stop> {
+        let pending: Vec<(usize, Target)> = tracker
+            .pending()
+            .into_iter()
+            .map(|index| (index, tracker.targets()[index].clone()))
+            .collect();
+        let looks = pending
+            .iter()
+            .map(async |(index, target)| (*index, follow.look(target, Others::Report).await));
+        let mut looks = stream::iter(looks).buffer_unordered(self.concurrency);
+        let until = Instant::now() + LAST_LOOK;
+        while let Ok(Some((index, status))) = timeout_at(until, looks.next()).await {
+            // What could not be read says less than what was seen before.
+            if let ObservedStatus::Unread(_) = status {
+                continue;
+            }
+            if let Some(awaited) = tracker.note(index, status) {
+                sink(Event::Awaited(awaited));
+            }
+        }
+        (!tracker.has_arrived()).then_some(Stop::Over)
     }
 
     /// Tells of these objects, each with as much of a reason as can be found.

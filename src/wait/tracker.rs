@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::Target;
-use crate::compare::status::{Readiness, State, readiness};
+use crate::compare::status::{Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
 
 /// What is waited for with an object.
@@ -30,16 +30,16 @@ pub enum ObservedStatus {
     /// It is not there.
     Absent,
     /// It could not be looked at, for this reason.
-    Unlisted(String),
+    Unread(String),
 }
 
 impl ObservedStatus {
-    /// Reduces an object as the server shows it.
-    pub fn of(object: &Value, target: &Target) -> Self {
+    /// Reduces an object as the server shows it, with its status.
+    pub fn of(object: &Value, readiness: Readiness) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
         Self::Present {
             uid: uid.unwrap_or_default().to_owned(),
-            readiness: readiness(object, &target.key.group_kind),
+            readiness,
         }
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
         (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
         (Goal::Gone, ObservedStatus::Absent) => true,
         (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_another(target, uid),
-        (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unlisted(_)) => false,
+        (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unread(_)) => false,
     }
 }
 
@@ -139,7 +139,7 @@ fn readiness_of(target: &Target, status: ObservedStatus) -> Readiness {
         (_, ObservedStatus::Present { readiness, .. }) => readiness,
         (Goal::Gone, ObservedStatus::Absent) => gone(),
         (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it is not there"),
-        (_, ObservedStatus::Unlisted(reason)) => Readiness::new(State::Unknown, reason),
+        (_, ObservedStatus::Unread(reason)) => Readiness::new(State::Unknown, reason),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
             (Goal::Ready, ObservedStatus::Absent, false, InProgress),
             (
                 Goal::Ready,
-                ObservedStatus::Unlisted("no".to_owned()),
+                ObservedStatus::Unread("no".to_owned()),
                 false,
                 Unknown,
             ),
@@ -194,7 +194,7 @@ mod tests {
             (Goal::Gone, present("u", Terminating), false, Terminating),
             (
                 Goal::Gone,
-                ObservedStatus::Unlisted("no".to_owned()),
+                ObservedStatus::Unread("no".to_owned()),
                 false,
                 Unknown,
             ),

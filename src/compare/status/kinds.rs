@@ -1,7 +1,8 @@
 //! The status of Services, `PersistentVolumeClaims`, Jobs, `PodDisruptionBudgets` and
 //! `CustomResourceDefinitions`.
 
-use super::{Object, Readiness};
+use super::object::Object;
+use super::{Jobs, Readiness};
 
 /// Waits for the address alone: kstatus does not wait for the load balancer.
 pub(super) fn service(object: Object) -> Readiness {
@@ -19,8 +20,8 @@ pub(super) fn persistent_volume_claim(object: Object) -> Readiness {
     }
 }
 
-/// Takes a running Job as Current, however long it runs.
-pub(super) fn job(object: Object) -> Readiness {
+/// Takes a running Job as Current, however long it runs, unless its completion is waited for.
+pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.count("/status/succeeded");
@@ -40,9 +41,11 @@ pub(super) fn job(object: Object) -> Readiness {
         return Readiness::in_progress("it has not started");
     }
     let active = object.count("/status/active");
-    Readiness::current(format!(
-        "it runs: {active} active, {succeeded} of {wanted} completions have succeeded"
-    ))
+    let reason = format!("it runs: {active} active, {succeeded} of {wanted} completions have succeeded");
+    match jobs {
+        Jobs::Started => Readiness::current(reason),
+        Jobs::Completed => Readiness::in_progress(reason),
+    }
 }
 
 /// Takes any budget as Current: `status.observedGeneration` is compared before, and its

@@ -1,22 +1,35 @@
 //! The status of a live object: is it as its manifest says, and if not, why?
 //!
-//! Pure. The rules are those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`, README and
-//! `status/core.go`) with three exceptions: a Pod that failed is Failed, one that does not fit on
-//! any node yet is not, and `OnDelete` holds for DaemonSets as for StatefulSets.
+//! Pure. In this order: deletion, annotations that exempt an object, rules of the user's own
+//! ([`rules`]), the rules of kstatus for built-in kinds (`sigs.k8s.io/cli-utils/pkg/kstatus`, README
+//! and `status/core.go`), rules that come with the program, and the [`conventions`] of controllers
+//! for all other kinds. Exceptions to kstatus are listed in docs/waiting.md.
 
+mod conventions;
 mod kinds;
+mod object;
 mod pod;
+mod rules;
 mod workloads;
 
 #[cfg(test)]
+mod kstatus_table;
+#[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::identity::GroupKind;
+use crate::model::resource::StatusSubresource;
+use object::{Object, too_few};
 
-pub use pod::trouble as trouble_of_pod;
+pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
+pub use rules::{Origin, RuleFileError, RuleSet};
 
 /// The states of kstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -54,6 +67,38 @@ pub struct Readiness {
     /// The reason, as the rest of a sentence about the object; a condition's own message if there
     /// is one.
     pub reason: String,
+    /// What decided.
+    pub rule: Rule,
+}
+
+/// What decided about the state of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// What holds of all kinds: deletion, generations, presence.
+    Generic,
+    /// An annotation that exempts the object.
+    Annotation(&'static str),
+    /// The rule of kstatus for the kind.
+    Kstatus,
+    /// The conventions of controllers.
+    Conventions,
+    /// A rule as data.
+    Expression(Origin),
+    /// Nothing reports the health of the object.
+    Nothing,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Generic => f.write_str("rule for all kinds"),
+            Self::Annotation(name) => write!(f, "annotation {name}"),
+            Self::Kstatus => f.write_str("kstatus rule of its kind"),
+            Self::Conventions => f.write_str("API conventions"),
+            Self::Expression(origin) => origin.fmt(f),
+            Self::Nothing => f.write_str("nothing reports its health"),
+        }
+    }
 }
 
 impl Readiness {
@@ -62,7 +107,12 @@ impl Readiness {
         Self {
             state,
             reason: reason.into(),
+            rule: Rule::Generic,
         }
+    }
+
+    fn by(self, rule: Rule) -> Self {
+        Self { rule, ..self }
     }
 
     fn current(reason: impl Into<String>) -> Self {
@@ -78,59 +128,258 @@ impl Readiness {
     }
 }
 
-/// Returns the status of an object of a kind, as a GET or an item of a LIST of whole objects
-/// shows it.
-pub fn readiness(object: &Value, group_kind: &GroupKind) -> Readiness {
-    let object = Object(object);
-    generic(object)
-        .or_else(|| of_kind(object, group_kind))
-        .or_else(|| by_ready_condition(object))
-        .unwrap_or_else(|| Readiness::current("it is there"))
+/// The rules by which objects are judged.
+#[derive(Debug, Clone, Default)]
+pub struct StatusRules {
+    /// The user's own rules, which come before all others.
+    pub own: Option<Arc<RuleSet>>,
+    /// The rules that come with the program.
+    pub built_in: BuiltInRules,
+    /// What is waited for with a Job.
+    pub jobs: Jobs,
 }
 
-fn of_kind(object: Object, group_kind: &GroupKind) -> Option<Readiness> {
-    let group = group_kind.group.as_str();
-    Some(match (group, group_kind.kind.as_str()) {
-        ("", "Pod") => pod::readiness(object),
-        ("", "Service") => kinds::service(object),
-        ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
-        ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it is there"),
-        ("apps" | "extensions", "Deployment") => workloads::deployment(object),
-        ("apps", "StatefulSet") => workloads::stateful_set(object),
-        ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
-        ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
-        ("batch", "Job") => kinds::job(object),
-        ("policy", "PodDisruptionBudget") => kinds::disruption_budget(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => kinds::custom_resource_definition(object),
-        _ => return None,
-    })
+/// The use of the rules that come with the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BuiltInRules {
+    /// They are used.
+    #[default]
+    Used,
+    /// They are not: the conventions judge.
+    Unused,
 }
 
-/// Applies the rules for all kinds: deletion, generations, and the conditions `Reconciling` and
-/// `Stalled`.
-fn generic(object: Object) -> Option<Readiness> {
-    if object.text("/metadata/deletionTimestamp").is_some() {
-        let finalizers = object.array("/metadata/finalizers");
-        let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
-        let reason = match finalizers.as_slice() {
-            [] => "it is being deleted".to_owned(),
-            [finalizer] => format!("it is being deleted, and waits for the finalizer {finalizer}"),
-            several => format!(
-                "it is being deleted, and waits for the finalizers {}",
-                several.join(", ")
-            ),
-        };
-        return Some(Readiness::new(State::Terminating, reason));
+/// What is waited for with a Job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Jobs {
+    /// It has started.
+    #[default]
+    Started,
+    /// It has completed.
+    Completed,
+}
+
+/// What is known of an object beside the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The reports of other objects of the kind.
+    pub others: Others,
+    /// The subresource `status` of the kind, in discovery.
+    pub subresource: StatusSubresource,
+    /// The time, by the server's clock.
+    pub now: Timestamp,
+}
+
+/// Whether other objects of a kind have a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// One has: a controller is at work.
+    Report,
+    /// None was seen that has.
+    Silent,
+}
+
+/// After this time in seconds, an object without a status is taken not to get one.
+const SILENCE: i64 = 60;
+
+/// Returns whether an object has a status that says something.
+pub fn reports(object: &Value) -> bool {
+    !conventions::is_silent(object)
+}
+
+/// Returns the time in seconds for which an object that says nothing may still be about to: then
+/// its status changes without an event.
+pub fn silence_left(object: &Value, now: Timestamp) -> Option<u64> {
+    if reports(object) {
+        return None;
     }
-    if let (Some(wanted), Some(observed)) = (
-        object.number("/metadata/generation"),
-        object.number("/status/observedGeneration"),
-    ) && wanted != observed
-    {
-        return Some(Readiness::in_progress(format!(
+    let left = SILENCE - age(Object(object), now)?;
+    u64::try_from(left).ok().filter(|left| *left > 0)
+}
+
+/// The age of an object in seconds.
+fn age(object: Object, now: Timestamp) -> Option<i64> {
+    let created: Timestamp = object.text("/metadata/creationTimestamp")?.parse().ok()?;
+    Some(now.as_second() - created.as_second())
+}
+
+impl StatusRules {
+    /// Returns the status of an object of a kind, as a GET or an item of a LIST of whole objects
+    /// shows it.
+    pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+        let object = Object(object);
+        if let Some(readiness) = deletion(object).or_else(|| exemption(object)) {
+            return readiness;
+        }
+        let own = self.own.as_deref().filter(|own| own.covers(group_kind));
+        let is_built_in = is_built_in(&group_kind.group);
+        if own.is_none()
+            && !is_built_in
+            && let Some(reason) = conventions::suspension(object)
+        {
+            return Readiness::current(reason).by(Rule::Conventions);
+        }
+        if let Some(readiness) = generation(object) {
+            return readiness;
+        }
+        if let Some(verdict) = own.and_then(|own| own.judge(object.0, group_kind)) {
+            return Readiness::new(verdict.state, verdict.reason).by(Rule::Expression(verdict.origin));
+        }
+        if let Some(readiness) = kstatus_conditions(object) {
+            return readiness;
+        }
+        if is_built_in {
+            let of_kind = self
+                .of_kind(object, group_kind)
+                .or_else(|| by_ready_condition(object));
+            return of_kind.map_or_else(
+                || Readiness::current("it is there").by(Rule::Nothing),
+                |readiness| readiness.by(Rule::Kstatus),
+            );
+        }
+        self.custom(object, group_kind, around)
+    }
+
+    fn of_kind(&self, object: Object, group_kind: &GroupKind) -> Option<Readiness> {
+        let group = group_kind.group.as_str();
+        Some(match (group, group_kind.kind.as_str()) {
+            ("", "Pod") => pod::readiness(object),
+            ("", "Service") => kinds::service(object),
+            ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
+            ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it is there"),
+            ("apps" | "extensions", "Deployment") => workloads::deployment(object),
+            ("apps", "StatefulSet") => workloads::stateful_set(object),
+            ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
+            ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
+            ("batch", "Job") => kinds::job(object, self.jobs),
+            ("policy", "PodDisruptionBudget") => kinds::disruption_budget(object),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => kinds::custom_resource_definition(object),
+            _ => return None,
+        })
+    }
+
+    /// Judges a kind that Kubernetes does not know.
+    fn custom(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+        let conventional = conventions::status(object);
+        if self.built_in == BuiltInRules::Used
+            && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
+        {
+            let reason = match conventional {
+                Some((state, reason)) if (state == State::Current) == (verdict.state == State::Current) => {
+                    reason
+                }
+                _ if conventions::is_silent(object.0) && verdict.state == State::Current => {
+                    "its kind need not report its health".to_owned()
+                }
+                _ if conventions::is_silent(object.0) => "it has no status yet".to_owned(),
+                _ => verdict.reason,
+            };
+            return Readiness::new(verdict.state, reason).by(Rule::Expression(verdict.origin));
+        }
+        if let Some((state, reason)) = conventional {
+            return Readiness::new(state, reason).by(Rule::Conventions);
+        }
+        if conventions::is_silent(object.0) && around.subresource == StatusSubresource::Listed {
+            let is_young = age(object, around.now).is_some_and(|age| age < SILENCE);
+            if around.others == Others::Report {
+                let reason = "it has no status yet, as others of its kind have";
+                return Readiness::in_progress(reason).by(Rule::Conventions);
+            }
+            if is_young {
+                return Readiness::in_progress("it has no status yet").by(Rule::Conventions);
+            }
+        }
+        Readiness::current("nothing reports its health").by(Rule::Nothing)
+    }
+}
+
+/// The groups that Kubernetes serves itself. Others below `k8s.io` are custom resources.
+const BUILT_IN_GROUPS: [&str; 23] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+fn is_built_in(group: &str) -> bool {
+    BUILT_IN_GROUPS.contains(&group)
+}
+
+fn deletion(object: Object) -> Option<Readiness> {
+    object.text("/metadata/deletionTimestamp")?;
+    let finalizers = object.array("/metadata/finalizers");
+    let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
+    let reason = match finalizers.as_slice() {
+        [] => "it is being deleted".to_owned(),
+        [finalizer] => format!("it is being deleted, and waits for the finalizer {finalizer}"),
+        several => format!(
+            "it is being deleted, and waits for the finalizers {}",
+            several.join(", ")
+        ),
+    };
+    Some(Readiness::new(State::Terminating, reason))
+}
+
+/// The annotations of other tools that exempt an object from waiting, and the value that they must
+/// have; `None` for any.
+const EXEMPTIONS: [(&str, Option<&str>); 2] = [
+    ("argocd.argoproj.io/ignore-healthcheck", Some("true")),
+    ("kapp.k14s.io/disable-wait", None),
+];
+
+fn exemption(object: Object) -> Option<Readiness> {
+    let annotations = object.0.pointer("/metadata/annotations")?;
+    let (name, _) = EXEMPTIONS.into_iter().find(|(name, value)| {
+        let found = annotations.get(name).and_then(Value::as_str);
+        found.is_some_and(|found| value.is_none_or(|value| value == found))
+    })?;
+    let reason = format!("its annotation {name} exempts it");
+    Some(Readiness::current(reason).by(Rule::Annotation(name)))
+}
+
+/// Compares the generation with what the controller has seen of it.
+fn generation(object: Object) -> Option<Readiness> {
+    let wanted = object.number("/metadata/generation")?;
+    let behind = |observed: i64| {
+        Readiness::in_progress(format!(
             "its controller has seen generation {observed} of {wanted}"
-        )));
+        ))
+    };
+    if let Some(observed) = object.number("/status/observedGeneration")
+        && wanted != observed
+    {
+        return Some(behind(observed));
     }
+    // `schedulerObservedGeneration`, `lastEvaluatedGeneration`
+    let status = object.0.get("status")?.as_object()?;
+    let seen = status
+        .keys()
+        .filter(|name| name.ends_with("ObservedGeneration") || name.ends_with("EvaluatedGeneration"));
+    let observed = seen.filter_map(|name| status[name].as_i64()).min()?;
+    (observed < wanted).then(|| behind(observed))
+}
+
+/// Applies the conditions `Reconciling` and `Stalled`.
+fn kstatus_conditions(object: Object) -> Option<Readiness> {
     object.conditions().find_map(|condition| {
         if condition.status != "True" {
             return None;
@@ -143,89 +392,11 @@ fn generic(object: Object) -> Option<Readiness> {
     })
 }
 
-/// Applies the condition `Ready`, which many custom resources have.
+/// Applies the condition `Ready`.
 fn by_ready_condition(object: Object) -> Option<Readiness> {
     let ready = object.condition("Ready")?;
     Some(match ready.status {
         "True" => Readiness::current("its condition Ready is True"),
         _ => Readiness::in_progress(ready.to_string()),
     })
-}
-
-/// An object whose fields are read by JSON pointer.
-#[derive(Debug, Clone, Copy)]
-struct Object<'a>(&'a Value);
-
-impl<'a> Object<'a> {
-    fn text(self, pointer: &str) -> Option<&'a str> {
-        self.0
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    }
-
-    fn number(self, pointer: &str) -> Option<i64> {
-        self.0.pointer(pointer).and_then(Value::as_i64)
-    }
-
-    /// Returns a number, or zero: numbers of a status that are zero are left out.
-    fn count(self, pointer: &str) -> i64 {
-        self.number(pointer).unwrap_or_default()
-    }
-
-    fn array(self, pointer: &str) -> &'a [Value] {
-        let array = self.0.pointer(pointer).and_then(Value::as_array);
-        array.map_or(&[], Vec::as_slice)
-    }
-
-    fn conditions(self) -> impl Iterator<Item = Condition<'a>> {
-        self.array("/status/conditions").iter().map(Condition::of)
-    }
-
-    fn condition(self, kind: &str) -> Option<Condition<'a>> {
-        self.conditions().find(|condition| condition.kind == kind)
-    }
-
-    fn has_condition(self, kind: &str) -> bool {
-        self.condition(kind)
-            .is_some_and(|condition| condition.status == "True")
-    }
-}
-
-/// One condition of a status.
-#[derive(Debug, Clone, Copy)]
-struct Condition<'a> {
-    kind: &'a str,
-    status: &'a str,
-    reason: &'a str,
-    message: &'a str,
-}
-
-impl<'a> Condition<'a> {
-    fn of(condition: &'a Value) -> Self {
-        let text = |field: &str| condition[field].as_str().unwrap_or_default();
-        Self {
-            kind: text("type"),
-            status: text("status"),
-            reason: text("reason"),
-            message: text("message"),
-        }
-    }
-}
-
-impl std::fmt::Display for Condition<'_> {
-    /// Writes the reason and message, or what there is of them.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.message, self.reason) {
-            ("", "") => write!(f, "its condition {} is {}", self.kind, self.status),
-            ("", reason) => f.write_str(reason),
-            (message, "") => f.write_str(message),
-            (message, reason) => write!(f, "{reason}: {message}"),
-        }
-    }
-}
-
-/// Returns `2 of 3 replicas are ready` if these are too few.
-fn too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
-    (have < wanted).then(|| Readiness::in_progress(format!("{have} of {wanted} {what}")))
 }

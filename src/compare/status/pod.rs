@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Object, Readiness, State};
+use super::object::Object;
+use super::{Readiness, State};
 
 pub(super) fn readiness(object: Object) -> Readiness {
     match object.text("/status/phase") {
@@ -35,6 +36,48 @@ pub fn trouble(pod: &Value) -> Option<String> {
         let scheduled = pod.condition("PodScheduled")?;
         let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
         is_unschedulable.then(|| scheduled.to_string())
+    })
+}
+
+/// A container of a Pod that has crashed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crash {
+    /// The name of the container.
+    pub container: String,
+    /// The instance that crashed: the last one, or the one before it that waits to be started.
+    pub instance: Instance,
+}
+
+/// An instance of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instance {
+    /// The last one.
+    Last,
+    /// The one before it.
+    Previous,
+}
+
+/// Returns the first container of a Pod that has ended with an error.
+pub fn crash(pod: &Value) -> Option<Crash> {
+    let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let mut containers = statuses
+        .into_iter()
+        .flat_map(|pointer| Object(pod).array(pointer));
+    containers.find_map(|container| {
+        let has_failed = |pointer: &str| Object(container).number(pointer).is_some_and(|code| code != 0);
+        let instance = if has_failed("/state/terminated/exitCode") {
+            Instance::Last
+        } else if container.pointer("/state/waiting").is_some()
+            && has_failed("/lastState/terminated/exitCode")
+        {
+            Instance::Previous
+        } else {
+            return None;
+        };
+        Some(Crash {
+            container: Object(container).text("/name")?.to_owned(),
+            instance,
+        })
     })
 }
 

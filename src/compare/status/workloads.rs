@@ -1,6 +1,7 @@
 //! The status of Deployments, StatefulSets, DaemonSets and ReplicaSets.
 
-use super::{Object, Readiness, too_few};
+use super::object::Object;
+use super::{Readiness, too_few};
 
 /// The value that means no deadline, as does none (apps/v1, `MaxInt32`).
 const NO_DEADLINE: i64 = i32::MAX as i64;
@@ -9,6 +10,15 @@ pub(super) fn deployment(object: Object) -> Readiness {
     let progressing = object.condition("Progressing");
     if let Some(condition) = progressing.filter(|condition| condition.reason == "ProgressDeadlineExceeded") {
         return Readiness::failed(condition.to_string());
+    }
+    // Its controller creates no Pods and replaces none.
+    if object
+        .0
+        .pointer("/spec/paused")
+        .and_then(serde_json::Value::as_bool)
+        == Some(true)
+    {
+        return Readiness::current("it is paused: its spec.paused is true");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");

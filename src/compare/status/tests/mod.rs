@@ -4,9 +4,22 @@ mod workloads;
 
 use serde_json::{Value, json};
 
+use k8s_openapi::jiff::Timestamp;
+
 use super::State::{Current, Failed, InProgress, Terminating, Unknown};
-use super::{State, readiness};
+use super::{Others, Readiness, State, StatusRules, Surroundings};
 use crate::model::identity::GroupKind;
+use crate::model::resource::StatusSubresource;
+
+/// An object alone, of a kind whose subresource `status` is not known.
+fn readiness(object: &Value, group_kind: &GroupKind) -> Readiness {
+    let around = Surroundings {
+        others: Others::Silent,
+        subresource: StatusSubresource::Unlisted,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    StatusRules::default().judge(object, group_kind, around)
+}
 
 #[track_caller]
 fn check(kind: &str, table: impl IntoIterator<Item = (Value, State, &'static str)>) {

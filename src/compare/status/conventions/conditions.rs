@@ -1,0 +1,282 @@
+//! What conditions say about an object, by the polarity of their types.
+
+use serde_json::Value;
+
+use super::super::object::{Condition, Object};
+use super::Evidence;
+use super::words::{Tone, tone, tone_of_text, words};
+
+/// Lists below `status` whose items have conditions of their own: routes and policies have them
+/// for each parent, gateways for each listener.
+const NESTED: [&str; 4] = [
+    "/status/parents",
+    "/status/ancestors",
+    "/status/listeners",
+    "/status/ingress",
+];
+/// Maps below `status` with conditions.
+const INNER: [&str; 2] = [
+    "/status/conditionedStatus/conditions",
+    "/status/status/conditions",
+];
+
+/// Collects what all conditions of an object say.
+pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
+    let generation = object.number("/metadata/generation");
+    let list = |pointer: &str| object.array(pointer).iter().collect::<Vec<_>>();
+    of_list(&list("/status/conditions"), generation, "", found);
+    for pointer in INNER {
+        of_list(&list(pointer), generation, "", found);
+    }
+    for pointer in NESTED {
+        let place = pointer.trim_start_matches("/status/");
+        if object
+            .0
+            .pointer(pointer)
+            .is_some_and(|items| items.as_array().is_some_and(Vec::is_empty))
+            && matches!(place, "parents" | "ancestors")
+        {
+            found.push(Evidence::progress(format!("it has no {place} yet")));
+        }
+        for item in object.array(pointer) {
+            let conditions: Vec<&Value> = Object(item).array("/conditions").iter().collect();
+            let prefix = format!("{}: ", name_of(item, place));
+            of_list(&conditions, generation, &prefix, found);
+        }
+    }
+}
+
+/// The name of an item with conditions of its own, for people.
+fn name_of(item: &Value, place: &str) -> String {
+    let kind = match place {
+        "parents" => "parent",
+        "ancestors" => "ancestor",
+        "listeners" => "listener",
+        other => other,
+    };
+    let names = ["/name", "/parentRef/name", "/ancestorRef/name", "/host"];
+    let name = names.into_iter().find_map(|pointer| Object(item).text(pointer));
+    name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"))
+}
+
+/// The part of a condition's type in the status of its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It sums the object up: `Ready`, `Synced`.
+    Summary,
+    /// It speaks of a part of the object or of a step: `DashboardSynchronized`.
+    Detail,
+}
+
+fn of_list(conditions: &[&Value], generation: Option<i64>, prefix: &str, found: &mut Vec<Evidence>) {
+    let read: Vec<(Condition, Vec<String>, &Value)> = conditions
+        .iter()
+        .map(|value| {
+            let condition = Condition::of(value);
+            // `platform.example.com/app-ready`
+            let name = condition.kind.rsplit('/').next().unwrap_or_default();
+            (condition, words(name), *value)
+        })
+        .collect();
+    let has_summary = read.iter().any(|(_, words, _)| sums_up_details(words));
+    let is_ready = read
+        .iter()
+        .any(|(condition, words, _)| words.as_slice() == ["ready"] && condition.status == "True");
+    for (condition, words, value) in &read {
+        let part = if is_summary(words) || words.len() == 1 {
+            Part::Summary
+        } else {
+            Part::Detail
+        };
+        let weight = Weight {
+            part,
+            has_summary,
+            is_ready,
+        };
+        if let Some(mut evidence) = of_condition(*condition, words, weight) {
+            let seen = Object(value).number("/observedGeneration");
+            if let (Some(seen), Some(generation), Part::Summary) = (seen, generation, part)
+                && seen < generation
+            {
+                evidence = Evidence::progress(format!(
+                    "its condition {} is of generation {seen} of {generation}",
+                    condition.kind
+                ));
+            }
+            evidence.reason.insert_str(0, prefix);
+            found.push(evidence);
+        }
+    }
+}
+
+/// Returns whether a condition of this type sums an object up.
+fn is_summary(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["resolved", "refs"] | ["not", "ready"] | ["in", "sync"] => true,
+        [word] => tone(&[(*word).to_owned()]) == Some(Tone::Good),
+        _ => false,
+    }
+}
+
+/// Returns whether a condition of this type covers those about details. `Accepted`, `Deployed` and
+/// the like are steps on the way.
+fn sums_up_details(words: &[String]) -> bool {
+    const WHOLE: [&str; 10] = [
+        "ready",
+        "available",
+        "healthy",
+        "succeeded",
+        "success",
+        "successful",
+        "complete",
+        "completed",
+        "finished",
+        "done",
+    ];
+    matches!(words, [word] if WHOLE.contains(&word.as_str()))
+}
+
+/// How much a condition counts beside the others of its list.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    part: Part,
+    has_summary: bool,
+    is_ready: bool,
+}
+
+fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
+    let is_detail = weight.part == Part::Detail;
+    // `LastBackupSucceeded` is history.
+    if words.iter().any(|word| word == "last" || word == "previous") {
+        return None;
+    }
+    let tone = tone(words)?;
+    match (tone, condition.status) {
+        (Tone::Good, "True") => Some(good(condition, words)),
+        (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirmed(condition))),
+        (Tone::Good, _) if !is_detail || !weight.has_summary => {
+            not_good(condition, words, is_detail, weight.is_ready)
+        }
+        (Tone::Progress, "True") if !(is_detail && weight.is_ready) || is_change(words) => {
+            progressing(condition, words, weight)
+        }
+        (Tone::Progress, "False")
+            if words == ["progressing"] && tone_of_text(condition.reason) >= Some(Tone::Trouble) =>
+        {
+            Some(Evidence::failed(condition.to_string()))
+        }
+        (Tone::Paused, "True") if words.len() == 1 => {
+            Some(Evidence::paused(format!("it is {}: {condition}", words[0])))
+        }
+        (Tone::Trouble, "True") if !(is_detail && weight.is_ready) => {
+            Some(Evidence::progress(condition.to_string()))
+        }
+        (Tone::Final, "True") if !is_detail => Some(Evidence::failed(condition.to_string())),
+        (Tone::Final, "True") if !weight.is_ready => Some(Evidence::progress(condition.to_string())),
+        _ => None,
+    }
+}
+
+/// `Ready` is True; but `Complete` is True of what has failed, too, and then the reason says so.
+fn good(condition: Condition, words: &[String]) -> Evidence {
+    let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
+    if is_end && tone_of_text(condition.reason) >= Some(Tone::Trouble) {
+        return Evidence::failed(condition.to_string());
+    }
+    Evidence::good(affirmed(condition))
+}
+
+fn affirmed(condition: Condition) -> String {
+    format!("its condition {} is {}", condition.kind, condition.status)
+}
+
+/// Reasons for which a part of an object is not there, and need not be.
+const NOT_WANTED: [&str; 8] = [
+    "required",
+    "applicable",
+    "needed",
+    "disabled",
+    "excludes",
+    "unmanaged",
+    "skipped",
+    "optional",
+];
+
+fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: bool) -> Option<Evidence> {
+    let reason = super::words::words(condition.reason);
+    let of_reason = tone_of_text(condition.reason);
+    if is_detail && reason.iter().any(|word| NOT_WANTED.contains(&word.as_str())) {
+        return None;
+    }
+    // Something that runs to its end, and is ready for use before.
+    let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
+    if is_end && is_ready {
+        return None;
+    }
+    if of_reason == Some(Tone::Paused) {
+        return Some(Evidence::paused(format!("it is paused: {condition}")));
+    }
+    let is_over = words == ["succeeded"] && condition.status == "False" && of_reason != Some(Tone::Progress);
+    if condition.status == "False" && (is_over || of_reason == Some(Tone::Final) && is_hopeless(&reason)) {
+        return Some(Evidence::failed(condition.to_string()));
+    }
+    Some(Evidence::progress(condition.to_string()))
+}
+
+/// Returns whether a reason says that no time will help. `UpdateFailed` and the like are tried
+/// again.
+fn is_hopeless(reason: &[String]) -> bool {
+    const HOPELESS: [&str; 9] = [
+        "invalid",
+        "unrecoverable",
+        "terminal",
+        "permanent",
+        "fatal",
+        "unsupported",
+        "malformed",
+        "illegal",
+        "stalled",
+    ];
+    reason.iter().any(|word| HOPELESS.contains(&word.as_str()))
+}
+
+/// Returns whether the type speaks of a change that is under way, as `ControlPlaneUpdating` does.
+/// While it lasts, the object may still be ready as it was before.
+fn is_change(words: &[String]) -> bool {
+    const CHANGES: [&str; 8] = [
+        "updating",
+        "upgrading",
+        "deleting",
+        "creating",
+        "scaling",
+        "restarting",
+        "migrating",
+        "rolling",
+    ];
+    words.iter().any(|word| CHANGES.contains(&word.as_str()))
+}
+
+/// `Progressing` stays True after a rollout for some controllers, with a reason that says so.
+fn progressing(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
+    if words == ["progressing"] {
+        let reason = super::words::words(condition.reason);
+        let is_done = reason
+            .last()
+            .is_some_and(|word| tone(std::slice::from_ref(word)) == Some(Tone::Good))
+            && tone(&reason) < Some(Tone::Paused);
+        if weight.is_ready || is_done {
+            return None;
+        }
+    }
+    if super::words::words(condition.reason)
+        .iter()
+        .any(|word| word == "approval")
+    {
+        return Some(Evidence::paused(format!("it waits for approval: {condition}")));
+    }
+    if weight.is_ready && words.len() == 1 && matches!(words[0].as_str(), "partial" | "unknown") {
+        return None;
+    }
+    Some(Evidence::progress(condition.to_string()))
+}

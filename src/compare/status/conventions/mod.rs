@@ -1,0 +1,120 @@
+//! The status of kinds without a rule of their own, from the conventions of the Kubernetes API
+//! and of those who write controllers: conditions, phases, flags, numbers of replicas.
+//!
+//! Whatever says that an object is not as it should be is believed before what says that it is.
+//! An object of which nothing is known is taken to be as it should be: it must not be waited for
+//! without end.
+
+mod conditions;
+mod fields;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use super::State;
+use super::object::Object;
+
+/// One sign of the state of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Evidence {
+    weight: Weight,
+    reason: String,
+}
+
+/// What a sign says, the most serious last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// It is good in one respect.
+    Weak,
+    /// Something about a part of it is not good; what sums it up decides.
+    Detail,
+    /// It is as it should be.
+    Good,
+    /// It is not, or not yet.
+    Progress,
+    /// It rests because of what its manifest or a person says.
+    Paused,
+    /// It is not, and time will not help.
+    Failed,
+}
+
+impl Evidence {
+    fn new(weight: Weight, reason: String) -> Self {
+        Self { weight, reason }
+    }
+
+    fn weak(reason: String) -> Self {
+        Self::new(Weight::Weak, reason)
+    }
+
+    fn detail(reason: String) -> Self {
+        Self::new(Weight::Detail, reason)
+    }
+
+    fn good(reason: String) -> Self {
+        Self::new(Weight::Good, reason)
+    }
+
+    fn progress(reason: String) -> Self {
+        Self::new(Weight::Progress, reason)
+    }
+
+    fn paused(reason: String) -> Self {
+        Self::new(Weight::Paused, reason)
+    }
+
+    fn failed(reason: String) -> Self {
+        Self::new(Weight::Failed, reason)
+    }
+}
+
+/// Returns the state that the status of an object shows, with the reason; `None` if nothing in it
+/// reports a state.
+pub(super) fn status(object: Object) -> Option<(State, String)> {
+    let mut found = Vec::new();
+    conditions::evidence(object, &mut found);
+    fields::evidence(object, &mut found);
+    // The first of the most serious.
+    let most = found.iter().map(|evidence| evidence.weight).max()?;
+    let evidence = found.into_iter().find(|evidence| evidence.weight == most)?;
+    let state = match evidence.weight {
+        Weight::Weak | Weight::Good | Weight::Paused => State::Current,
+        Weight::Detail | Weight::Progress => State::InProgress,
+        Weight::Failed => State::Failed,
+    };
+    Some((state, evidence.reason))
+}
+
+/// Returns why an object rests by the word of its manifest: `spec.suspend` and the like.
+pub(super) fn suspension(object: Object) -> Option<String> {
+    const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
+    let spec = object.0.get("spec")?;
+    let flag = FLAGS
+        .into_iter()
+        .find(|flag| spec.get(flag).and_then(Value::as_bool) == Some(true))?;
+    Some(format!("it is suspended: its spec.{flag} is true"))
+}
+
+/// Returns whether the status says nothing at all yet.
+pub(super) fn is_silent(object: &Value) -> bool {
+    match object.get("status") {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
+            status(Object(object)).is_none()
+        }
+        Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            _ => name == "observedGeneration",
+        }),
+        Some(_) => false,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,91 @@
+//! An object and its conditions, as the rules read them.
+
+use serde_json::Value;
+
+use super::Readiness;
+
+/// An object whose fields are read by JSON pointer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object<'a>(pub(super) &'a Value);
+
+impl<'a> Object<'a> {
+    pub(super) fn text(self, pointer: &str) -> Option<&'a str> {
+        self.0
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn number(self, pointer: &str) -> Option<i64> {
+        let number = self.0.pointer(pointer)?;
+        // Some controllers write generations as strings.
+        number.as_i64().or_else(|| number.as_str()?.parse().ok())
+    }
+
+    /// Returns a number, or zero: numbers of a status that are zero are left out.
+    pub(super) fn count(self, pointer: &str) -> i64 {
+        self.number(pointer).unwrap_or_default()
+    }
+
+    pub(super) fn array(self, pointer: &str) -> &'a [Value] {
+        let array = self.0.pointer(pointer).and_then(Value::as_array);
+        array.map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn conditions(self) -> impl Iterator<Item = Condition<'a>> {
+        self.array("/status/conditions").iter().map(Condition::of)
+    }
+
+    pub(super) fn condition(self, kind: &str) -> Option<Condition<'a>> {
+        self.conditions().find(|condition| condition.kind == kind)
+    }
+
+    pub(super) fn has_condition(self, kind: &str) -> bool {
+        self.condition(kind)
+            .is_some_and(|condition| condition.status == "True")
+    }
+}
+
+/// One condition of a status.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Condition<'a> {
+    pub(super) kind: &'a str,
+    pub(super) status: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) message: &'a str,
+}
+
+impl<'a> Condition<'a> {
+    pub(super) fn of(condition: &'a Value) -> Self {
+        let text = |field: &str| match &condition[field] {
+            Value::String(text) => text.as_str(),
+            // Some controllers write a boolean.
+            Value::Bool(true) => "True",
+            Value::Bool(false) => "False",
+            _ => "",
+        };
+        Self {
+            kind: text("type"),
+            status: text("status"),
+            reason: text("reason"),
+            message: text("message"),
+        }
+    }
+}
+
+impl std::fmt::Display for Condition<'_> {
+    /// Writes the reason and message, or what there is of them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.message, self.reason) {
+            ("", "") => write!(f, "its condition {} is {}", self.kind, self.status),
+            ("", reason) => f.write_str(reason),
+            (message, "") => f.write_str(message),
+            (message, reason) => write!(f, "{reason}: {message}"),
+        }
+    }
+}
+
+/// Returns `2 of 3 replicas are ready` if these are too few.
+pub(super) fn too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
+    (have < wanted).then(|| Readiness::in_progress(format!("{have} of {wanted} {what}")))
+}

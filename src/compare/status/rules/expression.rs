@@ -1,0 +1,381 @@
+//! One CEL expression of a rule: compiled once, evaluated on objects, bounded in cost.
+//!
+//! The variables are the fields at the top of an object, as in Flux, and `self`, the whole object. The functions are those of
+//! the standard library without times, of the extensions `strings` and `encoders`, of optional
+//! values, and those of `sets`, which the crate lacks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::objects::{Key, Map};
+use cel::{Context, Env, ExecutionError, Program};
+use serde_json::Value;
+
+/// Longest expression in bytes.
+const LONGEST: usize = 4096;
+/// Most macros that are inside one another.
+const DEEPEST: u32 = 3;
+/// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
+const STEPS: usize = 50_000_000;
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(super) struct Expression {
+    text: String,
+    program: Program,
+    nesting: u32,
+}
+
+/// What an expression says about an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It holds.
+    Yes,
+    /// It does not hold.
+    No,
+    /// It cannot be evaluated, for this reason: most often, a field is missing.
+    Unclear(String),
+}
+
+/// The fault of an expression that cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// It has too many bytes.
+    #[error("the expression has {0} bytes, more than {LONGEST}")]
+    TooLong(usize),
+    /// It nests macros too deeply.
+    #[error("{0} macros are inside one another, more than {DEEPEST}")]
+    TooDeep(u32),
+    /// It is not CEL.
+    #[error("{0}")]
+    Syntax(String),
+    /// It calls a function that is not there.
+    #[error("no such function {0:?}")]
+    NoSuchFunction(String),
+}
+
+static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut environment = Env::stdlib();
+    // Neither declares what the other has.
+    for extension in [cel::extensions::strings, cel::extensions::encoders] {
+        let added = environment.add_extension(extension);
+        debug_assert!(added.is_ok(), "{added:?}");
+    }
+    Arc::new(environment)
+});
+
+impl Expression {
+    pub(super) fn compile(text: &str) -> Result<Self, ExpressionError> {
+        if text.len() > LONGEST {
+            return Err(ExpressionError::TooLong(text.len()));
+        }
+        let program = ENVIRONMENT.compile(text).map_err(|errors| {
+            let first = errors.errors.into_iter().next();
+            let text = first.map_or_else(|| "malformed".to_owned(), |error| error.msg);
+            ExpressionError::Syntax(text)
+        })?;
+        let nesting = nesting(program.expression());
+        if nesting > DEEPEST {
+            return Err(ExpressionError::TooDeep(nesting));
+        }
+        if let Some(name) = unknown_function(program.expression()) {
+            return Err(ExpressionError::NoSuchFunction(name));
+        }
+        Ok(Self {
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            program,
+            nesting,
+        })
+    }
+
+    /// The text on one line.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn evaluate(&self, object: &Value) -> Answer {
+        let references = self.program.references();
+        let variables: Vec<(&str, &Value)> = references
+            .variables()
+            .into_iter()
+            .filter_map(|name| {
+                let field = object.get(name);
+                // The whole object, which makes it possible to ask whether it has a status.
+                let whole = (name == "self").then_some(object);
+                Some((name, field.or(whole)?))
+            })
+            .collect();
+        let size: usize = variables.iter().map(|(_, value)| nodes(value)).sum();
+        let steps = size.checked_pow(self.nesting.max(1));
+        if steps
+            .and_then(|steps| steps.checked_mul(self.text.len()))
+            .is_none_or(|steps| steps > STEPS)
+        {
+            return Answer::Unclear("the object is too large for the expression".to_owned());
+        }
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        for (name, value) in variables {
+            context.add_variable_from_value(name, to_cel(value));
+        }
+        if add_sets(&mut context).is_err() {
+            return Answer::Unclear("the functions of sets cannot be declared".to_owned());
+        }
+        match self.program.execute(&context) {
+            Ok(cel::Value::Bool(true)) => Answer::Yes,
+            Ok(cel::Value::Bool(false)) => Answer::No,
+            Ok(other) => Answer::Unclear(format!("it is of type {} and not bool", other.type_of())),
+            Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
+                Answer::Unclear(format!("{name} is missing"))
+            }
+            Err(error) => Answer::Unclear(error.to_string()),
+        }
+    }
+}
+
+/// Converts a field of an object. Numbers without a fraction are `int`, as in Go.
+fn to_cel(value: &Value) -> cel::Value {
+    match value {
+        Value::Null => cel::Value::Null,
+        Value::Bool(value) => cel::Value::Bool(*value),
+        Value::Number(number) => number.as_i64().map_or_else(
+            || cel::Value::Float(number.as_f64().unwrap_or_default()),
+            cel::Value::Int,
+        ),
+        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
+        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::Object(fields) => {
+            let entries = fields.iter();
+            let map: HashMap<Key, cel::Value> = entries
+                .map(|(name, value)| (Key::from(name.clone()), to_cel(value)))
+                .collect();
+            cel::Value::Map(Map { map: Arc::new(map) })
+        }
+    }
+}
+
+/// The values in a value, itself included.
+fn nodes(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(nodes).sum(),
+        Value::Object(fields) => fields.values().map(nodes).sum(),
+        _ => 0,
+    }
+}
+
+/// Declares cel-go's extension `sets`.
+fn add_sets(context: &mut Context) -> Result<(), cel::DeclarationError> {
+    type List = Arc<Vec<cel::Value>>;
+    let holds = |list: &List, other: &List| other.iter().all(|item| list.contains(item));
+    context.add_function("sets.contains", move |list: List, other: List| {
+        holds(&list, &other)
+    })?;
+    context.add_function("sets.equivalent", move |list: List, other: List| {
+        holds(&list, &other) && holds(&other, &list)
+    })?;
+    context.add_function("sets.intersects", |list: List, other: List| {
+        other.iter().any(|item| list.contains(item))
+    })
+}
+
+/// The functions that an expression may call; operators begin with a sign.
+const FUNCTIONS: &str = "size contains startsWith endsWith matches string int uint double bool bytes type dyn \
+    charAt format indexOf join lastIndexOf lowerAscii quote replace reverse split substring trim upperAscii \
+    base64.encode base64.decode sets.contains sets.equivalent sets.intersects \
+    optional.of optional.none optional.ofNonZeroValue hasValue value or orValue strings.quote";
+
+fn unknown_function(expression: &IdedExpr) -> Option<String> {
+    if let Expr::Call(call) = &expression.expr {
+        let name = call.func_name.as_str();
+        let is_operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let qualified = match call.target.as_ref().map(|target| &target.expr) {
+            Some(Expr::Ident(namespace)) => format!("{namespace}.{name}"),
+            _ => name.to_owned(),
+        };
+        let is_known = |name: &str| FUNCTIONS.split_whitespace().any(|known| known == name);
+        if !is_operator && !is_known(name) && !is_known(&qualified) {
+            return Some(qualified);
+        }
+    }
+    children(&expression.expr).into_iter().find_map(unknown_function)
+}
+
+/// Returns how many macros are inside one another at most. The list that a macro goes through is
+/// evaluated once, and not inside it.
+fn nesting(expression: &IdedExpr) -> u32 {
+    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| nesting(inner)).max();
+    match &expression.expr {
+        Expr::Comprehension(of) => {
+            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
+            (inside + 1).max(nesting(&of.iter_range))
+        }
+        other => deepest(&children(other)).unwrap_or_default(),
+    }
+}
+
+fn children(expression: &Expr) -> Vec<&IdedExpr> {
+    match expression {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(of) => vec![
+            &of.iter_range,
+            &of.accu_init,
+            &of.loop_cond,
+            &of.loop_step,
+            &of.result,
+        ],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => entries(&map.entries),
+        Expr::Struct(fields) => entries(&fields.entries),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
+    }
+}
+
+fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
+    let parts = entries.iter().flat_map(|entry| match &entry.expr {
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn evaluate(text: &str, object: &Value) -> Answer {
+        let compiled = Expression::compile(text);
+        compiled
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .evaluate(object)
+    }
+
+    #[test]
+    fn expressions_hold_or_not() {
+        let object = json!({
+            "metadata": {"generation": 3, "labels": {"app": "web"}},
+            "spec": {"replicas": 3, "share": 0.5},
+            "status": {
+                "observedGeneration": 3, "ready": 2, "message": "a,b",
+                "conditions": [{"type": "Ready", "status": "True"}, {"type": "Late", "status": "False"}],
+            },
+        });
+        for (text, expected) in [
+            ("true", true),
+            ("status.ready < spec.replicas", true),
+            ("status.ready + 1 == spec.replicas", true),
+            ("status.ready >= 2.5", false),
+            ("spec.share == 0.5 && spec.share < 1", true),
+            (
+                "status.conditions.filter(c, c.type == 'Ready').all(c, c.status == 'True')",
+                true,
+            ),
+            (
+                "status.conditions.exists(c, c.type == 'Late' && c.status == 'True')",
+                false,
+            ),
+            ("status.conditions.exists_one(c, c.status == 'True')", true),
+            ("status.conditions.map(c, c.type).size() == 2", true),
+            ("has(status.gone) && status.gone", false),
+            (
+                "has(self.status) && !has(self.data) && self.status.ready == 2",
+                true,
+            ),
+            ("'app' in metadata.labels && !('x' in metadata.labels)", true),
+            // Optional values.
+            ("status.?gone.orValue('x') == 'x'", true),
+            ("status.?gone.hasValue() || status[?'ready'].hasValue()", true),
+            ("optional.of(1).value() == 1 && !optional.none().hasValue()", true),
+            // The extensions.
+            ("status.message.split(',') == ['a', 'b']", true),
+            (
+                "status.message.indexOf(',') == 1 && status.message.upperAscii() == 'A,B'",
+                true,
+            ),
+            (
+                "['a', 'b'].join('-') == 'a-b' && ' x '.trim() == 'x' && 'abc'.substring(1) == 'bc'",
+                true,
+            ),
+            (
+                "base64.encode(b'hello') == 'aGVsbG8=' && base64.decode('aGVsbG8=') == b'hello'",
+                true,
+            ),
+            ("sets.contains([1, 2], [2]) && !sets.contains([1], [2])", true),
+            (
+                "sets.equivalent([1, 1], [1]) && sets.intersects([1, 2], [2, 3])",
+                true,
+            ),
+            ("status.message.matches('^a.b$')", true),
+            ("int('3') == spec.replicas && string(spec.replicas) == '3'", true),
+            ("type(status.ready) == int", true),
+        ] {
+            let expected = if expected { Answer::Yes } else { Answer::No };
+            assert_eq!(evaluate(text, &object), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (text, object, expected) in [
+            ("status.phase == 'x'", json!({}), "status is missing"),
+            ("status.phase == 'x'", json!({"status": {}}), "phase is missing"),
+            (
+                "status.n > 'x'",
+                json!({"status": {"n": 1}}),
+                "no matching overload",
+            ),
+            ("status", json!({"status": 1}), "not bool"),
+        ] {
+            let answer = evaluate(text, &object);
+            let Answer::Unclear(reason) = answer else {
+                panic!("{text}: {answer:?}");
+            };
+            assert!(reason.contains(expected), "{text}: {reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        let long = "true && ".repeat(600) + "true";
+        let deep = "a.all(b, b.all(c, c.all(d, d.all(e, e))))";
+        for (text, expected) in [
+            ("status.", "ntax"),
+            ("", "ntax"),
+            ("((", "ntax"),
+            ("fine(status)", "no such function \"fine\""),
+            ("status.conditions.any(c, c)", "no such function"),
+            (
+                "timestamp('2026-01-01T00:00:00Z') > status.at",
+                "no such function \"timestamp\"",
+            ),
+            (long.as_str(), "bytes"),
+            (deep, "4 macros"),
+        ] {
+            let error = Expression::compile(text).map(|_| ()).expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        Expression::compile("a.filter(b, b.x).filter(b, b.y).map(b, b.z).all(b, b)")
+            .expect("a chain is flat");
+    }
+
+    #[test]
+    fn a_large_object_is_not_gone_through_for_ever() {
+        let items: Vec<Value> = (0..10_000).map(|number| json!({"n": number})).collect();
+        let object = json!({"status": {"items": items}});
+        let answer = evaluate(
+            "status.items.all(a, status.items.all(b, a.n != b.n || a == b))",
+            &object,
+        );
+        assert!(
+            matches!(&answer, Answer::Unclear(reason) if reason.contains("too large")),
+            "{answer:?}"
+        );
+        assert_eq!(
+            evaluate("status.items.exists(a, a.n == 9999)", &object),
+            Answer::Yes
+        );
+    }
+}

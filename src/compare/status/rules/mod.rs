@@ -1,0 +1,187 @@
+//! Rules as data: CEL expressions for kinds, in the format of Flux's `healthCheckExprs`.
+//!
+//! `rules.yaml` holds those that come with the program; `--wait-rules` names a file with more. A
+//! rule says in this order: `inProgress`, `failed`, `current`; what none of them says is
+//! `InProgress`.
+
+mod expression;
+mod file;
+
+#[cfg(test)]
+mod flux_library;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use serde_json::Value;
+
+pub use file::RuleFileError;
+
+use super::State;
+use crate::model::identity::GroupKind;
+use expression::{Answer, Expression};
+
+/// The rules that come with the program.
+const BUILT_IN: &str = include_str!("../rules.yaml");
+
+/// Rules by the kinds that they are about.
+#[derive(Debug, Default)]
+pub struct RuleSet {
+    by_group: BTreeMap<String, Vec<Rule>>,
+}
+
+/// The rule of a kind, or of all kinds of a group that have none of their own.
+#[derive(Debug)]
+struct Rule {
+    /// `None` for all.
+    kind: Option<String>,
+    origin: Origin,
+    in_progress: Option<Clause>,
+    failed: Option<Clause>,
+    current: Clause,
+}
+
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// In the program; the kind, or the group.
+    BuiltIn(String),
+    /// In a file, at a line.
+    File(Arc<str>, usize),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(name) => write!(f, "built-in rule {name}"),
+            Self::File(file, line) => write!(f, "{file}:{line}"),
+        }
+    }
+}
+
+/// An expression, compiled when it is first needed.
+#[derive(Debug)]
+struct Clause {
+    text: String,
+    compiled: OnceLock<Result<Expression, String>>,
+}
+
+impl Clause {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn expression(&self) -> Result<&Expression, &String> {
+        let compile = || Expression::compile(&self.text).map_err(|error| error.to_string());
+        self.compiled.get_or_init(compile).as_ref()
+    }
+
+    fn evaluate(&self, object: &Value) -> Answer {
+        match self.expression() {
+            Ok(expression) => expression.evaluate(object),
+            Err(error) => Answer::Unclear(error.clone()),
+        }
+    }
+
+    fn shown(&self) -> &str {
+        self.expression().map_or(self.text.as_str(), Expression::text)
+    }
+}
+
+/// What a rule says about an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) state: State,
+    /// The expression that decided, for people.
+    pub(super) reason: String,
+    pub(super) origin: Origin,
+}
+
+impl RuleSet {
+    /// The rules that come with the program.
+    pub(super) fn built_in() -> &'static Self {
+        static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+            let read = file::read(
+                BUILT_IN,
+                |_, name| Origin::BuiltIn(name.to_owned()),
+                file::Check::Later,
+            );
+            debug_assert!(read.is_ok(), "{read:?}");
+            read.unwrap_or_default()
+        });
+        &RULES
+    }
+
+    /// Reads the rules of a file: its text, and its name for messages.
+    pub fn read(text: &str, name: &str) -> Result<Self, RuleFileError> {
+        let name: Arc<str> = name.into();
+        file::read(
+            text,
+            |line, _| Origin::File(Arc::clone(&name), line),
+            file::Check::Now,
+        )
+    }
+
+    /// Returns whether there is a rule for the kind.
+    pub(super) fn covers(&self, group_kind: &GroupKind) -> bool {
+        self.rule(group_kind).is_some()
+    }
+
+    /// What the rule of a kind says about an object; `None` if there is none.
+    pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<Verdict> {
+        let rule = self.rule(group_kind)?;
+        let (state, reason) = rule.judge(object);
+        Some(Verdict {
+            state,
+            reason,
+            origin: rule.origin.clone(),
+        })
+    }
+
+    /// The rule of the kind, else that of its group, else that of the groups below a domain
+    /// (`*.example.com`).
+    fn rule(&self, group_kind: &GroupKind) -> Option<&Rule> {
+        let group = group_kind.group.as_str();
+        let domains = group
+            .match_indices('.')
+            .map(|(dot, _)| format!("*{}", &group[dot..]));
+        std::iter::once(group.to_owned())
+            .chain(domains)
+            .find_map(|group| {
+                let rules = self.by_group.get(&group)?;
+                let exact = rules
+                    .iter()
+                    .find(|rule| rule.kind.as_deref() == Some(&group_kind.kind));
+                exact.or_else(|| rules.iter().find(|rule| rule.kind.is_none()))
+            })
+    }
+}
+
+impl Rule {
+    fn judge(&self, object: &Value) -> (State, String) {
+        let clauses = [
+            ("inProgress", self.in_progress.as_ref(), State::InProgress),
+            ("failed", self.failed.as_ref(), State::Failed),
+            ("current", Some(&self.current), State::Current),
+        ];
+        for (name, clause, state) in clauses {
+            let Some(clause) = clause else { continue };
+            match clause.evaluate(object) {
+                Answer::Yes => return (state, format!("its rule says {name}: {}", clause.shown())),
+                Answer::No => {}
+                Answer::Unclear(why) => {
+                    let reason = format!("{why}, in its rule {name}: {}", clause.shown());
+                    return (State::InProgress, reason);
+                }
+            }
+        }
+        let reason = format!("its rule does not yet say current: {}", self.current.shown());
+        (State::InProgress, reason)
+    }
+}

@@ -1,0 +1,48 @@
+//! Reads `--wait-rules`.
+
+use std::fs;
+use std::sync::Arc;
+
+use crate::cli::StatusFlags;
+use crate::compare::status::{BuiltInRules, RuleSet, StatusRules};
+use crate::error::Error;
+
+/// The value that turns the built-in rules off.
+const NONE: &str = "none";
+
+/// Reads the rules by which objects are judged.
+pub fn status_rules(flags: &StatusFlags) -> Result<StatusRules, Error> {
+    match flags.wait_rules.as_deref() {
+        None => Ok(StatusRules::default()),
+        Some(NONE) => Ok(StatusRules {
+            built_in: BuiltInRules::Unused,
+            ..StatusRules::default()
+        }),
+        Some(file) => Ok(StatusRules {
+            own: Some(Arc::new(read(file)?)),
+            ..StatusRules::default()
+        }),
+    }
+}
+
+fn read(file: &str) -> Result<RuleSet, Error> {
+    let text = fs::read_to_string(file).map_err(|error| Error::Usage {
+        message: format!("--wait-rules {file}: {}", reason(&error)),
+        hint: "name a file of rules, or none for no rules".to_owned(),
+    })?;
+    RuleSet::read(&text, file).map_err(|error| {
+        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
+        Error::Usage {
+            message: format!("{file}{line}: {error}"),
+            hint: "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed"
+                .to_owned(),
+        }
+    })
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
+        _ => error.to_string(),
+    }
+}
