@@ -58,6 +58,7 @@ mod secrets;
 mod set_deletion;
 mod simultaneous;
 mod sources;
+mod statuses;
 mod string_data;
 mod taken_in;
 mod tls;
