@@ -28,7 +28,7 @@ pub struct Apply {
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_prune_all", "max_prune",
-            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling",
+            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling", "hooks",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -129,12 +129,26 @@ pub struct PlanningFlags {
     /// Refuse existing objects that are in no set
     #[arg(long, help_heading = RUNNING)]
     pub only_new_or_owned: bool,
+    /// Hooks: refuse (default), skip or apply
+    #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
+    pub hooks: HooksMode,
     /// Send unchanged members, too
     #[arg(long, help_heading = RUNNING)]
     pub apply_unchanged: bool,
     /// Accepted for compatibility with kubectl; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,
+}
+
+/// `--hooks`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HooksMode {
+    /// Refuse the manifests.
+    Refuse,
+    /// Leave hooks out, and live ones as they are.
+    Skip,
+    /// Apply hooks as ordinary objects.
+    Apply,
 }
 
 /// `--validate`

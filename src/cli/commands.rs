@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
-use super::apply::{Apply, Diff};
+use super::apply::{Apply, Diff, HooksMode};
 use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, StatusFlags, WaitFlags};
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
@@ -136,6 +136,9 @@ pub struct Rbac {
     /// ServiceAccount; by default NAMESPACE:SET
     #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
     pub service_accounts: Vec<String>,
+    /// Hooks: refuse (default), skip or apply
+    #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
+    pub hooks: HooksMode,
 }
 
 /// `verify`

@@ -8,7 +8,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::{Adopting, Moving, Obstacles, OldParent};
-use crate::manifest::Manifest;
+use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -246,12 +246,22 @@ async fn discover_for(
     connection: Connection,
     selection: &Selection,
     waits: Waits,
-) -> Result<(Cluster, Vec<Manifest>), Error> {
+) -> Result<(Cluster, Manifests), Error> {
     match selection {
         Selection::Manifests(sources, recursion) => {
-            discover_with(connection, sources.clone(), *recursion, waits).await
+            // A hook that is a member moves like any other.
+            discover_with(
+                connection,
+                sources.clone(),
+                *recursion,
+                waits,
+                Manifests::undivided,
+            )
+            .await
         }
-        Selection::All | Selection::Labels(_) => Ok((discover(connection, waits).await?, Vec::new())),
+        Selection::All | Selection::Labels(_) => {
+            Ok((discover(connection, waits).await?, Manifests::default()))
+        }
     }
 }
 
@@ -259,7 +269,7 @@ async fn discover_for(
 fn asked(
     cluster: &Cluster,
     into: &SetRead,
-    manifests: Vec<Manifest>,
+    manifests: Manifests,
     selection: &Selection,
 ) -> Result<Option<Vec<Left>>, Error> {
     let Selection::Manifests(..) = selection else {

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::{Error, Exit};
 use crate::manifest::desired::{self, Desired};
+use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
 use crate::model::text::counted;
+use crate::plan;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
 use crate::read::inspect::{self, FoundSet};
@@ -33,11 +35,15 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         options.sources,
         options.recursion,
         unlimited_waits(style),
+        |manifests| Manifests::divided(manifests, options.hooks),
     )
     .await?;
-    let named = named_set(&mut cluster, &options.set, Tooling::ours(), &manifests).await?;
+    let named = named_set(&mut cluster, &options.set, Tooling::ours(), &manifests.applied).await?;
     let desired = desired::resolve(manifests, named.target(&cluster))?;
-    let mut notes = Vec::new();
+    if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
+        return Err(Error::Refused(vec![refusal]));
+    }
+    let mut notes = manifest::hook_notes(&desired.hooks, options.hooks);
     let past = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; the rights are those for the manifests alone"));

@@ -9,6 +9,7 @@ mod check;
 mod corpus;
 pub mod desired;
 mod error;
+mod hooks;
 mod kustomize;
 mod list;
 mod locate;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
+pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes as hook_notes};
 pub use self::kustomize::KustomizeError;
 pub use self::locate::line_of_field;
 use self::reading::{Reading, Text};

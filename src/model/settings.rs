@@ -67,6 +67,19 @@ impl Validation {
     }
 }
 
+/// The treatment of hooks of Helm and Argo CD among the manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Hooks {
+    /// They stop the run.
+    #[default]
+    Refused,
+    /// They are left out. Live ones are kept as they are.
+    Skipped,
+    /// They are applied as ordinary objects.
+    Applied,
+}
+
 /// The dry-run mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DryRun {

@@ -14,6 +14,7 @@ use crate::model::live::{Live, Presence, Tracking};
 use crate::model::object::Object;
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
+use crate::model::settings::Hooks;
 
 /// The set of the Secret `web` in namespace `shop`.
 pub(crate) fn set() -> Set {
@@ -38,6 +39,7 @@ pub(crate) fn policy() -> Policy {
         unchanged: UnchangedMembers::LeftAlone,
         take_ownership: TakeOwnership::Refused,
         unowned: Unowned::TakenIn,
+        hooks: Hooks::Refused,
         data_loss: DataLoss::Refused,
         max_prune: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),

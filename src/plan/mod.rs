@@ -56,7 +56,7 @@ pub use planned_items::{Apply, MemberStatus, Plan, Skip};
 pub use policy::{DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
-pub use refusal::{Refusal, with_marks};
+pub use refusal::{Refusal, of_hooks, with_marks};
 pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};

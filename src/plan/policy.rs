@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::settings::Hooks;
+
 /// Everything that the user allows, refuses and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -19,6 +21,9 @@ pub struct Policy {
     /// Treatment of objects that exist and are not in a set.
     #[serde(default)]
     pub unowned: Unowned,
+    /// Treatment of hooks among the manifests.
+    #[serde(default)]
+    pub hooks: Hooks,
     /// Treatment of objects that cannot be restored.
     pub data_loss: DataLoss,
     /// The most objects that one run may prune.

@@ -53,6 +53,11 @@ pub enum SkipReason {
         /// Resources that could not be listed.
         unknown: Vec<String>,
     },
+    /// The manifests hold it as a hook, and hooks are not applied.
+    Hook {
+        /// The annotation of its manifest, as `key: value`.
+        mark: String,
+    },
     /// No applier wrote its part-of label: a controller copied it.
     CopiedLabel {
         /// The field managers that own the label; empty if none does.
@@ -73,6 +78,7 @@ impl fmt::Display for SkipReason {
             Self::HoldsMarked { marked, mark } => {
                 write!(f, "it holds {marked}, which is kept by its mark {mark}")
             }
+            Self::Hook { mark } => write!(f, "a hook, left as it is ({mark})"),
             Self::HoldsParent => f.write_str("it holds the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
                 write!(f, "deleting it would by now take along {}", losses(lost, unknown))

@@ -6,7 +6,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
 use crate::error::Error;
-use crate::manifest::{self, Manifest, Recursion, Source};
+use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::read::{Cluster, Waits};
 use crate::report::{self, Style};
@@ -70,13 +70,15 @@ pub async fn discover(connection: Connection, waits: Waits) -> Result<Cluster, E
 }
 
 /// Reads the manifests while the server lists what it serves, and adds what the manifests will
-/// make it serve. Errors of the manifests come first, whatever the server says.
+/// make it serve. Errors of the manifests come first, whatever the server says. `divide` says which
+/// of them count.
 pub async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
     waits: Waits,
-) -> Result<(Cluster, Vec<Manifest>), Error> {
+    divide: impl FnOnce(Vec<Manifest>) -> Manifests,
+) -> Result<(Cluster, Manifests), Error> {
     let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
     let (manifests, cluster) = join(reading, discover(connection, waits)).await;
     let manifests = match manifests {
@@ -84,6 +86,7 @@ pub async fn discover_with(
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     };
     let mut cluster = cluster?;
-    cluster.add_definitions(&manifests).await?;
+    let manifests = divide(manifests);
+    cluster.add_definitions(&manifests.applied).await?;
     Ok((cluster, manifests))
 }

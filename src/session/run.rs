@@ -172,6 +172,13 @@ impl Run {
         }
     }
 
+    /// Passes notes on.
+    pub fn note(&mut self, texts: Vec<String>) {
+        for text in texts {
+            self.reporter.event(Event::Note(text));
+        }
+    }
+
     /// Passes warnings on.
     pub fn warn(&mut self, texts: &[String]) {
         for text in texts {

@@ -2,7 +2,9 @@
 
 use super::sources::{recursion, sources};
 use super::status::status_rules;
-use super::{SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, is_interactive, tooling};
+use super::{
+    SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive, tooling,
+};
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument, ValidateMode};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
@@ -206,6 +208,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         } else {
             Unowned::TakenIn
         },
+        hooks: hooks(flags.hooks),
         data_loss: if flags.allow_data_loss {
             DataLoss::Allowed
         } else {

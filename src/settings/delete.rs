@@ -6,7 +6,7 @@ use super::{
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
-use crate::model::settings::WriteSettings;
+use crate::model::settings::{Hooks, WriteSettings};
 use crate::plan::{
     Confirmation, DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
@@ -53,6 +53,7 @@ impl DeleteOptions {
                 unchanged: UnchangedMembers::LeftAlone,
                 take_ownership: TakeOwnership::Refused,
                 unowned: Unowned::TakenIn,
+                hooks: Hooks::Refused,
                 data_loss: if delete.allow_data_loss {
                     DataLoss::Allowed
                 } else {

@@ -31,15 +31,15 @@ pub use style::style;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 pub use waiting::{DEFAULT_WAIT, WaitOptions};
 
-use crate::cli::{DryRunFlag, DryRunMode, SetArgument};
+use crate::cli::{DryRunFlag, DryRunMode, HooksMode, SetArgument};
 use crate::compare::ownership::{
     APPLIERS, FOREIGN_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
-use crate::model::settings::DryRun;
 pub use crate::model::settings::SetReference;
+use crate::model::settings::{DryRun, Hooks};
 use crate::plan::Confirmation;
 
 impl SetReference {
@@ -107,6 +107,14 @@ fn dry_run(flag: &DryRunFlag) -> DryRun {
         DryRunMode::None => DryRun::None,
         DryRunMode::Client => DryRun::Client,
         DryRunMode::Server => DryRun::Server,
+    }
+}
+
+fn hooks(mode: HooksMode) -> Hooks {
+    match mode {
+        HooksMode::Refuse => Hooks::Refused,
+        HooksMode::Skip => Hooks::Skipped,
+        HooksMode::Apply => Hooks::Applied,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Reads the flags of `rbac`.
 
-use super::SetReference;
 use super::sources::{recursion, sources};
+use super::{SetReference, hooks};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
+use crate::model::settings::Hooks;
 use crate::plan::permissions::Subject;
 
 /// Options of `rbac`, except the shared ones.
@@ -19,6 +20,8 @@ pub struct RbacOptions {
     pub recursion: Recursion,
     /// The users, groups and service accounts that get the permissions.
     pub subjects: Vec<Subject>,
+    /// The treatment of hooks among the manifests.
+    pub hooks: Hooks,
 }
 
 impl RbacOptions {
@@ -39,6 +42,7 @@ impl RbacOptions {
         Ok(Self {
             sources: sources(&rbac.manifests)?,
             recursion: recursion(&rbac.manifests),
+            hooks: hooks(rbac.hooks),
             set,
             subjects,
         })

@@ -19,6 +19,7 @@ mod exact_text;
 mod failures;
 mod filled_meanwhile;
 mod former_tools;
+mod hooks;
 mod inspection;
 mod interoperability;
 mod interruption;

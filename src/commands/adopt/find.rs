@@ -9,12 +9,13 @@ use super::{Found, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
 use crate::error::Error;
-use crate::manifest::Manifest;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
+use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::set::Set;
+use crate::model::settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::membership::SetRead;
@@ -44,16 +45,18 @@ const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
 pub(super) async fn find(
     cluster: &Cluster,
     read: &SetRead,
-    manifests: Vec<Manifest>,
+    manifests: Manifests,
     options: &AdoptOptions,
 ) -> Result<Found, Error> {
     let concurrency = options.membership.writing.concurrency;
     match &options.choice {
         Choice::Manifests(..) => {
             let desired = desired::resolve(manifests, read.named.target(cluster))?;
+            let notes = manifest::hook_notes(&desired.hooks, Hooks::Skipped);
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
-            find_named(cluster, wanted, Search::Named, concurrency).await
+            let found = find_named(cluster, wanted, Search::Named, concurrency).await?;
+            Ok(Found { notes, ..found })
         }
         Choice::Labels {
             selector,

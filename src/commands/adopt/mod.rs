@@ -14,10 +14,11 @@ use crate::compare::ownership::Maker;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
-use crate::manifest::Manifest;
+use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::live::Tracking;
 use crate::model::set::Set;
+use crate::model::settings::Hooks;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
 use crate::read::{Cluster, Waits, named_set, parents_of_sets};
@@ -66,6 +67,8 @@ struct Found {
     candidates: Vec<Candidate>,
     missing: Vec<Left>,
     warnings: Vec<String>,
+    /// Manifests that were left out.
+    notes: Vec<String>,
     /// Advice on what to do elsewhere, once these objects are in the set.
     advice: Option<String>,
     search: Search,
@@ -113,6 +116,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let found = find::find(&cluster, &read, manifests, options).await?;
     run.warn(&read.state.warnings);
     run.warn(&found.warnings);
+    run.note(found.notes);
     let set = &read.named.set;
     let ids: BTreeSet<&str> = found
         .candidates
@@ -199,12 +203,16 @@ async fn discover_for(
     connection: Connection,
     choice: &Choice,
     waits: Waits,
-) -> Result<(Cluster, Vec<Manifest>), Error> {
+) -> Result<(Cluster, Manifests), Error> {
     match choice {
         Choice::Manifests(sources, recursion) => {
-            discover_with(connection, sources.clone(), *recursion, waits).await
+            // As in the inventories of Helm and Argo CD, hooks are left out.
+            let divide = |manifests| Manifests::divided(manifests, Hooks::Skipped);
+            discover_with(connection, sources.clone(), *recursion, waits, divide).await
         }
-        Choice::Labels { .. } | Choice::Inventory(..) => Ok((discover(connection, waits).await?, Vec::new())),
+        Choice::Labels { .. } | Choice::Inventory(..) => {
+            Ok((discover(connection, waits).await?, Manifests::default()))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! objects may be taken or pruned is decided in `plan`.
 
 mod error;
+mod order;
 mod string_data;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, Unserved};
-use crate::manifest::{Manifest, Position};
+use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
@@ -67,6 +68,8 @@ pub struct Desired {
     pub members: Vec<DesiredObject>,
     /// The parent's own manifest, where it is among them; without bookkeeping.
     pub parent: Option<DesiredObject>,
+    /// Hooks that are not applied. If one of them is a member, it is kept.
+    pub hooks: Vec<HookManifest>,
     /// What people should know of the manifests.
     pub warnings: Vec<String>,
 }
@@ -113,12 +116,16 @@ impl Desired {
 
 /// Gives every manifest its resource and namespace, and finds all that cannot be
 /// applied here: unknown kinds, kinds that cannot be members, objects given twice.
-pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, DesiredError> {
-    let mut desired = Desired::default();
+pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredError> {
+    let hooks = manifests.hooks.into_iter();
+    let mut desired = Desired {
+        hooks: hooks.map(|hook| hook_manifest(hook, target)).collect(),
+        ..Desired::default()
+    };
     let mut errors = Vec::new();
     let mut seen: BTreeMap<ObjectKey, Position> = BTreeMap::new();
     let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
-    for manifest in manifests {
+    for manifest in manifests.applied {
         let gvk = (
             manifest.gvk.group.clone(),
             manifest.gvk.version.clone(),
@@ -156,6 +163,7 @@ pub fn resolve(manifests: Vec<Manifest>, target: Target) -> Result<Desired, Desi
         }
     }
     if errors.is_empty() {
+        desired.warnings.extend(order::warning(&desired.members));
         Ok(desired)
     } else {
         Err(DesiredError::InvalidObjects(errors))
@@ -178,6 +186,24 @@ impl Desired {
             object.object = object.object.with_metadata(&metadata);
             self.members.push(object);
         }
+    }
+}
+
+/// Names the object of a hook. Its kind need not be served: it is not applied.
+fn hook_manifest((manifest, hook): (Manifest, Hook), target: Target) -> HookManifest {
+    let is_cluster_scoped = match target.discovery.resource(&manifest.gvk) {
+        Lookup::Found(resource) => resource.scope == Scope::Cluster,
+        Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
+    };
+    let namespace = manifest.namespace.unwrap_or_else(|| target.namespace.to_owned());
+    HookManifest {
+        key: ObjectKey {
+            group_kind: manifest.gvk.group_kind(),
+            namespace: (!is_cluster_scoped).then_some(namespace),
+            name: manifest.name,
+        },
+        hook,
+        position: manifest.position,
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     prune_rules,
 };
 use crate::event::Operation;
+use crate::manifest::HookManifest;
 use crate::manifest::desired::Desired;
 use crate::model::contents::{Contents, Held};
 use crate::model::identity::ObjectKey;
@@ -26,6 +27,8 @@ pub struct Judge<'a> {
     /// is not pruned under the other.
     desired_uids: BTreeSet<String>,
     desired_index: ContainerIndex<'a>,
+    /// Hooks among the manifests that are not applied.
+    hooks: &'a [HookManifest],
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The objects in them that a mark keeps, by container.
@@ -60,6 +63,7 @@ impl<'a> Judge<'a> {
             desired: members().collect(),
             desired_uids,
             desired_index: ContainerIndex::of(members().chain(parent)),
+            hooks: &desired.hooks,
             contents,
             marked: contents
                 .iter()
@@ -204,7 +208,19 @@ impl<'a> Judge<'a> {
         if self.is_desired(live) {
             return Judgement::Ignore;
         }
-        prune_rules::judge(live, self.set, self.policy)
+        match prune_rules::judge(live, self.set, self.policy) {
+            judgement @ (Judgement::Prune | Judgement::Skip(SkipReason::PruningDisabled)) => {
+                self.kept_hook(live).map_or(judgement, Judgement::Skip)
+            }
+            judgement => judgement,
+        }
+    }
+
+    /// Returns the reason to keep a member that the manifests still hold as a hook.
+    fn kept_hook(&self, live: &Live) -> Option<SkipReason> {
+        let hook = self.hooks.iter().find(|hook| hook.is_of(&live.key))?;
+        let mark = hook.hook.mark.clone();
+        Some(SkipReason::Hook { mark })
     }
 
     /// Returns the reason to keep an object because of other objects that are kept.

@@ -8,10 +8,12 @@ use super::super::fixtures::{desired, live, policy, set};
 use super::super::{Observed, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
+use crate::manifest::{Hook, HookKind};
 use crate::model::contents::Held;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
+use crate::model::settings::Hooks;
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -21,6 +23,17 @@ fn owned_by(owner: &Live) -> OwnerReference {
         kind: owner.resource.kind.clone(),
         name: owner.key.name.clone(),
         uid: owner.uid.clone(),
+    }
+}
+
+fn hook(live: &Live, kind: HookKind) -> HookManifest {
+    HookManifest {
+        key: live.key.clone(),
+        hook: Hook {
+            kind,
+            mark: "helm.sh/hook: x".to_owned(),
+        },
+        position: desired("ConfigMap", None, "a").position,
     }
 }
 
@@ -34,6 +47,7 @@ fn kept(mut live: Live) -> Live {
 struct Around {
     members: Vec<Live>,
     desired: Vec<DesiredObject>,
+    hooks: Vec<HookManifest>,
     contents: Option<Contents>,
     parent_owner: Option<OwnerReference>,
 }
@@ -111,6 +125,22 @@ fn cases_of_surroundings() -> Vec<Case> {
         ),
         within("storage", live("PersistentVolume", None, "disk"), nothing),
         within("home", live("Namespace", None, "shop"), nothing),
+        within("hook", config_map(), |live| Around {
+            hooks: vec![hook(live, HookKind::Lifecycle)],
+            ..Around::default()
+        }),
+        within("hook", config_map(), |live| Around {
+            hooks: vec![hook(live, HookKind::Test)],
+            ..Around::default()
+        }),
+        within("holds kept", namespace(), |_| {
+            let held = live("ConfigMap", Some("old"), "hook");
+            Around {
+                hooks: vec![hook(&held, HookKind::Lifecycle)],
+                members: vec![held],
+                ..Around::default()
+            }
+        }),
         within("holds kept", namespace(), |_| Around {
             members: vec![kept(live("ConfigMap", Some("old"), "kept"))],
             ..Around::default()
@@ -178,6 +208,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Skip(SkipReason::Owned { .. }) => "owned",
         Judgement::Skip(SkipReason::Protected { .. }) => "protected",
         Judgement::Skip(SkipReason::CopiedLabel { .. }) => "copied",
+        Judgement::Skip(SkipReason::Hook { .. }) => "hook",
         Judgement::Skip(SkipReason::HoldsParent) => "home",
         Judgement::Skip(SkipReason::HoldsKept { .. }) => "holds kept",
         Judgement::Refuse(Refusal::PrunesParent { .. }) => "parent",
@@ -212,6 +243,7 @@ fn manifests(around: &Around) -> Desired {
     let always = desired("ConfigMap", Some("shop"), "always");
     Desired {
         members: around.desired.iter().cloned().chain([always]).collect(),
+        hooks: around.hooks.clone(),
         ..Desired::default()
     }
 }
@@ -442,4 +474,75 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
             .into_iter()
             .all(|live| judge.judge(live) == Judgement::Prune)
     );
+}
+
+#[test]
+fn a_hook_stays_a_member_whose_place_is_recorded() {
+    let job = live("Job.batch", Some("other"), "migrate");
+    let around = Around {
+        hooks: vec![hook(&job, HookKind::Lifecycle)],
+        ..Around::default()
+    };
+    for pruning in [Pruning::Enabled, Pruning::Disabled] {
+        let policy = Policy {
+            hooks: Hooks::Skipped,
+            pruning,
+            ..policy()
+        };
+        let plan = plan(&set(), &manifests(&around), &observed(&job, &around), &policy);
+        let reasons: Vec<String> = plan
+            .reported_skips()
+            .map(|skip| skip.reason.to_string())
+            .collect();
+        assert_eq!(reasons, ["a hook, left as it is (helm.sh/hook: x)"]);
+        assert!(plan.refusals.is_empty(), "{:?}", plan.refusals);
+        assert_eq!(plan.deletions(), 0);
+        let place = (&job.key.group_kind, job.key.namespace.as_deref());
+        let mut wider = plan.record_after.clone();
+        wider.add_place(place.0, place.1, Some("shop"));
+        assert_eq!(wider, plan.record_after);
+    }
+}
+
+#[test]
+fn a_manifest_that_is_applied_counts_for_more_than_a_hook_of_the_same_object() {
+    let always = live("ConfigMap", Some("shop"), "always");
+    let around = Around {
+        hooks: vec![hook(&always, HookKind::Test)],
+        ..Around::default()
+    };
+    let plan = plan(
+        &set(),
+        &manifests(&around),
+        &observed(&always, &around),
+        &policy(),
+    );
+    assert_eq!((plan.skips.len(), plan.applies()), (0, 1));
+}
+
+#[test]
+fn hooks_are_refused_unless_the_user_says_what_becomes_of_them() {
+    let job = live("Job.batch", Some("shop"), "migrate");
+    for (kind, hooks, is_refused) in [
+        (HookKind::Lifecycle, Hooks::Refused, true),
+        (HookKind::Lifecycle, Hooks::Skipped, false),
+        (HookKind::Lifecycle, Hooks::Applied, false),
+        (HookKind::Test, Hooks::Refused, false),
+        (HookKind::Excluded, Hooks::Refused, false),
+    ] {
+        let around = Around {
+            hooks: vec![hook(&job, kind)],
+            ..Around::default()
+        };
+        let policy = Policy { hooks, ..policy() };
+        let plan = plan(&set(), &manifests(&around), &Observed::default(), &policy);
+        let refusals: Vec<String> = plan.refusals.iter().map(ToString::to_string).collect();
+        let expected = "the manifests hold 1 hook, which a set does not run: \
+                        manifests.yaml:1: job.batch/migrate in namespace shop (helm.sh/hook: x)";
+        assert_eq!(
+            refusals == [expected],
+            is_refused,
+            "{kind:?} {hooks:?} {refusals:?}"
+        );
+    }
 }

@@ -38,6 +38,9 @@ impl Refusal {
             Self::Overlap { .. } => {
                 "take the objects out of one of the two sets, or take them into this one with --take-ownership".to_owned()
             }
+            Self::HoldsHooks { .. } => {
+                "leave them out with --hooks=skip, or make them ordinary members with --hooks=apply".to_owned()
+            }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
                 "keep them with the annotation helm.sh/resource-policy: keep, or among the manifests of an apply, or lose them with --allow-data-loss".to_owned()

@@ -8,6 +8,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
 pub(super) use text::losses;
 pub use text::with_marks;
@@ -91,6 +92,12 @@ pub enum Refusal {
         position: Position,
         /// The object.
         object: ObjectKey,
+    },
+    /// Manifests are hooks of Helm or Argo CD.
+    #[error("the manifests hold {}, which a set does not run: {}", counted(.hooks.len(), "hook"), listed(.hooks))]
+    HoldsHooks {
+        /// The hooks, each with its position and annotation.
+        hooks: Vec<String>,
     },
     /// A container would be pruned that holds objects that are not pruned.
     #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
@@ -267,6 +274,7 @@ impl Refusal {
             | Self::EmptyManifests { .. }
             | Self::PrunesAll { .. }
             | Self::ChangesSet { .. }
+            | Self::HoldsHooks { .. }
             | Self::TooManyPrunes { .. }
             | Self::DeletesSet { .. }
             | Self::RepairsParent { .. }

@@ -5,8 +5,10 @@ use super::super::{
     unowned_objects,
 };
 use super::Refusal;
+use crate::manifest::HookKind;
 use crate::manifest::desired::Desired;
 use crate::model::set::Set;
+use crate::model::settings::Hooks;
 
 /// Finds the reasons for which the plan may not be carried out.
 pub(in super::super) fn of_plan(
@@ -18,6 +20,7 @@ pub(in super::super) fn of_plan(
     policy: &Policy,
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
+    refusals.extend(of_hooks(desired, policy.hooks));
     refusals.extend(prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == TakeOwnership::Refused {
         refusals.extend(overlap::refusals(desired, observed));
@@ -40,4 +43,17 @@ pub(in super::super) fn of_plan(
         &observed.parent_annotations,
     ));
     refusals
+}
+
+/// Refuses hooks that are neither tests nor excluded, unless the user has said what to do with them.
+pub fn of_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
+    if hooks != Hooks::Refused {
+        return None;
+    }
+    let lifecycle = desired.hooks.iter();
+    let lifecycle = lifecycle.filter(|manifest| manifest.hook.kind == HookKind::Lifecycle);
+    let hooks: Vec<String> = lifecycle
+        .map(|manifest| format!("{}: {manifest}", manifest.position))
+        .collect();
+    (!hooks.is_empty()).then_some(Refusal::HoldsHooks { hooks })
 }

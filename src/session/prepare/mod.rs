@@ -11,8 +11,8 @@ use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::execute::{Execution, Interrupt};
-use crate::manifest::Manifest;
 use crate::manifest::desired::{self, Desired};
+use crate::manifest::{self, Manifest, Manifests};
 use crate::model::settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest};
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
@@ -162,6 +162,8 @@ async fn resolve(
     input: Input,
 ) -> Result<Resolved, Error> {
     let mut kept = Vec::new();
+    let hooks = options.policy.hooks;
+    let divide = |manifests| Manifests::divided(manifests, hooks);
     let (mut cluster, manifests) = match input {
         Input::Sources => {
             discover_with(
@@ -169,6 +171,7 @@ async fn resolve(
                 options.sources.clone(),
                 options.recursion,
                 run.waits(),
+                divide,
             )
             .await?
         }
@@ -178,11 +181,12 @@ async fn resolve(
                 options.sources.clone(),
                 options.recursion,
                 run.waits(),
+                divide,
             )
             .await?;
             refuse_to_keep(&manifests)?;
             kept = manifests
-                .iter()
+                .all()
                 .map(|manifest| SavedManifest::new(manifest, &salt))
                 .collect();
             (cluster, manifests)
@@ -190,13 +194,16 @@ async fn resolve(
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
             let mut cluster = discover(connection, run.waits()).await?;
-            cluster.add_definitions(&manifests).await?;
+            let manifests = divide(manifests);
+            cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)
         }
     };
-    let named = named_set(&mut cluster, &options.set, options.tooling.clone(), &manifests).await?;
+    let tooling = options.tooling.clone();
+    let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
     let desired = desired::resolve(manifests, named.target(&cluster))?;
+    run.note(manifest::hook_notes(&desired.hooks, hooks));
     run.warn(&desired.warnings);
     Ok(Resolved {
         cluster,
@@ -208,8 +215,8 @@ async fn resolve(
 
 /// Values of Secrets are not kept, but read from their files again; standard input and pipes
 /// cannot be, and addresses may hold passwords.
-fn refuse_to_keep(manifests: &[Manifest]) -> Result<(), Error> {
-    match manifests.iter().find(|manifest| saved::is_lost(manifest)) {
+fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
+    match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
         Some(manifest) => Err(Error::Usage {
             message: format!(

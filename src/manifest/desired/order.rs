@@ -1,0 +1,111 @@
+//! Annotations of other tools that say in which order objects are applied, and that are not honored.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::DesiredObject;
+use crate::model::text::counted;
+
+/// Annotations whose value is a number, with zero as the default.
+const WEIGHTS: [&str; 2] = ["argocd.argoproj.io/sync-wave", "helm.sh/hook-weight"];
+/// Annotations of kapp. A suffix behind a dot makes several on one object possible.
+const RULES: [&str; 2] = ["kapp.k14s.io/change-group", "kapp.k14s.io/change-rule"];
+
+/// Returns one warning about all objects that ask for an order; `None` if there are none.
+pub(super) fn warning(members: &[DesiredObject]) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for member in members {
+        for annotation in ordering(member) {
+            *counts.entry(annotation).or_default() += 1;
+        }
+    }
+    if counts.is_empty() {
+        return None;
+    }
+    let counts = counts.into_iter();
+    let counts = counts.map(|(annotation, count)| format!("{annotation} ({})", counted(count, "object")));
+    Some(format!(
+        "annotations that order objects are ignored: {}; objects are applied in the order of their kinds, \
+         and config.kubernetes.io/depends-on is honored",
+        counts.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// Returns the annotations of this object that ask for an order, each once.
+fn ordering(member: &DesiredObject) -> Vec<&'static str> {
+    let known = || WEIGHTS.into_iter().chain(RULES);
+    if !known().any(|key| member.object.mentions(key)) {
+        return Vec::new();
+    }
+    let metadata = member.object.metadata();
+    let Some(annotations) = metadata.get("annotations").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let is_weight = |key: &&str| {
+        let value = annotations.get(*key).and_then(Value::as_str);
+        value.is_some_and(|value| value.trim() != "0")
+    };
+    let is_rule = |rule: &&str| {
+        let is_of_rule = |key: &String| {
+            let suffix = key.strip_prefix(rule);
+            suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
+        };
+        annotations.keys().any(is_of_rule)
+    };
+    let weights = WEIGHTS.into_iter().filter(is_weight);
+    weights.chain(RULES.into_iter().filter(is_rule)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::object::Object;
+    use crate::plan::fixtures::desired;
+
+    fn with(annotations: &Value) -> DesiredObject {
+        DesiredObject {
+            object: Object::from(&json!({"metadata": {"name": "a", "annotations": annotations}})),
+            ..desired("ConfigMap", Some("shop"), "a")
+        }
+    }
+
+    #[test]
+    fn annotations_that_ask_for_an_order_are_found() {
+        for (annotations, expected) in [
+            (
+                json!({"argocd.argoproj.io/sync-wave": "-1"}),
+                &["argocd.argoproj.io/sync-wave"][..],
+            ),
+            (json!({"argocd.argoproj.io/sync-wave": "0"}), &[]),
+            (json!({"helm.sh/hook-weight": "5"}), &["helm.sh/hook-weight"]),
+            (json!({"helm.sh/hook-weight": " 0 "}), &[]),
+            (
+                json!({"kapp.k14s.io/change-rule.db": "upsert after upserting db", "kapp.k14s.io/change-rule": "x"}),
+                &["kapp.k14s.io/change-rule"],
+            ),
+            (
+                json!({"kapp.k14s.io/change-group": "db"}),
+                &["kapp.k14s.io/change-group"],
+            ),
+            (json!({"kapp.k14s.io/change-rules": "x"}), &[]),
+            (json!({"config.kubernetes.io/depends-on": "/Secret/a"}), &[]),
+        ] {
+            assert_eq!(ordering(&with(&annotations)), expected, "{annotations}");
+        }
+    }
+
+    #[test]
+    fn one_warning_counts_all_of_them() {
+        assert_eq!(warning(&[with(&json!({}))]), None);
+        let members = [
+            with(&json!({"argocd.argoproj.io/sync-wave": "1", "kapp.k14s.io/change-group": "db"})),
+            with(&json!({"argocd.argoproj.io/sync-wave": "2"})),
+        ];
+        let warning = warning(&members).expect("a warning");
+        let counts = "argocd.argoproj.io/sync-wave (2 objects), kapp.k14s.io/change-group (1 object);";
+        assert!(warning.contains(counts), "{warning}");
+    }
+}

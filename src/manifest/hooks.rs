@@ -1,0 +1,326 @@
+//! Hooks of Helm and Argo CD: manifests that a tool creates at one moment of a release, and that
+//! are not members of a set.
+//!
+//! `helm template` prints them with the ordinary objects. They are divided from these before
+//! anything else is done with manifests, so no later stage can take one for a member.
+//!
+//! The rules are those of Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD
+//! (`gitops-engine/pkg/sync/hook`), except that an unknown hook of Helm is a hook here, and not
+//! dropped silently.
+
+use serde_json::{Map, Value};
+
+use super::{Manifest, Position};
+use crate::model::identity::ObjectKey;
+use crate::model::object::Object;
+use crate::model::settings::Hooks;
+use crate::model::text::{counted, listed};
+
+/// Annotation of Helm's hooks.
+const HELM: &str = "helm.sh/hook";
+/// Annotation of Argo CD's hooks.
+const ARGO_CD: &str = "argocd.argoproj.io/hook";
+
+/// Helm's hooks that only `helm test` creates. Helm 2 wrote the last two.
+const TESTS: [&str; 3] = ["test", "test-success", "test-failure"];
+/// Helm 2's mark of CRDs, which it created before the other objects of a chart.
+const DEFINITION: &str = "crd-install";
+/// Argo CD's mark of objects that it does not create.
+const SKIP: &str = "Skip";
+
+/// A hook, by its annotation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hook {
+    /// What kind of hook it is.
+    pub kind: HookKind,
+    /// The annotation, as `key: value`.
+    pub mark: String,
+}
+
+/// The kinds of hooks. An object with annotations of both tools counts as the later kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HookKind {
+    /// A test of Helm's, which installing a chart does not create.
+    Test,
+    /// An object that Argo CD never creates.
+    Excluded,
+    /// An object that is created at one moment of a release, such as before it is upgraded.
+    Lifecycle,
+}
+
+/// A manifest that is not applied, because it is a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookManifest {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// The hook.
+    pub hook: Hook,
+    /// The line where it begins.
+    pub position: Position,
+}
+
+/// The manifests of a run, divided by whether they are to be applied.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Manifests {
+    /// Manifests of ordinary objects, in their order.
+    pub applied: Vec<Manifest>,
+    /// Manifests of hooks that are not applied.
+    pub hooks: Vec<(Manifest, Hook)>,
+}
+
+impl Hook {
+    /// Reads the annotations of an object; `None` if it is not a hook.
+    pub fn of(object: &Object) -> Option<Self> {
+        if !object.mentions(HELM) && !object.mentions(ARGO_CD) {
+            return None;
+        }
+        let metadata = object.metadata();
+        let annotations = metadata.get("annotations")?.as_object()?;
+        let read = |key: &str, kind: fn(&str) -> Option<HookKind>| {
+            let value = text(annotations, key)?;
+            Some(Self {
+                kind: kind(value)?,
+                mark: format!("{key}: {value}"),
+            })
+        };
+        read(HELM, of_helm).max(read(ARGO_CD, |value| Some(of_argo_cd(value))))
+    }
+}
+
+impl HookManifest {
+    /// Returns whether this is the object's manifest. A cluster-scoped object has no namespace,
+    /// whatever its manifest says.
+    pub fn is_of(&self, live: &ObjectKey) -> bool {
+        self.key.group_kind == live.group_kind
+            && self.key.name == live.name
+            && (live.namespace.is_none() || live.namespace == self.key.namespace)
+    }
+}
+
+impl Manifests {
+    /// All manifests, as names of objects that are not going to be applied.
+    pub fn undivided(manifests: Vec<Manifest>) -> Self {
+        Self {
+            applied: manifests,
+            hooks: Vec::new(),
+        }
+    }
+
+    /// Divides manifests. Tests and excluded objects are never applied.
+    pub fn divided(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
+        let mut divided = Self::default();
+        for manifest in manifests {
+            let hook = Hook::of(&manifest.object);
+            match hook.filter(|hook| hook.kind != HookKind::Lifecycle || hooks != Hooks::Applied) {
+                Some(hook) => divided.hooks.push((manifest, hook)),
+                None => divided.applied.push(manifest),
+            }
+        }
+        divided
+    }
+
+    /// All manifests, those of hooks last.
+    pub fn all(&self) -> impl Iterator<Item = &Manifest> {
+        let hooks = self.hooks.iter().map(|(manifest, _)| manifest);
+        self.applied.iter().chain(hooks)
+    }
+}
+
+/// Names the hooks that are left out, a note for each kind. Hooks that are refused are not left out.
+pub fn notes(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
+    let of_kind = |kind, noun: &str, why: &str| {
+        let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
+        let names: Vec<String> = of_kind.map(ToString::to_string).collect();
+        (!names.is_empty()).then(|| {
+            let count = counted(names.len(), noun);
+            format!("left out {count}{why}: {}", listed(names))
+        })
+    };
+    let lifecycle = (hooks != Hooks::Refused)
+        .then(|| of_kind(HookKind::Lifecycle, "hook", ""))
+        .flatten();
+    let tests = of_kind(HookKind::Test, "test hook", "");
+    let excluded = of_kind(HookKind::Excluded, "object", " that Argo CD never creates");
+    [tests, excluded, lifecycle].into_iter().flatten().collect()
+}
+
+impl std::fmt::Display for HookManifest {
+    /// The object with its annotation.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.key, self.hook.mark)
+    }
+}
+
+fn text<'a>(annotations: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    annotations.get(key)?.as_str()
+}
+
+/// Reads Helm's annotation: a list in any letter case.
+fn of_helm(value: &str) -> Option<HookKind> {
+    let types: Vec<String> = value.split(',').map(|item| item.trim().to_lowercase()).collect();
+    if types.iter().all(|item| item == DEFINITION) {
+        None
+    } else if types.iter().all(|item| TESTS.contains(&item.as_str())) {
+        Some(HookKind::Test)
+    } else {
+        Some(HookKind::Lifecycle)
+    }
+}
+
+/// Reads Argo CD's annotation: a list in which empty items do not count.
+fn of_argo_cd(value: &str) -> HookKind {
+    let mut types = value
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+        .peekable();
+    let is_excluded = types.peek().is_some() && types.all(|item| item == SKIP);
+    if is_excluded {
+        HookKind::Excluded
+    } else {
+        HookKind::Lifecycle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::manifest::Source;
+    use crate::model::identity::{GroupKind, GroupVersionKind};
+
+    fn object(annotations: &Value) -> Object {
+        Object::from(&json!({"metadata": {"name": "a", "annotations": annotations}}))
+    }
+
+    fn manifest(name: &str, annotations: &Value) -> Manifest {
+        Manifest {
+            gvk: GroupVersionKind::from_api_version("batch/v1", "Job"),
+            name: name.to_owned(),
+            namespace: None,
+            object: object(annotations),
+            position: Position {
+                source: std::sync::Arc::new(Source::StandardInput),
+                line: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn hooks_are_read_from_annotations() {
+        use HookKind::{Excluded, Lifecycle, Test};
+        let helm = |value: &str| json!({HELM: value});
+        let argo = |value: &str| json!({ARGO_CD: value});
+        let both = |helm: &str, argo: &str| json!({HELM: helm, ARGO_CD: argo});
+        let table = [
+            (json!({}), None),
+            (Value::Null, None),
+            (json!({"helm.sh/hook-weight": "1"}), None),
+            (helm("test"), Some(Test)),
+            (helm("test-success"), Some(Test)),
+            (helm("test-failure"), Some(Test)),
+            (helm(" Test , test-success"), Some(Test)),
+            (helm("test,post-install"), Some(Lifecycle)),
+            (helm("test,"), Some(Lifecycle)),
+            (helm("pre-install"), Some(Lifecycle)),
+            (helm("post-delete"), Some(Lifecycle)),
+            (helm("of-a-later-version"), Some(Lifecycle)),
+            (helm(""), Some(Lifecycle)),
+            (helm("crd-install"), None),
+            (helm("crd-install,crd-install"), None),
+            (helm("crd-install,pre-install"), Some(Lifecycle)),
+            (helm("crd-install,test"), Some(Lifecycle)),
+            (argo("Skip"), Some(Excluded)),
+            (argo("Skip, "), Some(Excluded)),
+            (argo("skip"), Some(Lifecycle)),
+            (argo("Skip,PreSync"), Some(Lifecycle)),
+            (argo("PostSync"), Some(Lifecycle)),
+            (argo("Sync"), Some(Lifecycle)),
+            (argo(""), Some(Lifecycle)),
+            (both("test", "Skip"), Some(Excluded)),
+            (both("test", "PostSync"), Some(Lifecycle)),
+            (both("pre-install", "Skip"), Some(Lifecycle)),
+            (both("crd-install", "Skip"), Some(Excluded)),
+        ];
+        for (annotations, expected) in table {
+            let hook = Hook::of(&object(&annotations));
+            assert_eq!(hook.map(|hook| hook.kind), expected, "{annotations}");
+        }
+        let mark = Hook::of(&object(&both("test", "PostSync"))).map(|hook| hook.mark);
+        assert_eq!(mark.as_deref(), Some("argocd.argoproj.io/hook: PostSync"));
+        // An annotation that another one quotes is not an annotation.
+        assert_eq!(Hook::of(&object(&json!({"note": "helm.sh/hook: test"}))), None);
+    }
+
+    #[test]
+    fn only_applied_hooks_are_among_the_objects() {
+        for (hooks, applied) in [
+            (Hooks::Refused, vec!["ordinary", "definition"]),
+            (Hooks::Skipped, vec!["ordinary", "definition"]),
+            (Hooks::Applied, vec!["ordinary", "migrate", "definition"]),
+        ] {
+            let manifests = vec![
+                manifest("ordinary", &json!({})),
+                manifest("test", &json!({HELM: "test"})),
+                manifest("migrate", &json!({HELM: "pre-upgrade"})),
+                manifest("excluded", &json!({ARGO_CD: "Skip"})),
+                manifest("definition", &json!({HELM: "crd-install"})),
+            ];
+            let divided = Manifests::divided(manifests, hooks);
+            let names: Vec<&str> = divided.applied.iter().map(|found| found.name.as_str()).collect();
+            assert_eq!(names, applied, "{hooks:?}");
+            assert_eq!(divided.all().count(), 5, "{hooks:?}");
+        }
+    }
+
+    fn left_out(namespace: Option<&str>, name: &str, annotations: &Value) -> HookManifest {
+        HookManifest {
+            key: ObjectKey {
+                group_kind: GroupKind::new("batch", "Job"),
+                namespace: namespace.map(str::to_owned),
+                name: name.to_owned(),
+            },
+            hook: Hook::of(&object(annotations)).expect("a hook"),
+            position: manifest("a", &json!({})).position,
+        }
+    }
+
+    #[test]
+    fn a_live_object_is_found_by_the_manifest_of_its_hook() {
+        let hook = left_out(Some("shop"), "a", &json!({HELM: "test"}));
+        for (namespace, name, expected) in [
+            (Some("shop"), "a", true),
+            (None, "a", true),
+            (Some("other"), "a", false),
+            (Some("shop"), "b", false),
+        ] {
+            let live = left_out(namespace, name, &json!({HELM: "test"})).key;
+            assert_eq!(hook.is_of(&live), expected, "{live}");
+        }
+    }
+
+    #[test]
+    fn one_note_names_all_hooks_of_a_kind() {
+        let hooks = [
+            left_out(Some("shop"), "one", &json!({HELM: "test"})),
+            left_out(Some("shop"), "two", &json!({HELM: "test-success"})),
+            left_out(Some("shop"), "three", &json!({ARGO_CD: "Skip"})),
+            left_out(Some("shop"), "four", &json!({HELM: "pre-install"})),
+        ];
+        let first = [
+            "left out 2 test hooks: job.batch/one in namespace shop (helm.sh/hook: test), \
+             job.batch/two in namespace shop (helm.sh/hook: test-success)",
+            "left out 1 object that Argo CD never creates: job.batch/three in namespace shop \
+             (argocd.argoproj.io/hook: Skip)",
+        ];
+        assert_eq!(notes(&hooks, Hooks::Refused), first);
+        let skipped = notes(&hooks, Hooks::Skipped);
+        assert_eq!(skipped[..2], first);
+        assert_eq!(
+            skipped[2],
+            "left out 1 hook: job.batch/four in namespace shop (helm.sh/hook: pre-install)"
+        );
+        assert!(notes(&[], Hooks::Skipped).is_empty());
+    }
+}
