@@ -27,12 +27,12 @@ pub use dry_run::{ParentPrediction, Prediction};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
 use members::apply::MemberReply;
+use members::webhooks::Webhooks;
 pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use wave::WaveEvent;
-use wave::each;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
@@ -103,6 +103,7 @@ pub(crate) struct Progress {
     /// Objects that were to be pruned and are kept: the record stays wide.
     kept: usize,
     kinds: Kinds,
+    webhooks: Webhooks,
     pace: ConcurrencyLimit,
 }
 
@@ -118,6 +119,7 @@ impl Progress {
             },
             kept: 0,
             kinds: Kinds::default(),
+            webhooks: Webhooks::default(),
             pace: ConcurrencyLimit::new(concurrency),
         }
     }
@@ -321,7 +323,11 @@ impl Execution<'_> {
         Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
         let mut definitions = Vec::new();
         let Progress {
-            applied, kinds, pace, ..
+            applied,
+            kinds,
+            webhooks,
+            pace,
+            ..
         } = progress;
         let mut take = |reply: MemberReply, sink: &mut Sink<'_>| {
             for warning in reply.warnings {
@@ -344,15 +350,15 @@ impl Execution<'_> {
             }
         };
         let mut found = Vec::new();
-        let write = async |apply: &Apply| (apply.index, self.apply_member(apply, kinds).await);
-        let reported = |news: WaveEvent<(usize, MemberReply)>| match news {
-            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+        let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
             // Whose it was is asked of all of them together.
-            WaveEvent::Answer((index, reply)) if reply.found.is_some() => found.push((index, reply)),
-            WaveEvent::Answer((_, reply)) => take(reply, sink),
+            if reply.found.is_some() {
+                found.push((apply.index, reply));
+            } else {
+                take(reply, sink);
+            }
         };
-        let wave = wave.into_iter().map(|apply| (self.key(apply), apply));
-        each(self.server, self.interrupt, wave, write, pace, reported).await;
+        Box::pin(self.apply_all(wave, kinds, webhooks, pace, answered, sink)).await;
         Box::pin(self.judge_found(&mut found)).await;
         for (_, reply) in found {
             take(reply, sink);

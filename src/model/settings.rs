@@ -1,5 +1,7 @@
 //! Settings of writes, as values; `settings` chooses them.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// The settings of a run's writes.
@@ -18,7 +20,13 @@ pub struct WriteSettings {
     pub dry_run: DryRun,
     /// The most concurrent requests.
     pub concurrency: usize,
+    /// The time in which webhooks that the server cannot call may start; `None` for as long as the run
+    /// may take.
+    pub webhook_patience: Option<Duration>,
 }
+
+/// The time for webhooks to start if the command line has no time limit.
+pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
 
 impl WriteSettings {
     /// The settings of commands that send no manifests: no fields are taken by force.
@@ -30,6 +38,7 @@ impl WriteSettings {
             validation: Validation::Strict,
             dry_run,
             concurrency,
+            webhook_patience: Some(WEBHOOK_PATIENCE),
         }
     }
 }

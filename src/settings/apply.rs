@@ -83,14 +83,16 @@ impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
+        let waiting = WaitOptions::new(&apply.waiting)?;
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
             take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
             writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
+                webhook_patience: waiting.webhook_patience(),
                 ..options.writing
             },
-            waiting: WaitOptions::new(&apply.waiting)?,
+            waiting,
             status_rules: waiting_rules(apply)?,
             ..options
         })
@@ -98,6 +100,7 @@ impl ApplyOptions {
 
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
+        let waiting = WaitOptions::new(&apply.waiting)?;
         Ok(Self {
             set: SetReference {
                 resource: Some(plan.set.resource.clone()),
@@ -117,13 +120,14 @@ impl ApplyOptions {
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
+                webhook_patience: waiting.webhook_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
                     dry_run(&apply.dry_run),
                     usize::from(shared.concurrency),
                 )
             },
-            waiting: WaitOptions::new(&apply.waiting)?,
+            waiting,
             status_rules: waiting_rules(apply)?,
         })
     }
@@ -162,6 +166,7 @@ impl ApplyOptions {
                     ValidateMode::Ignore => Validation::Ignore,
                 },
                 concurrency: usize::from(shared.concurrency),
+                webhook_patience: WaitOptions::default().webhook_patience(),
             },
             waiting: WaitOptions::default(),
             status_rules: StatusRules::default(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::duration::duration;
 use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags};
 use crate::error::Error;
+use crate::model::settings::WEBHOOK_PATIENCE;
 use crate::wait::Patience;
 
 /// The time limits of a command.
@@ -40,6 +41,18 @@ impl WaitOptions {
 /// The duration of `--wait` if neither it nor `--timeout` has one.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
+impl WaitOptions {
+    /// The time for webhooks to start: until `--timeout`, else as long as `--wait` gives.
+    pub(super) fn webhook_patience(&self) -> Option<Duration> {
+        match (self.limit, self.patience) {
+            (Some(_), _) | (None, Some(Patience::Unlimited)) => None,
+            (None, Some(Patience::Limited(time))) => Some(time),
+            (None, None) => Some(WEBHOOK_PATIENCE),
+        }
+    }
+}
+
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +81,28 @@ mod tests {
             let options = WaitOptions::new(&flags).expect("a duration");
             let read = (options.patience, options.limit);
             assert_eq!(read, (patience, limit), "{wait:?} {timeout:?}");
+        }
+    }
+
+    #[test]
+    fn webhooks_have_the_time_of_the_run_or_of_the_wait() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for (wait, timeout, expected) in [
+            (None, None, seconds(30)),
+            (Some("false"), None, seconds(30)),
+            (Some("2m"), None, seconds(120)),
+            (Some("1s"), None, seconds(1)),
+            (Some("0"), None, None),
+            (None, Some("10s"), None),
+            (Some("2m"), Some("10s"), None),
+            (None, Some("0"), seconds(30)),
+        ] {
+            let flags = WaitFlags {
+                wait: wait.map(str::to_owned),
+                timeout: timeout.map(str::to_owned),
+            };
+            let options = WaitOptions::new(&flags).expect("a duration");
+            assert_eq!(options.webhook_patience(), expected, "{wait:?} {timeout:?}");
         }
     }
 }

@@ -70,4 +70,5 @@ mod vanished;
 mod verify;
 mod versions_gone;
 mod waiting;
+mod webhooks;
 mod wrong_input;

@@ -162,6 +162,16 @@ impl Cluster {
         )
     }
 
+    /// Why the server would not create this object; `None` if it would.
+    pub(crate) fn dry_run_create(&self, object: &Value) -> Option<String> {
+        let path = super::path_of(object);
+        let (collection, _) = path.rsplit_once('/').expect("a path");
+        let path = format!("{collection}?dryRun=All");
+        let send = self.send(Method::POST, &path, "application/json", Some(object));
+        let (status, answer) = runtime().block_on(send);
+        (!status.is_success()).then(|| answer["message"].to_string())
+    }
+
     /// Creates a CRD, and returns when its kind is served.
     pub(crate) fn define(&self, definition: &Value) {
         self.create(definition);

@@ -44,7 +44,7 @@ pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;
 pub(crate) use tunnel::Tunnel;
-pub(crate) use web::{Answer, Web};
+pub(crate) use web::{Answer, Web, unused_address};
 pub(crate) use witness::{Seen, Witness};
 
 /// How long anything that the cluster does by itself is waited for.

@@ -2,17 +2,18 @@
 //! of the API server, for 127.0.0.1.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use controlplane::ControlPlane;
 use http::{Request, Response, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -45,6 +46,7 @@ pub(crate) struct Answer {
     status: u16,
     header: Option<(header::HeaderName, String)>,
     body: String,
+    is_admission: bool,
 }
 
 /// Asked with the path and the number of requests that came before.
@@ -57,6 +59,7 @@ impl Answer {
             status: 200,
             header: None,
             body: body.to_owned(),
+            is_admission: false,
         }
     }
 
@@ -66,6 +69,15 @@ impl Answer {
             status,
             header: None,
             body: format!("status {status}"),
+            is_admission: false,
+        }
+    }
+
+    /// What an admission webhook answers that allows the request.
+    pub(crate) fn allowed() -> Self {
+        Self {
+            is_admission: true,
+            ..Self::text("")
         }
     }
 
@@ -81,17 +93,25 @@ impl Answer {
 impl Web {
     /// Without TLS.
     pub(crate) fn plain(answering: impl Fn(&str, usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::serving(None, Arc::new(answering))
+        Self::serving(ANY_PORT, None, Arc::new(answering))
     }
 
     /// With TLS.
     pub(crate) fn encrypted(answering: impl Fn(&str, usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::serving(Some(acceptor()), Arc::new(answering))
+        Self::serving(ANY_PORT, Some(acceptor()), Arc::new(answering))
     }
 
-    fn serving(acceptor: Option<TlsAcceptor>, answering: Arc<Answering>) -> Self {
+    /// The same at an address that [`unused_address`] has returned.
+    pub(crate) fn encrypted_at(
+        address: SocketAddr,
+        answering: impl Fn(&str, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::serving(address, Some(acceptor()), Arc::new(answering))
+    }
+
+    fn serving(address: SocketAddr, acceptor: Option<TlsAcceptor>, answering: Arc<Answering>) -> Self {
         let listener = runtime()
-            .block_on(TcpListener::bind(("127.0.0.1", 0)))
+            .block_on(TcpListener::bind(address))
             .expect("a free port");
         let web = Self {
             address: listener.local_addr().expect("an address"),
@@ -140,6 +160,14 @@ impl Web {
     }
 }
 
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// An address that no server listens on.
+pub(crate) fn unused_address() -> SocketAddr {
+    let listener = std::net::TcpListener::bind(ANY_PORT).expect("a free port");
+    listener.local_addr().expect("an address")
+}
+
 fn acceptor() -> TlsAcceptor {
     let file = |name: &str| ControlPlane::shared().data_dir().join(name);
     let certificates = CertificateDer::pem_file_iter(file("apiserver.crt"))
@@ -153,6 +181,18 @@ fn acceptor() -> TlsAcceptor {
         .with_single_cert(certificates, key)
         .expect("a certificate with its key");
     TlsAcceptor::from(Arc::new(config))
+}
+
+/// The answer to a review that allows it.
+async fn review(request: Request<Incoming>) -> String {
+    let body = request.into_body().collect().await.expect("a body").to_bytes();
+    let review: Value = serde_json::from_slice(&body).expect("a review");
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": review["request"]["uid"], "allowed": true},
+    })
+    .to_string()
 }
 
 async fn serve(
@@ -173,8 +213,15 @@ async fn serve(
         if let Some((name, value)) = answer.header {
             response = response.header(name, value);
         }
-        let body = Full::new(Bytes::from(answer.body));
-        async move { Ok::<_, Infallible>(response.body(body).expect("a response")) }
+        async move {
+            let body = if answer.is_admission {
+                review(request).await
+            } else {
+                answer.body
+            };
+            let body = Full::new(Bytes::from(body));
+            Ok::<_, Infallible>(response.body(body).expect("a response"))
+        }
     });
     // A client that has what it wants hangs up.
     let _ = http1::Builder::new()

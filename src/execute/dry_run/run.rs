@@ -61,6 +61,7 @@ impl Execution<'_> {
             outcome: prediction.outcome,
             warnings: prediction.warnings,
             found: None,
+            webhook: None,
         }
     }
 

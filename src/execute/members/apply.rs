@@ -13,6 +13,7 @@ use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
+use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
@@ -28,6 +29,8 @@ pub(crate) struct MemberReply {
     /// Set if the object was there although it was believed new: the caller has to judge whose it
     /// was before.
     pub(crate) found: Option<FoundLive>,
+    /// Set if the object failed because a webhook could not be called.
+    pub(crate) webhook: Option<Unreachable>,
 }
 
 /// An object that was there when it was applied, although it was believed new.
@@ -136,7 +139,10 @@ impl Execution<'_> {
             Err(Unapplied::Failed(error)) if preconditions.are_bound() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
-            Err(Unapplied::Failed(error)) => failed(subject, explained(self.server, object, &error).await),
+            Err(Unapplied::Failed(error)) => MemberReply {
+                webhook: Unreachable::of(&error),
+                ..failed(subject, explained(self.server, object, &error).await)
+            },
         }
     }
 
@@ -308,6 +314,7 @@ impl Execution<'_> {
                 .collect(),
             outcome: ObjectOutcome::new(subject, action),
             found: None,
+            webhook: None,
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
@@ -361,6 +368,7 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
         outcome,
         warnings: Vec::new(),
         found: None,
+        webhook: None,
     }
 }
 

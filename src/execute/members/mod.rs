@@ -13,3 +13,4 @@ pub(crate) mod invalid;
 pub(crate) mod migrate;
 pub(crate) mod refused;
 pub(crate) mod taken_in;
+pub(crate) mod webhooks;

@@ -1,0 +1,358 @@
+//! Webhooks that the API server cannot call yet, because their Pods are still starting.
+//!
+//! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The
+//! objects are set aside until the other objects of the wave are written. Then one object for each
+//! webhook is sent again, with growing pauses, and the others once that one got through. What a webhook
+//! answers, such as a refusal, is not retried, and neither are dry runs: no run of theirs starts a
+//! webhook.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::apiserver::{ApiError, Status};
+use crate::event::Event;
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::kinds::Kinds;
+use crate::execute::members::apply::MemberReply;
+use crate::execute::wave::{WaveEvent, each};
+use crate::execute::{Execution, Interrupt, Sink};
+use crate::plan::Apply;
+
+/// The pause before the second attempt; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// A webhook that could not be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreachable {
+    /// Name in messages, such as `webhook "webhook.cert-manager.io"`.
+    name: String,
+    /// The server's reason.
+    reason: String,
+}
+
+/// The webhooks that a run has waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Webhooks {
+    /// The end of the wait for each webhook; `None` if only the run ends it.
+    deadlines: BTreeMap<String, Option<Instant>>,
+    /// Webhooks that could not be called at the end of their wait either.
+    given_up: BTreeSet<String>,
+}
+
+/// The objects of a wave that wait for webhooks.
+#[derive(Default)]
+struct SetAside<'w> {
+    /// By the name of the webhook: each object with its latest answer.
+    waiting: BTreeMap<String, Vec<(&'w Apply, MemberReply)>>,
+    /// Webhooks that could not be called in the latest round.
+    refused: BTreeSet<String>,
+    /// Rounds in which no webhook could be called.
+    vain_rounds: u32,
+}
+
+/// The next step for objects that were set aside.
+struct Round<'w> {
+    /// Objects to send again.
+    again: Vec<&'w Apply>,
+    /// Answers of objects that are not sent again.
+    given_up: Vec<(&'w Apply, MemberReply)>,
+}
+
+impl Unreachable {
+    /// Reads the error of a write.
+    pub(crate) fn of(error: &ApiError) -> Option<Self> {
+        error.status().and_then(Self::of_status)
+    }
+
+    /// Reads the server's messages (apiserver, `pkg/util/webhook/error.go`, `pkg/util/proxy/proxy.go` and
+    /// `pkg/admission/plugin/webhook`; apiextensions-apiserver, `conversion/webhook_converter.go`). Older
+    /// servers write the reason without `failed to call webhook`.
+    fn of_status(status: &Status) -> Option<Self> {
+        if ![500, 503].contains(&status.code) {
+            return None;
+        }
+        let message = &status.message;
+        if let Some((_, rest)) = message.split_once("failed calling webhook \"") {
+            let (name, reason) = rest.split_once("\": ")?;
+            let reason = reason.strip_prefix("failed to call webhook: ").or_else(|| {
+                // What a webhook answers is read later, and is another failure.
+                reason.starts_with("Post ").then_some(reason)
+            })?;
+            return Some(Self::new(format!("webhook {name:?}"), reason));
+        }
+        if let Some((_, rest)) = message.split_once("conversion webhook for ") {
+            let (kind, reason) = rest.split_once(" failed: ")?;
+            let name = format!("conversion webhook for {kind}");
+            return reason.starts_with("Post ").then(|| Self::new(name, reason));
+        }
+        let (_, rest) = message.split_once("no endpoints available for service \"")?;
+        let (name, _) = rest.split_once('"')?;
+        Some(Self::new(format!("service {name:?}"), "it has no endpoints"))
+    }
+
+    fn new(name: String, reason: &str) -> Self {
+        Self {
+            name,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+impl Webhooks {
+    /// Begins to wait for a webhook, at most so long. Returns whether this is the first time.
+    fn begin(&mut self, name: &str, patience: Option<Duration>) -> bool {
+        let is_new = !self.deadlines.contains_key(name);
+        if is_new {
+            let deadline = patience.map(|patience| Instant::now() + patience);
+            self.deadlines.insert(name.to_owned(), deadline);
+        }
+        is_new
+    }
+
+    fn deadline(&self, name: &str) -> Option<Instant> {
+        self.deadlines.get(name).copied().flatten()
+    }
+
+    fn is_over(&self, name: &str) -> bool {
+        self.deadline(name)
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+impl Execution<'_> {
+    /// Applies the objects of a wave, and those whose webhook cannot be called yet again. `answered`
+    /// gets the last answer of each.
+    pub(in crate::execute) async fn apply_all(
+        &self,
+        wave: Vec<&Apply>,
+        kinds: &Kinds,
+        webhooks: &mut Webhooks,
+        pace: &mut ConcurrencyLimit,
+        mut answered: impl FnMut(&Apply, MemberReply, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
+    ) {
+        let write = async |apply| (apply, self.apply_member(apply, kinds).await);
+        let mut set_aside = SetAside::default();
+        let mut to_send = wave;
+        loop {
+            let reported = |news: WaveEvent<(_, MemberReply)>| match news {
+                WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+                WaveEvent::Answer((apply, reply)) => {
+                    let patience = self.writing.webhook_patience;
+                    if let Some(reply) = set_aside.take(apply, reply, webhooks, patience, sink) {
+                        answered(apply, reply, sink);
+                    }
+                }
+            };
+            let items = to_send.into_iter().map(|apply| (self.key(apply), apply));
+            each(self.server, self.interrupt, items, write, pace, reported).await;
+            let Some(round) = set_aside.next(webhooks, self.interrupt).await else {
+                return;
+            };
+            for (apply, reply) in round.given_up {
+                answered(apply, reply, sink);
+            }
+            to_send = round.again;
+        }
+    }
+}
+
+impl<'w> SetAside<'w> {
+    /// Sets an object aside if its webhook can still be waited for; else returns the answer.
+    fn take(
+        &mut self,
+        apply: &'w Apply,
+        reply: MemberReply,
+        webhooks: &mut Webhooks,
+        patience: Option<Duration>,
+        sink: &mut Sink<'_>,
+    ) -> Option<MemberReply> {
+        let Some(Unreachable { name, reason }) = &reply.webhook else {
+            return Some(reply);
+        };
+        if webhooks.begin(name, patience) {
+            sink(Event::Note(format!(
+                "waiting for {name}, which cannot be called yet: {reason}"
+            )));
+        }
+        self.refused.insert(name.clone());
+        if webhooks.is_over(name) {
+            webhooks.given_up.insert(name.clone());
+            return Some(reply);
+        }
+        let name = name.clone();
+        self.waiting.entry(name).or_default().push((apply, reply));
+        None
+    }
+
+    /// Waits until it is time for another attempt, and chooses what is sent again; `None` if nothing was
+    /// set aside.
+    async fn next(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) -> Option<Round<'w>> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        if self.waiting.keys().all(|name| self.refused.contains(name)) {
+            self.pause(webhooks, interrupt).await;
+        } else {
+            self.vain_rounds = 0;
+        }
+        Some(self.choose(webhooks, interrupt))
+    }
+
+    async fn pause(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) {
+        let pause = FIRST_PAUSE * 2_u32.pow(self.vain_rounds.min(10));
+        self.vain_rounds += 1;
+        let deadlines = self.waiting.keys().filter_map(|name| webhooks.deadline(name));
+        let left = deadlines
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
+            .min();
+        let pause = pause.min(LONGEST_PAUSE).min(left.unwrap_or(LONGEST_PAUSE));
+        tokio::select! {
+            () = interrupt.requested() => {}
+            () = sleep(pause) => {}
+        }
+    }
+
+    fn choose(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) -> Round<'w> {
+        let refused = std::mem::take(&mut self.refused);
+        let mut round = Round {
+            again: Vec::new(),
+            given_up: Vec::new(),
+        };
+        for (name, mut objects) in std::mem::take(&mut self.waiting) {
+            if interrupt.is_requested() || webhooks.given_up.contains(&name) {
+                round.given_up.extend(objects);
+            } else if refused.contains(&name) {
+                let others = objects.split_off(1);
+                round.again.extend(objects.into_iter().map(|(apply, _)| apply));
+                if !others.is_empty() {
+                    self.waiting.insert(name, others);
+                }
+            } else {
+                round.again.extend(objects.into_iter().map(|(apply, _)| apply));
+            }
+        }
+        round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(code: u16, message: &str) -> Option<(String, String)> {
+        let status = Status {
+            code,
+            message: message.to_owned(),
+            ..Status::default()
+        };
+        Unreachable::of_status(&status).map(|found| (found.name, found.reason))
+    }
+
+    #[test]
+    fn webhooks_that_cannot_be_called_are_read_from_the_servers_messages() {
+        let called = "Internal error occurred: failed calling webhook \"webhook.cert-manager.io\": ";
+        let post = "Post \"https://cert-manager-webhook.cert-manager.svc:443/validate?timeout=30s\": ";
+        let of_cert_manager = Some("webhook \"webhook.cert-manager.io\"");
+        let table = [
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}dial tcp 10.0.0.1:443: connect: connection refused"
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}no endpoints available for service \"cert-manager-webhook\""
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}failed to call webhook: {post}service \"cert-manager-webhook\" not found"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}tls: failed to verify certificate: x509: certificate signed by unknown authority"
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}failed to call webhook: {post}context deadline exceeded"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: the server is currently unable to handle the request"
+                ),
+                of_cert_manager,
+            ),
+            (
+                503,
+                format!("{called}failed to call webhook: {post}EOF"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}{post}dial tcp: connection refused"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("conversion webhook for cert-manager.io/v1, Kind=Certificate failed: {post}EOF"),
+                Some("conversion webhook for cert-manager.io/v1, Kind=Certificate"),
+            ),
+            (
+                503,
+                "no endpoints available for service \"metrics\"".to_owned(),
+                Some("service \"metrics\""),
+            ),
+            // The webhook has answered, or is wrong for good.
+            (
+                500,
+                format!("{called}received invalid webhook response: expected response.uid=\"a\", got \"\""),
+                None,
+            ),
+            (500, format!("{called}Webhook SideEffects is nil"), None),
+            (
+                400,
+                "admission webhook \"w.example.com\" does not support dry run".to_owned(),
+                None,
+            ),
+            (
+                403,
+                "admission webhook \"w.example.com\" denied the request: failed to call webhook".to_owned(),
+                None,
+            ),
+            (403, format!("{called}failed to call webhook: {post}EOF"), None),
+            (
+                500,
+                "conversion webhook for a/v1, Kind=B failed: the object is broken".to_owned(),
+                None,
+            ),
+            (500, "etcdserver: leader changed".to_owned(), None),
+            (
+                503,
+                "the server is currently unable to handle the request".to_owned(),
+                None,
+            ),
+        ];
+        for (code, message, expected) in table {
+            let found = read(code, &message).map(|(name, _)| name);
+            assert_eq!(found.as_deref(), expected, "{code} {message}");
+        }
+        let (_, reason) =
+            read(500, &format!("{called}failed to call webhook: {post}EOF")).expect("a webhook");
+        assert_eq!(reason, format!("{post}EOF"));
+    }
+}
