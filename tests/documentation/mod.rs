@@ -40,6 +40,7 @@ pages! {
     connecting: "docs/connecting.md",
     deleting: "docs/delete.md",
     diff: "docs/diff.md",
+    hooks: "docs/hooks.md",
     install: "docs/install.md",
     many_namespaces: "docs/many-namespaces.md",
     migrating: "docs/migrating.md",
