@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{PART_OF, Set, cluster, config_map, kubectl_apply, named, namespace, service, with};
+use crate::support::{
+    Files, PART_OF, Set, cluster, config_map, identities, kubectl_apply, named, namespace, objects_file,
+    service, with,
+};
 
 const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 
@@ -186,4 +189,72 @@ fn a_dry_run_migrates_nothing_and_foretells_the_run() {
     });
     let run = set.apply(&wanted);
     assert_eq!(predicted, [run.results("configured"), run.results("configured")]);
+}
+
+fn ports(namespace: &str, ports: &Value) -> Value {
+    with(
+        named("v1", "Service", Some(namespace), "web"),
+        &json!({
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"selector": {"app": "web"}, "ports": ports},
+        }),
+    )
+}
+
+/// The API server refuses a second port of the same name, so the former one has to go in the same apply.
+#[test]
+fn a_list_key_that_client_side_apply_owns_can_change() {
+    let before = |home: &str| {
+        ports(
+            home,
+            &json!([{"name": "http", "port": 80}, {"name": "old", "port": 81}]),
+        )
+    };
+    let after = |home: &str| ports(home, &json!([{"name": "http", "port": 8080}]));
+    for adoption in [None, Some("-f"), Some("-l")] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        kubectl_apply(&[before(&home)], &["-n", &home]).expect(0);
+        let files = Files::new().with("objects.yaml", &objects_file(&[before(&home)]));
+        let directory = files.directory().to_string_lossy().into_owned();
+        match adoption {
+            Some("-f") => drop(set.invoke("adopt", &["-f", &directory]).expect(0)),
+            Some(flag) => drop(set.invoke("adopt", &[flag, "app=web"]).expect(0)),
+            None => {}
+        }
+        let object = after(&home);
+        let state = cluster().state(&[&home]);
+        for flag in ["--dry-run=client", "--dry-run=server"] {
+            let run = set.apply_with(std::slice::from_ref(&object), &[flag]).expect(0);
+            assert_eq!(run.results("configured"), identities([&object]), "{adoption:?}");
+            assert_eq!(cluster().state(&[&home]), state);
+        }
+        let run = set.apply(std::slice::from_ref(&object));
+        assert_eq!(run.results("configured"), identities([&object]), "{adoption:?}");
+        let live = cluster().live(&object).expect("the object");
+        let ports = live["spec"]["ports"].as_array().expect("ports");
+        let ports: Vec<&Value> = ports.iter().map(|port| &port["port"]).collect();
+        assert_eq!(ports, [8080], "{adoption:?}");
+        set.assert_holds(std::slice::from_ref(&object));
+        let run = set.apply(std::slice::from_ref(&object));
+        assert_eq!(run.results("unchanged"), identities([&object]));
+    }
+}
+
+#[test]
+fn an_object_that_is_invalid_in_any_case_keeps_its_owners() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = ports(&home, &json!([{"name": "http", "port": 80}]));
+    kubectl_apply(std::slice::from_ref(&object), &["-n", &home]).expect(0);
+    let before = cluster().live(&object);
+    let invalid = ports(
+        &home,
+        &json!([{"name": "http", "port": 81}, {"name": "http", "port": 82}]),
+    );
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = set.apply_with(std::slice::from_ref(&invalid), flags).expect(1);
+        assert!(run.stderr.contains("Duplicate value"), "{}", run.stderr);
+        assert_eq!(cluster().live(&object), before);
+    }
 }

@@ -23,7 +23,7 @@ pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
     secret_migration_patch,
 };
-pub use stale_fields::without_stale_fields;
+pub use stale_fields::{field_set, without_stale_fields};
 
 /// The annotation in which client-side apply keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -30,6 +30,17 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
     (left != *applied).then_some(left)
 }
 
+/// Returns the field set of a manifest, in which lists are owned as a whole: which of their items have keys is
+/// known to the server alone.
+pub fn field_set(manifest: &Value) -> Value {
+    let fields = manifest.as_object().into_iter().flatten();
+    Value::Object(
+        fields
+            .map(|(name, value)| (format!("f:{name}"), field_set(value)))
+            .collect(),
+    )
+}
+
 type Tree = Map<String, Value>;
 
 fn trees(entries: &[Value]) -> Vec<&Tree> {
@@ -150,6 +161,15 @@ mod tests {
         let left = without_stale_fields(&applied, Some(&live), &former).expect("something to lose");
         assert_eq!(left["data"], json!({"a": "eA=="}));
         assert_eq!(without_stale_fields(&applied, Some(&applied), &former), None);
+    }
+
+    #[test]
+    fn lists_of_a_manifest_are_owned_as_a_whole() {
+        let manifest = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}], "empty": {}}});
+        assert_eq!(
+            field_set(&manifest),
+            json!({"f:metadata": {"f:name": {}}, "f:spec": {"f:ports": {}, "f:empty": {}}})
+        );
     }
 
     #[test]

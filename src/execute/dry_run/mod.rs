@@ -180,6 +180,7 @@ impl Execution<'_> {
             },
         };
         let dry_run = async || self.dry_run_call(object, member_status).await;
+        let mut migrated = None;
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The dry run is typed by the former schema.
@@ -187,22 +188,26 @@ impl Execution<'_> {
                 return self.predict_on_client(object, subject, member_status).await;
             }
             Err(error) => {
-                let mut prediction = unpredicted(subject, &error);
-                prediction.outcome.error = Some(explained(self.server, object, &error).await);
-                return Prediction {
-                    predicted: live.clone(),
-                    live,
-                    ..prediction
+                let Some(reply) = self.after_refusal(object, member_status, &mut live, &error).await else {
+                    let mut prediction = unpredicted(subject, &error);
+                    prediction.outcome.error = Some(explained(self.server, object, &error).await);
+                    return Prediction {
+                        predicted: live.clone(),
+                        live,
+                        ..prediction
+                    };
                 };
+                migrated = content(&reply);
+                reply
             }
         };
         let mut predicted = content(&reply);
-        let moved = match (&live, &predicted) {
-            (Some(live), Some(applied)) => {
+        let moved = match (migrated, &live, &predicted) {
+            (None, Some(live), Some(applied)) => {
                 self.without_stale_fields(object, member_status, live, applied)
                     .await
             }
-            _ => None,
+            (migrated, ..) => migrated,
         };
         let has_leftovers = moved.is_some();
         predicted = moved.or(predicted);

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::answer::{content, is_of_one_moment};
+use super::answer::{content, is_of_one_moment, laid_over};
 use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
@@ -89,18 +89,78 @@ impl Execution<'_> {
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
-        let former = Former {
+        let former = self.former(member_status);
+        let secret = object.is_secret().then_some(live);
+        let left = ownership::without_stale_fields(applied, secret, &former)?;
+        let filled = self.dry_run_patch(object, live, &left).await.ok();
+        filled.as_ref().and_then(content).or(Some(left))
+    }
+
+    /// Returns what the object becomes as [`Self::after_migration`] does, if that makes valid what the server
+    /// has refused. Reads the object if it is not known yet.
+    pub(crate) async fn after_refusal(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        live: &mut Option<Value>,
+        error: &ApiError,
+    ) -> Option<Reply> {
+        if !error.is(StatusCode::UNPROCESSABLE_ENTITY) {
+            return None;
+        }
+        if live.is_none() {
+            *live = read::object(self.server, &object.resource, &object.key)
+                .await
+                .ok()?;
+        }
+        self.after_migration(object, member_status, live.as_ref()?).await
+    }
+
+    /// Returns what the object becomes when fields are taken from their former owner before it is applied, if
+    /// the server cannot tell: it refuses an apply beside them, such as a Service with the former port and
+    /// another one of the same name. Lists are the manifest's, with nothing that others have added to them. `None` if
+    /// no former owner has fields, or if the server refuses this object, too.
+    async fn after_migration(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        live: &Value,
+    ) -> Option<Reply> {
+        let former = self.former(member_status);
+        ownership::migrated(&live["metadata"], &former)?;
+        let manifest = object.object.value();
+        let mut applied = laid_over(live, &manifest);
+        let entries = applied["metadata"]["managedFields"].as_array_mut()?;
+        entries.push(json!({
+            "manager": former.manager,
+            "operation": "Apply",
+            "fieldsV1": ownership::field_set(&manifest),
+        }));
+        let secret = object.is_secret().then_some(live);
+        let left = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
+        self.dry_run_patch(object, live, &left).await.ok()
+    }
+
+    fn former(&self, member_status: &MemberStatus) -> Former<'_> {
+        Former {
             manager: &self.writing.field_manager,
             tool: match member_status {
                 MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
-                _ => None,
+                MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
             },
             writers: &[],
             last_applied: LastApplied::in_set_of(&self.set.tooling),
-        };
-        let secret = object.is_secret().then_some(live);
-        let left = ownership::without_stale_fields(applied, secret, &former)?;
-        let mut patch = ownership::merge_patch(live, &left);
+        }
+    }
+
+    /// Sends the dry run of a patch that makes `wanted` of the live object.
+    async fn dry_run_patch(
+        &self,
+        object: &DesiredObject,
+        live: &Value,
+        wanted: &Value,
+    ) -> Result<Reply, ApiError> {
+        let mut patch = ownership::merge_patch(live, wanted);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             for field in ["managedFields", "resourceVersion", "generation"] {
                 metadata.remove(field);
@@ -110,7 +170,6 @@ impl Execution<'_> {
         let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
         let body = Bytes::from(patch.to_string());
         let call = Call::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, body);
-        let filled = self.server.send(call).await.ok();
-        filled.as_ref().and_then(content).or(Some(left))
+        self.server.send(call).await
     }
 }

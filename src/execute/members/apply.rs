@@ -176,6 +176,18 @@ impl Execution<'_> {
                 self.migrate(object).await?;
                 return self.send_settled(object, member_status, lock).await;
             }
+            // Beside the fields of its former owner, the object may be invalid. They are taken only if it is
+            // valid without them.
+            Err(error)
+                if !is_known_to_need_it
+                    && self
+                        .after_refusal(object, member_status, &mut None, &error)
+                        .await
+                        .is_some() =>
+            {
+                self.migrate(object).await?;
+                return self.send_settled(object, member_status, lock).await;
+            }
             reply => reply?,
         };
         let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
