@@ -225,7 +225,11 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             let tip = flag_tip(unknown, name.map_or("", Command::get_name), arguments);
             tip.or_else(|| separate_value(command, arguments))
         }
-        _ => return error,
+        _ => {
+            // It lists the hidden ones, too.
+            error.remove(ContextKind::ValidSubcommand);
+            return with_plain_flags(error);
+        }
     };
     if tip.is_some() || suggests_override(&error) {
         error.remove(ContextKind::SuggestedArg);
@@ -234,6 +238,22 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
     }
     if let Some(tip) = tip {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Names flags without the value that only kubectl's spelling gives them.
+fn with_plain_flags(mut error: clap::Error) -> clap::Error {
+    let plain = |text: &str| text.replace("[=<BOOL>]", "");
+    for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
+        let value = match error.get(kind) {
+            Some(ContextValue::String(text)) => ContextValue::String(plain(text)),
+            Some(ContextValue::Strings(texts)) => {
+                ContextValue::Strings(texts.iter().map(|text| plain(text)).collect())
+            }
+            _ => continue,
+        };
+        error.insert(kind, value);
     }
     error
 }
@@ -254,7 +274,7 @@ fn flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String
     };
     let is_meant = |flag: &&str| *flag == unknown || flag.contains('=') && with_value(flag);
     let found = FLAGS.iter().find(|(flags, commands, _)| {
-        (commands.is_empty() || commands.contains(&command)) && flags.iter().any(|flag| is_meant(flag))
+        (commands.is_empty() || commands.contains(&command)) && flags.iter().any(is_meant)
     });
     found.map(|(.., tip)| (*tip).to_owned())
 }
@@ -361,6 +381,26 @@ mod tests {
                 !error.contains("--force-conflicts") && !error.contains("--allow-prune-all"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn errors_name_flags_and_commands_as_the_help_does() {
+        for (line, text) in [
+            (
+                "apply a -f x --confirm --yes",
+                "'--confirm' cannot be used with '--yes'",
+            ),
+            ("verify a --yes", "  --fix\n"),
+            (
+                "delete a --yes=maybe",
+                "invalid value 'maybe' for '--yes': must be true or false",
+            ),
+            ("-n x", "requires a subcommand"),
+        ] {
+            let error = error(line);
+            assert!(error.contains(text), "{error}");
+            assert!(!error.contains("BOOL") && !error.contains("__manual"), "{error}");
         }
     }
 

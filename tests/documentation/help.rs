@@ -75,6 +75,7 @@ fn examples_of_the_help_work() {
         let (_, examples) = help.split_once("Examples:\n").expect(command);
         let examples: Vec<&str> = examples
             .lines()
+            .take_while(|line| line.is_empty() || line.starts_with(' '))
             .filter_map(|line| line.strip_prefix("  "))
             .filter(|line| !line.starts_with('#'))
             .collect();
