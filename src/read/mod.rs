@@ -16,6 +16,7 @@ pub mod inspect;
 mod list;
 mod list_all;
 mod live;
+mod member_state;
 mod members;
 mod named_set;
 mod namespaces;
@@ -41,6 +42,7 @@ pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use list_all::{
     Look, Looking, ParentCandidate, is_applied_without_a_set, list_all, list_visible, parent_candidate,
 };
+pub use member_state::MemberState;
 pub use members::{members, throughout};
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};

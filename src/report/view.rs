@@ -15,7 +15,8 @@ use crate::compare::status::State;
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::read::inspect::{FoundSet, MemberState, Visibility};
+use crate::read::MemberState;
+use crate::read::inspect::{FoundSet, Visibility};
 
 /// The document of `view`.
 #[derive(Debug, Serialize)]

@@ -52,7 +52,6 @@ impl WaitOptions {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

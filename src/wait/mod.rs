@@ -33,6 +33,9 @@ pub use tracker::{Goal, ObservedStatus};
 const SLOW: Duration = Duration::from_secs(15);
 /// The most objects that the report of a slow wait names.
 const SLOW_OBJECTS: usize = 5;
+/// The time after which a failure is believed that was there at the first look, of an object whose
+/// controller does not report which generation it has seen.
+const OLD_FAILURE: Duration = Duration::from_secs(10);
 /// How long the last look at the end of the wait may take.
 const LAST_LOOK: Duration = Duration::from_secs(5);
 /// How long it may take to look up why objects are not ready.
@@ -103,10 +106,15 @@ impl Deadline {
     }
 
     async fn over(self) {
-        match self.0 {
-            Some(deadline) => sleep_until(deadline).await,
-            None => std::future::pending().await,
-        }
+        at(self.0).await;
+    }
+}
+
+/// Returns at this time; never if there is none.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -177,6 +185,7 @@ impl Waiting<'_> {
         tokio::pin!(deadline);
         let mut warned = BTreeSet::new();
         let mut slow = Instant::now() + SLOW;
+        let mut old = Some(Instant::now() + OLD_FAILURE);
         while !tracker.has_arrived() {
             tokio::select! {
                 biased;
@@ -200,6 +209,13 @@ impl Waiting<'_> {
                     }
                 },
                 Some(()) = followers.next(), if !followers.is_empty() => {}
+                () = at(old) => {
+                    old = None;
+                    tracker.believe_old();
+                    if tracker.has_failed() {
+                        return Some(Stop::Failed);
+                    }
+                }
                 () = sleep_until(slow) => {
                     let mut pending = tracker.pending();
                     pending.truncate(SLOW_OBJECTS);

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::Target;
-use crate::compare::status::{Readiness, State};
+use crate::compare::status::{Generation, Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
 
 /// What is waited for with an object.
@@ -49,6 +49,8 @@ pub(super) struct WaitTracker {
     targets: Vec<Target>,
     seen: Vec<Option<Readiness>>,
     arrived: Vec<bool>,
+    /// Failures that were there at the first look, and may be of before the run.
+    old: Vec<bool>,
 }
 
 impl WaitTracker {
@@ -56,6 +58,7 @@ impl WaitTracker {
         Self {
             seen: vec![None; targets.len()],
             arrived: vec![false; targets.len()],
+            old: vec![false; targets.len()],
             targets,
         }
     }
@@ -75,6 +78,11 @@ impl WaitTracker {
         let readiness = readiness_of(target, status);
         let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
         let before = self.seen[index].replace(readiness.clone());
+        let may_be_old = readiness.state == State::Failed && readiness.about == Generation::Unknown;
+        self.old[index] = may_be_old
+            && before
+                .as_ref()
+                .is_none_or(|before| *before == readiness && self.old[index]);
         if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
             return None;
         }
@@ -95,12 +103,18 @@ impl WaitTracker {
         self.arrived.iter().all(|arrived| *arrived)
     }
 
-    /// Whether something that is to become ready never will.
+    /// Returns whether something that is to become ready never will. A failure that may be of
+    /// before the run does not count until [`Self::believe_old`].
     pub(super) fn has_failed(&self) -> bool {
-        let states = self.targets.iter().zip(&self.seen);
+        let states = self.targets.iter().zip(&self.seen).zip(&self.old);
         states
-            .filter(|(target, _)| target.goal == Goal::Ready)
-            .any(|(_, seen)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
+            .filter(|((target, _), old)| target.goal == Goal::Ready && !**old)
+            .any(|((_, seen), _)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
+    }
+
+    /// Believes failures that were there at the first look: their controllers have had time.
+    pub(super) fn believe_old(&mut self) {
+        self.old.fill(false);
     }
 
     /// What has not arrived, what has failed first.
@@ -207,6 +221,32 @@ mod tests {
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(tracker.pending().is_empty(), arrived);
             assert_eq!(tracker.note(0, status), None, "told twice");
+        }
+    }
+
+    #[test]
+    fn a_failure_that_may_be_old_is_believed_later() {
+        let failed = |reason: &str| ObservedStatus::Present {
+            uid: "u".to_owned(),
+            readiness: Readiness {
+                about: Generation::Unknown,
+                ..Readiness::new(State::Failed, reason)
+            },
+        };
+        let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
+        tracker.note(0, failed("so"));
+        assert!(!tracker.has_failed());
+        tracker.note(0, failed("so"));
+        assert!(!tracker.has_failed());
+        tracker.believe_old();
+        assert!(tracker.has_failed());
+        // What has changed since the first look is of now.
+        for change in [failed("otherwise"), present("u", State::InProgress)] {
+            let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
+            tracker.note(0, failed("so"));
+            tracker.note(0, change);
+            tracker.note(0, failed("so"));
+            assert!(tracker.has_failed());
         }
     }
 

@@ -69,6 +69,17 @@ pub struct Readiness {
     pub reason: String,
     /// What decided.
     pub rule: Rule,
+    /// The generation of the object that it is about.
+    pub about: Generation,
+}
+
+/// The generation that a status is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// The latest, as far as can be known.
+    Latest,
+    /// Perhaps an earlier one: the controller does not report which generation it has seen.
+    Unknown,
 }
 
 /// What decided about the state of an object.
@@ -108,6 +119,7 @@ impl Readiness {
             state,
             reason: reason.into(),
             rule: Rule::Generic,
+            about: Generation::Latest,
         }
     }
 
@@ -208,6 +220,14 @@ impl StatusRules {
     /// shows it.
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let object = Object(object);
+        let mut readiness = self.readiness(object, group_kind, around);
+        if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_)) && !names_generation(object) {
+            readiness.about = Generation::Unknown;
+        }
+        readiness
+    }
+
+    fn readiness(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         if let Some(readiness) = deletion(object).or_else(|| exemption(object)) {
             return readiness;
         }
@@ -376,6 +396,15 @@ fn generation(object: Object) -> Option<Readiness> {
         .filter(|name| name.ends_with("ObservedGeneration") || name.ends_with("EvaluatedGeneration"));
     let observed = seen.filter_map(|name| status[name].as_i64()).min()?;
     (observed < wanted).then(|| behind(observed))
+}
+
+/// Returns whether the status says which generation it is about.
+fn names_generation(object: Object) -> bool {
+    object.number("/status/observedGeneration").is_some()
+        || object
+            .array("/status/conditions")
+            .iter()
+            .any(|condition| Object(condition).number("/observedGeneration").is_some())
 }
 
 /// Applies the conditions `Reconciling` and `Stalled`.
