@@ -82,8 +82,8 @@ fn is_pinned_action(reference: &str) -> bool {
 #[test]
 fn actions_are_pinned_by_commit() {
     let page = (
-        "docs/pipelines.md".to_owned(),
-        read(&in_checkout("docs/pipelines.md")),
+        "docs/guides/pipelines.md".to_owned(),
+        read(&in_checkout("docs/guides/pipelines.md")),
     );
     for (name, text) in workflows().into_iter().chain([page]) {
         let uses = text.lines().filter_map(|line| {

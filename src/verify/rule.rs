@@ -1,6 +1,6 @@
 //! The rules of `verify`: names, severities, and which of them writing the parent can fix.
 //!
-//! Scripts rely on the names; docs/verify.md explains each rule.
+//! Scripts rely on the names; docs/reference/findings.md explains each rule.
 
 use serde::Serialize;
 
@@ -211,12 +211,12 @@ mod tests {
 
     #[test]
     fn every_rule_has_a_name_of_its_own_and_is_documented() {
-        let page = include_str!("../../docs/verify.md");
+        let page = include_str!("../../docs/reference/findings.md");
         for (place, rule) in Rule::ALL.into_iter().enumerate() {
             let name = serde_json::to_value(rule).expect("a name");
             assert_eq!(name, rule.name());
             let row = format!("| `{}` | {} |", rule.name(), rule.severity().word());
-            assert!(page.contains(&row), "docs/verify.md lacks {row}");
+            assert!(page.contains(&row), "docs/reference/findings.md lacks {row}");
             assert_eq!(
                 Rule::ALL.iter().position(|other| other.name() == name),
                 Some(place)

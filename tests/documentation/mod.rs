@@ -1,27 +1,32 @@
-//! Every command line of the README and of docs/ is run, and prints what the page says.
+//! The pages of the documentation are right: every command of README.md and docs/ is run and
+//! prints what the page shows, links lead somewhere, the reference is that of the program.
 //!
-//! Each page has a control plane of its own, so that its namespaces may be named as a
-//! person would name them. `just documentation` writes into the pages what is printed.
+//! All pages share one control plane and run at the same time, so each has namespaces of its own
+//! and deletes them in the end. `just documentation` writes output into the pages.
 
+mod commands;
 mod help;
+mod links;
+mod messages;
+mod output;
 mod page;
+mod schema;
 mod shell;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use controlplane::ControlPlane;
+use regex::Regex;
 
+use output::is_alike;
 use page::{Page, Step};
 use shell::Shell;
 
 use crate::support::go_tools;
-
-/// Set to `write`, it makes the pages say what the commands print.
-const MODE: &str = "DOCUMENTATION";
 
 macro_rules! pages {
     ($($test:ident: $path:literal),+ $(,)?) => {
@@ -37,51 +42,130 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
-    connecting: "docs/connecting.md",
-    deleting: "docs/delete.md",
-    diff: "docs/diff.md",
-    hooks: "docs/hooks.md",
+    index: "docs/README.md",
+    compatibility: "docs/compatibility.md",
+    concepts: "docs/concepts.md",
+    faq: "docs/faq.md",
+    hooks: "docs/guides/hooks.md",
     install: "docs/install.md",
-    many_namespaces: "docs/many-namespaces.md",
-    migrating: "docs/migrating.md",
-    permissions: "docs/permissions.md",
-    pipelines: "docs/pipelines.md",
+    performance: "docs/performance.md",
+    tutorial: "docs/tutorial.md",
     safety: "docs/safety.md",
-    saved_plan: "docs/saved-plan.md",
-    terminal_pictures: "docs/terminal.md",
+    testing: "docs/testing.md",
+    threat_model: "docs/threat-model.md",
     troubleshooting: "docs/troubleshooting.md",
-    verify: "docs/verify.md",
-    waiting: "docs/waiting.md",
+    delete: "docs/guides/delete.md",
+    manifests: "docs/guides/manifests.md",
+    migrate_from_kubectl: "docs/guides/migrate-from-kubectl-prune.md",
+    migrate_from_helm: "docs/guides/migrate-from-helm.md",
+    migrate_from_others: "docs/guides/migrate-from-other-tools.md",
+    namespaces: "docs/guides/namespaces.md",
+    permissions: "docs/guides/permissions.md",
+    pipelines: "docs/guides/pipelines.md",
+    preview: "docs/guides/preview.md",
+    rename: "docs/guides/rename-and-split.md",
+    saved_plan: "docs/guides/saved-plan.md",
+    verify: "docs/guides/verify.md",
+    wait: "docs/guides/wait.md",
+    reference_commands: "docs/reference/commands.md",
+    reference_connection: "docs/reference/connection.md",
+    reference_environment: "docs/reference/environment.md",
+    reference_exit_codes: "docs/reference/exit-codes.md",
+    reference_findings: "docs/reference/findings.md",
+    reference_output: "docs/reference/output.md",
+}
+
+/// A path of the checkout.
+fn checkout(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Returns whether pages are to be written instead of compared.
+fn is_writing() -> bool {
+    std::env::var("DOCUMENTATION").is_ok_and(|mode| mode == "write")
+}
+
+/// The Markdown files below a directory of the checkout, sorted.
+fn markdown_below(directory: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(checkout(directory)).expect(directory) {
+        let entry = entry.expect("an entry");
+        let path = format!("{directory}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            found.extend(markdown_below(&path));
+        } else if entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "md")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(checkout(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]
 fn every_page_is_run() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let files = fs::read_dir(docs).into_iter().flatten();
-    let found: BTreeSet<String> = files
-        .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
-        .filter(|name| {
-            Path::new(name)
-                .extension()
-                .is_some_and(|extension| extension == "md")
-        })
-        .map(|name| format!("docs/{name}"))
+    let found: BTreeSet<String> = markdown_below("docs")
+        .into_iter()
+        .filter(|page| !page.starts_with("docs/decisions/"))
         .chain(["README.md".to_owned()])
         .collect();
     let listed: BTreeSet<String> = PAGES.iter().map(|&page| page.to_owned()).collect();
     assert_eq!(listed, found);
 }
 
+/// Pages run at the same time, and readers do not want leftovers.
+#[test]
+fn pages_have_namespaces_of_their_own_and_delete_them() {
+    let created =
+        Regex::new(r"(?m)^(?:\$ )?kubectl create namespace (\S+)|kind: Namespace\nmetadata:\n  name: (\S+)")
+            .expect("a pattern");
+    let deleted = Regex::new(r"kubectl delete namespace ([^\n]+)").expect("a pattern");
+    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
+    for page in PAGES {
+        let text = read(page);
+        let gone: BTreeSet<&str> = deleted
+            .captures_iter(&text)
+            .flat_map(|line| line.get(1).map_or("", |names| names.as_str()).split_whitespace())
+            .collect();
+        for name in created.captures_iter(&text) {
+            let name = name.get(1).or(name.get(2)).map_or("", |name| name.as_str());
+            assert!(gone.contains(name), "{page} leaves namespace {name} behind");
+            let owner = owners.entry(name.to_owned()).or_insert(page);
+            assert_eq!(owner, page, "namespace {name} is on two pages");
+        }
+    }
+}
+
+/// Each page begins with its title and ends with where to go next.
+#[test]
+fn pages_lead_on() {
+    for page in PAGES.iter().filter(|page| page.starts_with("docs/")) {
+        let text = read(page);
+        assert!(text.starts_with("# "), "{page} has no title");
+        assert!(
+            *page == "docs/README.md" || text.contains("\n## Next\n"),
+            "{page} has no section Next"
+        );
+    }
+}
+
 /// What a pipeline runs is run on the page, too.
 #[test]
 fn pipelines_run_what_their_page_runs() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pipelines.md");
-    let mut page = Page::parse(&fs::read_to_string(file).expect("a page"));
+    let mut page = Page::parse(&read("docs/guides/pipelines.md"));
     let mut known: BTreeSet<String> = page.not_run().into_iter().collect();
     let mut wanted = BTreeSet::new();
     for step in page.steps() {
         match step {
             Step::Command { command, .. } => drop(known.insert(command.clone())),
+            Step::Script { script, .. } => known.extend(script.lines().map(str::to_owned)),
             Step::File { name, text } if Path::new(name).parent() == Some(Path::new("")) => {
                 let file = serde_saphyr::from_str(text);
                 collect_scripts(&file.unwrap_or(serde_json::Value::Null), &mut wanted);
@@ -90,6 +174,13 @@ fn pipelines_run_what_their_page_runs() {
         }
     }
     assert!(wanted.len() >= 4, "{wanted:?}");
+    // The image of packaging/Containerfile holds no kubectl.
+    let image = read("docs/guides/pipelines.md");
+    let (_, in_image) = image
+        .split_once("image: kubectl-applyset\n")
+        .expect("a job in the image");
+    let (in_image, _) = in_image.split_once("```").expect("the end of the job");
+    assert!(!in_image.contains("kubectl applyset"), "{in_image}");
     let unknown: Vec<_> = wanted.difference(&known).collect();
     assert!(unknown.is_empty(), "{unknown:?} is run nowhere");
 }
@@ -127,21 +218,26 @@ fn jq() -> PathBuf {
     JQ.get_or_init(build).clone()
 }
 
-/// Runs what a page says, and compares what it prints.
+/// The control plane of all pages. It is not that of the other tests, whose objects would be seen.
+fn control_plane() -> &'static ControlPlane {
+    static SHARED: OnceLock<ControlPlane> = OnceLock::new();
+    SHARED.get_or_init(|| ControlPlane::start().expect("a control plane"))
+}
+
+/// Runs the steps of a page, and compares what they print.
 fn run(path: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    let mut page = Page::parse(&fs::read_to_string(&file).expect("a page"));
+    let mut page = Page::parse(&read(path));
     let unrun = page.unrun();
     assert!(
         unrun.is_empty(),
-        "{path}: these blocks say neither `console` nor `not-run`: {unrun:?}"
+        "{path}: these blocks are not run and do not say so: {unrun:?}"
     );
     if page.steps().next().is_none() {
         return;
     }
-    let control_plane = ControlPlane::start().expect("a control plane");
-    let mut shell = Shell::start(&control_plane, page.uses_jq().then(jq));
+    let mut shell = Shell::start(control_plane(), page.uses_jq().then(jq));
     let mut differences = String::new();
+    let mut wrong_codes = String::new();
     for step in page.steps() {
         match step {
             Step::File { name, text } => shell.write_file(name, text),
@@ -151,19 +247,42 @@ fn run(path: &str) {
                 output,
             } => {
                 let printed = shell.run(command);
-                if !page::is_alike(output, &printed) {
+                if !is_alike(output, &printed) {
                     let _ = write!(differences, "{path}:{line}: $ {command}\n{printed}\n");
+                    *output = printed;
+                }
+            }
+            Step::Script {
+                line,
+                script,
+                code,
+                output,
+                ..
+            } => {
+                let printed = shell.run(script);
+                let ended = shell.run("echo $?").trim().to_owned();
+                if ended != code.to_string() {
+                    let _ = write!(
+                        wrong_codes,
+                        "{path}:{line}: exit code {ended}\n{script}{printed}\n"
+                    );
+                }
+                if let Some(output) = output
+                    && !is_alike(output, &printed)
+                {
+                    let _ = write!(differences, "{path}:{line}:\n{script}---\n{printed}\n");
                     *output = printed;
                 }
             }
         }
     }
-    if differences.is_empty() {
-        return;
+    if is_writing() && !differences.is_empty() {
+        fs::write(checkout(path), page.to_string()).expect("written");
+        differences.clear();
     }
-    if std::env::var(MODE).is_ok_and(|mode| mode == "write") {
-        fs::write(&file, page.to_string()).expect("written");
-    } else {
-        panic!("other output than the page has:\n{differences}`just documentation` writes it");
-    }
+    assert!(wrong_codes.is_empty(), "other exit codes:\n{wrong_codes}");
+    assert!(
+        differences.is_empty(),
+        "other output than the page shows:\n{differences}`just documentation` writes it"
+    );
 }

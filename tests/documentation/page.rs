@@ -1,14 +1,16 @@
-//! A page of Markdown as a list of things to do: files to write, commands to run, and
-//! what they print.
+//! A page of Markdown as a list of steps: files to write, commands to run, and their output.
 //!
-//! Pure. ```` ```console ```` holds commands behind `$ ` and their output, with `…` for
-//! lines that are left out; ```` ```yaml title=FILE ```` holds a file. Other blocks of a
-//! shell say `not-run`.
+//! Pure. Three kinds of blocks are steps:
+//!
+//! - ```` ```sh ```` is a script that a reader copies. It has to succeed, or to end with N in
+//!   ```` ```sh exit=N ````. A block of ```` ```text ```` right after it is its output.
+//! - ```` ```console ```` is a transcript: commands behind `$ `, each with its output.
+//! - ```` ```yaml title=FILE ```` is a file.
+//!
+//! A line `…` stands for output that is left out. A script that a test cannot run is
+//! ```` ```sh not-run ````.
 
 use std::fmt;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 /// A page.
 pub(super) struct Page {
@@ -18,7 +20,7 @@ pub(super) struct Page {
 enum Part {
     /// Lines that are not run.
     Text(String),
-    /// A step, and the lines around its file, if it is one.
+    /// A step, and the lines around it.
     Step {
         step: Step,
         before: String,
@@ -32,109 +34,86 @@ pub(super) enum Step {
     File {
         /// Below the directory of the page.
         name: String,
-        /// What is in it.
+        /// Its content.
         text: String,
     },
-    /// A command to run.
+    /// A command of a transcript.
     Command {
         /// The line of the page, from 1.
         line: usize,
-        /// Without the `$`; of several lines where it goes on behind a backslash.
+        /// Without the `$`; of several lines if a backslash ends all but the last.
         command: String,
-        /// What the page says that it prints.
+        /// The output that the page shows.
         output: String,
     },
-}
-
-/// What differs from run to run.
-static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    [
-        (r"\(\d+ requests?, [\d.]+ s\)", "(# requests, # s)"),
-        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
-        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
-        (r"\b(\d+[dhms])+\b", "AGE"),
-        (
-            r"(?i)(resource-?version|requests|seconds|generation)(\W+)[\d.]+",
-            "$1$2#",
-        ),
-        (r"v\d+\.\d+\.\d+", "VERSION"),
-        (r"127\.0\.0\.1:\d+", "ADDRESS"),
-        (r" +", " "),
-    ]
-    .map(|(pattern, instead)| (Regex::new(pattern).expect("a pattern"), instead))
-    .into()
-});
-
-/// Whether a command printed what the page says. Lines may come in another order, as the
-/// answers of a server do.
-pub(super) fn is_alike(expected: &str, printed: &str) -> bool {
-    let lines = |text: &str| {
-        let mut lines: Vec<String> = text.lines().map(blurred).collect();
-        lines.sort();
-        lines
-    };
-    let (expected, mut printed) = (lines(expected), lines(printed));
-    let mut leaves_out = false;
-    for line in expected {
-        if line == "…" {
-            leaves_out = true;
-            continue;
-        }
-        let Some(place) = printed.iter().position(|other| *other == line) else {
-            return false;
-        };
-        printed.remove(place);
-    }
-    leaves_out || printed.is_empty()
-}
-
-fn blurred(line: &str) -> String {
-    let blur =
-        |line: String, (pattern, instead): &(Regex, &str)| pattern.replace_all(&line, *instead).into_owned();
-    PASSING.iter().fold(line.trim().to_owned(), blur)
+    /// A script to copy.
+    Script {
+        /// The line of the page, from 1.
+        line: usize,
+        /// The commands.
+        script: String,
+        /// The exit code that the page claims.
+        code: i32,
+        /// The lines between script and output.
+        between: String,
+        /// The output, if the page shows it.
+        output: Option<String>,
+    },
 }
 
 impl Page {
     /// Reads Markdown.
     pub(super) fn parse(text: &str) -> Self {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let mut parts = Vec::new();
-        let mut lines = (1..).zip(text.split_inclusive('\n'));
-        while let Some((number, line)) = lines.next() {
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            at += 1;
             let Some(info) = line.strip_prefix("```") else {
-                parts.push(Part::Text(line.to_owned()));
+                parts.push(Part::Text((*line).to_owned()));
                 continue;
             };
-            let block: Vec<_> = lines
-                .by_ref()
-                .take_while(|(_, line)| !line.starts_with("```"))
-                .collect();
-            let title = info
-                .split_whitespace()
-                .find_map(|word| word.strip_prefix("title="));
-            if info.trim() == "console" {
-                parts.push(Part::Text(line.to_owned()));
-                parts.extend(commands(number + 1, &block));
-                parts.push(Part::Text("```\n".to_owned()));
-            } else if let Some(name) = title {
-                let text = block.iter().map(|(_, line)| *line).collect();
-                parts.push(Part::Step {
-                    step: Step::File {
-                        name: name.to_owned(),
-                        text,
-                    },
-                    before: line.to_owned(),
-                    after: "```\n".to_owned(),
-                });
-            } else {
-                parts.push(Part::Text(line.to_owned()));
-                parts.extend(block.iter().map(|(_, line)| Part::Text((*line).to_owned())));
-                parts.push(Part::Text("```\n".to_owned()));
+            let first = at;
+            let block = block(&lines, &mut at);
+            let mut words = info.split_whitespace();
+            let language = words.next().unwrap_or_default();
+            let option = words.next().unwrap_or_default();
+            match (language, option) {
+                ("console", "") => {
+                    parts.push(Part::Text((*line).to_owned()));
+                    parts.extend(transcript(first, block));
+                    parts.push(Part::Text("```\n".to_owned()));
+                }
+                ("sh", option) if option.is_empty() || option.starts_with("exit=") => {
+                    let code = option.strip_prefix("exit=").map_or(0, |code| {
+                        code.parse().unwrap_or_else(|_| panic!("line {first}: {option}"))
+                    });
+                    let (between, output) = output_after(&lines, &mut at);
+                    let step = Step::Script {
+                        line: first,
+                        script: block.concat(),
+                        code,
+                        between,
+                        output,
+                    };
+                    parts.push(Part::step(step, line));
+                }
+                (_, option) if option.starts_with("title=") => {
+                    let name = option.trim_start_matches("title=").to_owned();
+                    let text = block.concat();
+                    parts.push(Part::step(Step::File { name, text }, line));
+                }
+                _ => {
+                    parts.push(Part::Text((*line).to_owned()));
+                    parts.extend(block.iter().map(|&line| Part::Text(line.to_owned())));
+                    parts.push(Part::Text("```\n".to_owned()));
+                }
             }
         }
         Self { parts }
     }
 
-    /// What there is to do, in order.
+    /// The steps, in order.
     pub(super) fn steps(&mut self) -> impl Iterator<Item = &mut Step> {
         self.parts.iter_mut().filter_map(|part| match part {
             Part::Step { step, .. } => Some(step),
@@ -142,11 +121,12 @@ impl Page {
         })
     }
 
-    /// Whether a command or a script of the page runs jq.
+    /// Returns whether a command or a script of the page runs jq.
     pub(super) fn uses_jq(&mut self) -> bool {
         self.steps().any(|step| match step {
             Step::File { text, .. } => text.contains("jq "),
             Step::Command { command, .. } => command.contains("jq "),
+            Step::Script { script, .. } => script.contains("jq "),
         })
     }
 
@@ -178,18 +158,53 @@ impl Page {
     }
 }
 
-fn commands(first: usize, block: &[(usize, &str)]) -> Vec<Part> {
+impl Part {
+    fn step(step: Step, before: &str) -> Self {
+        Self::Step {
+            step,
+            before: before.to_owned(),
+            after: "```\n".to_owned(),
+        }
+    }
+}
+
+/// The lines from `at` to the end of the block; `at` is behind its fence then.
+fn block<'a, 'b>(lines: &'b [&'a str], at: &mut usize) -> &'b [&'a str] {
+    let rest = &lines[*at..];
+    let length = rest
+        .iter()
+        .position(|line| line.starts_with("```"))
+        .unwrap_or(rest.len());
+    *at = (*at + length + 1).min(lines.len());
+    &rest[..length]
+}
+
+/// The block of `text` that follows a script, with the lines before it.
+fn output_after(lines: &[&str], at: &mut usize) -> (String, Option<String>) {
+    let blank = lines[*at..]
+        .iter()
+        .take_while(|line| line.trim().is_empty())
+        .count();
+    if lines.get(*at + blank).map(|line| line.trim()) != Some("```text") {
+        return (String::new(), None);
+    }
+    let between = format!("```\n{}```text\n", lines[*at..*at + blank].concat());
+    *at += blank + 1;
+    (between, Some(block(lines, at).concat()))
+}
+
+fn transcript(first: usize, block: &[&str]) -> Vec<Part> {
     let mut steps: Vec<Part> = Vec::new();
-    let mut goes_on = false;
-    for (line, text) in block {
+    let mut continues = false;
+    for (line, text) in (first + 1..).zip(block) {
         if let Some(Part::Step {
             step: Step::Command { command, output, .. },
             ..
         }) = steps.last_mut()
             && !text.starts_with("$ ")
         {
-            if goes_on {
-                goes_on = text.trim_end().ends_with('\\');
+            if continues {
+                continues = text.trim_end().ends_with('\\');
                 *command = format!("{command}\n{}", text.trim_end());
             } else {
                 output.push_str(text);
@@ -198,11 +213,11 @@ fn commands(first: usize, block: &[(usize, &str)]) -> Vec<Part> {
         }
         let command = text
             .strip_prefix("$ ")
-            .unwrap_or_else(|| panic!("line {first}: a block begins with a command"));
-        goes_on = command.trim_end().ends_with('\\');
+            .unwrap_or_else(|| panic!("line {line}: a transcript begins with a command"));
+        continues = command.trim_end().ends_with('\\');
         let command = command.trim_end().to_owned();
         let step = Step::Command {
-            line: *line,
+            line,
             command,
             output: String::new(),
         };
@@ -232,35 +247,35 @@ impl fmt::Display for Step {
         match self {
             Self::File { text, .. } => f.write_str(text),
             Self::Command { command, output, .. } => write!(f, "$ {command}\n{output}"),
+            Self::Script {
+                script,
+                between,
+                output,
+                ..
+            } => write!(f, "{script}{between}{}", output.as_deref().unwrap_or_default()),
         }
     }
 }
 
 #[test]
-fn a_page_that_nothing_changes_is_written_as_it_was() {
-    let text = "# A\n\n```yaml title=a.yaml\na: 1\n```\ntext\n```console\n$ a \\\n  b\nout\n\n$ c\n```\n```sh not-run\nx\n```\n";
+fn an_unchanged_page_is_written_as_it_was() {
+    let text = "# A\n\n```yaml title=a.yaml\na: 1\n```\ntext\n```console\n$ a \\\n  b\nout\n\n$ c\n```\n\
+                ```sh exit=1\ncat <<'EOF'\nx\nEOF\n```\n\n```text\nx\n```\n```sh\ny\n```\n```text\n```\n\
+                ```sh not-run\nx\n```\n```text\nno output\n```\n";
     let mut page = Page::parse(text);
     assert_eq!(page.to_string(), text);
-    assert_eq!(page.steps().count(), 3);
+    assert_eq!(page.steps().count(), 5);
+    let scripts: Vec<_> = page
+        .steps()
+        .filter_map(|step| match step {
+            Step::Script { code, output, .. } => Some((*code, output.clone())),
+            _ => None,
+        })
+        .collect();
+    let shown = |text: &str| Some(text.to_owned());
+    assert_eq!(scripts, [(1, shown("x\n")), (0, shown(""))]);
     assert!(page.unrun().is_empty());
     assert_eq!(page.not_run(), ["x"]);
     assert!(!page.uses_jq());
-    assert_eq!(Page::parse("```sh\nrm\n```\n").unrun(), ["```sh"]);
-}
-
-#[test]
-fn only_what_passes_may_differ() {
-    let table = [
-        ("a (3 requests, 0.1 s)\n", "a (12 requests, 3.4 s)\n", true),
-        ("b\na\n", "a\nb\n", true),
-        ("a\n", "a\nb\n", false),
-        ("a\n…\n", "a\nb\n", true),
-        ("a\nc\n…\n", "a\nb\n", false),
-        ("a   5s  x\n", "a 1m3s x\n", true),
-        ("a\na\n", "a\n", false),
-        ("3 created\n", "4 created\n", false),
-    ];
-    for (expected, printed, alike) in table {
-        assert_eq!(is_alike(expected, printed), alike, "{expected:?} {printed:?}");
-    }
+    assert_eq!(Page::parse("```bash\nrm\n```\n").unrun(), ["```bash"]);
 }

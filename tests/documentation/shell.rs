@@ -1,5 +1,5 @@
-//! A person's shell: one bash for a whole page, so that a directory or a variable that
-//! one command sets is there for the next.
+//! The shell of a reader: one bash for a whole page, so that a directory or a variable that one
+//! command sets is there for the next.
 
 use std::env;
 use std::fs;
@@ -22,12 +22,9 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// In a directory that holds the project's test data, with kubectl and the plugin on
-    /// the search path, and what is in `tools`.
+    /// Starts in an empty directory, with kubectl, the plugin and what is in `tools` on PATH.
     pub(super) fn start(control_plane: &ControlPlane, tools: Option<PathBuf>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
-        std::os::unix::fs::symlink(testdata, directory.path().join("testdata")).expect("linked");
         let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
         let programs = [plugin, control_plane.kubectl()]
             .map(|program| program.parent().expect("a directory").to_owned());
@@ -67,8 +64,8 @@ impl Shell {
         fs::write(path, text).expect("a file");
     }
 
-    /// Runs a command line, and returns what it prints on either stream. The next one can
-    /// ask for its exit code as `$?`.
+    /// Runs command lines, and returns what they print on either stream. The next call can ask for
+    /// the exit code as `$?`.
     pub(super) fn run(&mut self, command: &str) -> String {
         let script =
             format!("{{ {command}\n}} </dev/null\ncode=$?; printf '\\n%s\\n' '{MARK}'; (exit $code)");

@@ -74,6 +74,12 @@ impl Terminal {
         }
     }
 
+    /// Shows text as if a program had printed it.
+    pub(crate) fn show(&self, text: &str) {
+        let mut device = open(&self.device);
+        device.write_all(text.as_bytes()).expect("a terminal");
+    }
+
     /// An end for a program.
     pub(super) fn end(&self) -> Stdio {
         Stdio::from(open(&self.device))

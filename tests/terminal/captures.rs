@@ -1,6 +1,6 @@
-//! The pictures of docs/terminal.md: what a person sees at a terminal of 80 columns.
+//! The pictures in docs/pictures: what a person sees at a terminal of 80 columns.
 //!
-//! Each is taken anew and compared with the file; `just documentation` writes the files.
+//! Each is captured again and compared with the file; `just documentation` writes the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ const SHOP: &str = "shop";
 fn pictures_show_what_is_to_be_seen() {
     cluster().create(&namespace_object(SHOP));
     let shots = [
+        ("apply", apply()),
         ("progress", progress()),
         ("view", view()),
         ("diff", diff()),
@@ -35,6 +36,31 @@ fn pictures_show_what_is_to_be_seen() {
         outdated.is_empty(),
         "{outdated:?} look different: `just documentation`"
     );
+}
+
+/// A second apply, after objects in two namespaces have left the manifests.
+fn apply() -> String {
+    let home = "front";
+    cluster().create(&namespace_object(home));
+    cluster().create(&namespace_object("front-reports"));
+    let set = Set::secret(home, "web");
+    let kept = config_map(home, "settings", "1");
+    set.apply(&[
+        kept.clone(),
+        config_map(home, "banner", "1"),
+        config_map("front-reports", "queries", "1"),
+        named("v1", "ServiceAccount", Some(home), "web"),
+    ]);
+    let files = Files::new().with(
+        "web.yaml",
+        &objects_file(&[config_map(home, "banner", "2"), kept]),
+    );
+    let terminal = Terminal::new(80);
+    terminal.show("$ kubectl applyset apply web -n front -f manifests/\r\n");
+    let program = set.command(Program::new(), &files);
+    program.start_at(&terminal).wait().expect("it ends");
+    eventually("the end", || terminal.screen().contains("requests").then_some(()));
+    terminal.picture(picture::svg)
 }
 
 /// A run that waits for the answer to its sixth write.
