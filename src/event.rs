@@ -50,10 +50,17 @@ pub enum Event {
     Planned(Vec<ObjectOutcome>),
     /// The planned objects that no event was about so far are skipped, all for one reason.
     NotDone(NotDone),
-    /// The set's parent was created or configured by its own manifest. It is no member, and so
-    /// no result.
+    /// The set's parent was created, or configured by its own manifest. It is not a member, and so
+    /// not a result.
     Parent(ObjectKey, Action),
-    /// How an object stands that is waited for.
+    /// The wait for these objects begins.
+    Waiting {
+        /// All of them.
+        objects: Vec<Subject>,
+        /// The time limit; `None` without one.
+        limit: Option<Duration>,
+    },
+    /// The status of an object that is waited for.
     Awaited(Awaited),
 }
 
@@ -267,6 +274,8 @@ pub struct Awaited {
 pub enum WaitStatus {
     /// It is; this is news of it.
     Changed,
+    /// It is, and the reason was looked up.
+    Explained,
     /// It is, and has been for a while.
     Slow,
     /// It has come as far as it should.

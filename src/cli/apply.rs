@@ -53,6 +53,9 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
+    /// Print a line for each unchanged object at a terminal, too
+    #[arg(long, help_heading = OUTPUT)]
+    pub show_unchanged: bool,
 }
 
 /// `diff`
@@ -70,6 +73,9 @@ pub struct Diff {
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Print the full text of all differences at a terminal, too
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
 }
 
 /// The flags that change the plan of a run.

@@ -8,7 +8,7 @@ use crate::event::{Ending, Operation, Resume};
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
-use crate::report::SetDocument;
+use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
@@ -27,13 +27,25 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     let mut run = Run::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        settings::style(shared),
+        style(arguments, shared),
         options.writing.dry_run,
         asks,
     );
     run.limit(options.waiting.limit);
     let outcome = apply(&mut run, shared, &options).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
+}
+
+fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
+    let style = settings::style(shared);
+    Style {
+        unchanged: if arguments.show_unchanged {
+            UnchangedLines::Shown
+        } else {
+            style.unchanged
+        },
+        ..style
+    }
 }
 
 async fn apply(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
@@ -54,7 +66,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     let mut run = Run::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        settings::style(shared),
+        style(arguments, shared),
         options.writing.dry_run,
         questions,
     );

@@ -182,7 +182,7 @@ async fn predict_run(run: &mut Run, prepared: &Prepared, predictions: &mut Vec<P
     let mut sink = |news: WaveEvent<Prediction>| match news {
         WaveEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
         WaveEvent::Answer(object) => {
-            reporter.compared(object.outcome.action);
+            reporter.compared();
             predictions.push(object);
         }
     };

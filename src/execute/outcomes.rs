@@ -65,8 +65,9 @@ impl Execution<'_> {
     /// Tells what its own manifest made of the parent, which had this resourceVersion before.
     pub(super) fn tell_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
         let action = match self.parent {
+            // That it was created was reported when it was.
+            None => return,
             _ if self.desired.parent.is_none() => return,
-            None => Action::Created,
             Some(_) if known.resource_version != version => Action::Configured,
             Some(_) => return,
         };

@@ -187,8 +187,8 @@ struct RefusalDocument {
 
 impl Reporter {
     /// Advances the progress bar by one compared object.
-    pub fn compared(&mut self, action: Action) {
-        self.bars.advance(action);
+    pub fn compared(&mut self) {
+        self.bars.advance_by_one();
     }
 
     /// Prints the text of all differences; nothing if a document was requested.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::paint::{Color, Line};
 use super::reporter::ParentLine;
 use super::{Colors, Cost, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
@@ -51,14 +52,38 @@ pub(super) fn name(outcome: &ObjectOutcome) -> String {
 }
 
 /// `deployment.apps/web configured in namespace shop (server dry run)`
-pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> String {
-    let mut line = format!("{} {}", name(outcome), outcome.action);
+pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
+    let mut rest = String::new();
     if let Some(namespace) = &outcome.subject.namespace {
-        line.push_str(" in namespace ");
-        line.push_str(namespace);
+        rest.push_str(" in namespace ");
+        rest.push_str(namespace);
     }
-    line.push_str(suffix(dry_run));
-    line
+    rest.push_str(suffix(dry_run));
+    Line::new(Color::Plain, format!("{} ", name(outcome)))
+        .with(color(outcome.action), outcome.action.to_string())
+        .with(Color::Plain, rest)
+}
+
+/// The sign of an action in a summary at a terminal.
+fn sign(action: Action) -> char {
+    match action {
+        Action::Created | Action::Adopted => '+',
+        Action::Configured => '~',
+        Action::Pruned | Action::Deleted | Action::Released => '-',
+        Action::Unchanged => '=',
+        Action::Skipped => '.',
+        Action::Failed => 'x',
+    }
+}
+
+fn color(action: Action) -> Color {
+    match action {
+        Action::Created | Action::Adopted => Color::Green,
+        Action::Configured => Color::Yellow,
+        Action::Pruned | Action::Deleted | Action::Released => Color::Red,
+        Action::Unchanged | Action::Skipped => Color::Dim,
+        Action::Failed => Color::Danger,
+    }
 }
 
 /// The reason or the error of an outcome, which its line leaves out.
@@ -74,9 +99,9 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
     }
 }
 
-/// `secret/web in namespace shop, the set's parent, configured`
-pub(super) fn parent(key: &ObjectKey, action: Action) -> String {
-    format!("{key}, the set's parent, {action}")
+/// `created parent secret/web in namespace shop`
+pub(super) fn parent(key: &ObjectKey, action: Action, dry_run: DryRun) -> String {
+    format!("{action} parent {key}{}", suffix(dry_run))
 }
 
 /// `deployment.apps/web in namespace shop: InProgress: 1 of 2 replicas are ready`
@@ -85,7 +110,9 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
     let Awaited { status, reason, .. } = awaited;
     match awaited.wait_status {
         WaitStatus::Arrived => format!("{key}: {reason}"),
-        WaitStatus::Changed | WaitStatus::Missed => format!("{key}: {}: {reason}", status.as_str()),
+        WaitStatus::Changed | WaitStatus::Explained | WaitStatus::Missed => {
+            format!("{key}: {}: {reason}", status.as_str())
+        }
         WaitStatus::Slow => format!("waiting for {key}: {reason}"),
     }
 }
@@ -134,6 +161,31 @@ pub(super) fn summary(counts: &str, dry_run: DryRun, cost: Cost) -> String {
         counted(requests, "request"),
         cost.seconds
     )
+}
+
+/// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
+pub(super) fn terminal_summary(
+    operation: Operation,
+    summary: &Summary,
+    parent: ParentLine,
+    completeness: RunEnd,
+    dry_run: DryRun,
+    seconds: f64,
+) -> Line {
+    let mut actions = operation.actions();
+    // What does not change comes after what does.
+    actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
+    let mut line = Line::default();
+    let counted = actions.into_iter().filter(|action| summary.count(*action) > 0);
+    for (index, action) in counted.enumerate() {
+        let gap = if index == 0 { "" } else { "  " };
+        let count = format!("{} {} {action}", sign(action), summary.count(action));
+        line = line.with(Color::Plain, gap).with(color(action), count);
+    }
+    if line == Line::default() {
+        line.push(Color::Plain, counts(operation, summary, parent, completeness));
+    }
+    line.with(Color::Plain, format!("{}       {seconds:.1} s", suffix(dry_run)))
 }
 
 fn suffix(dry_run: DryRun) -> &'static str {

@@ -12,6 +12,7 @@ mod hints;
 mod human;
 mod list;
 mod output;
+mod paint;
 mod pending;
 mod progress;
 mod question;
@@ -21,6 +22,7 @@ mod style;
 mod taken_in;
 mod verify;
 mod view;
+mod wait_screen;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,10 +34,10 @@ pub use external::{ExternalDiff, ExternalVerdict};
 pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
-pub use progress::SearchBar;
+pub use progress::{SearchBar, clear as clear_progress};
 pub use question::confirm;
 pub use reporter::Reporter;
-pub use style::{Colors, Format, Loudness, Progress, Style, Width};
+pub use style::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines, Width};
 pub use verify::VerifyDocument;
 pub use view::ViewDocument;
 

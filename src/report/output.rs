@@ -6,32 +6,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::json;
 
+use super::paint::Line;
+use super::progress::undrawn;
 use super::{Colors, human};
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
-    let mut stdout = io::stdout().lock();
-    let written = writeln!(stdout, "{}", one_line(line.trim_end()));
-    note_failure(written.and_then(|()| stdout.flush()));
+    put(&format!("{}\n", one_line(line.trim_end())));
+}
+
+/// Prints a line of data with colors.
+pub(super) fn print_line(line: &Line, colors: Colors) {
+    put(&format!("{}\n", line.text(colors)));
+}
+
+/// Writes text to standard output, with nothing drawn meanwhile.
+fn put(text: &str) {
+    let write = || {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+    };
+    note_failure(undrawn(write));
+}
+
+/// Writes text to standard error, with nothing drawn meanwhile. In one write, so that no other
+/// program of a pipeline writes into the middle of a line.
+pub(super) fn say(text: &str) {
+    undrawn(|| {
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes());
+        let _ = stderr.flush();
+    });
 }
 
 /// Prints a document as it is.
 ///
 /// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
-    let mut stdout = io::stdout().lock();
-    let written = writeln!(stdout, "{}", text.strip_suffix('\n').unwrap_or(text));
-    note_failure(written.and_then(|()| stdout.flush()));
+    put(&format!("{}\n", text.strip_suffix('\n').unwrap_or(text)));
 }
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
 /// its own.
 pub(super) fn print_message(label: human::Label, message: &Message, colors: Colors) {
-    let lines = message_text(label, message, colors);
-    // In one write, so that no other program of a pipeline writes into the middle of a line.
-    let _ = io::stderr().lock().write_all(lines.as_bytes());
+    say(&message_text(label, message, colors));
 }
 
 fn message_text(label: human::Label, message: &Message, colors: Colors) -> String {
@@ -77,8 +97,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
 
 /// Prints a text, such as a completion script, as it is.
 pub fn write(text: &str) {
-    let mut stdout = io::stdout().lock();
-    note_failure(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    put(text);
 }
 
 /// Returns whether data could not be written to standard output.

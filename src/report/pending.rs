@@ -23,14 +23,13 @@ impl Pending {
         }
     }
 
-    /// Removes an object that was reported.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+    /// Removes an object that was reported, and returns what was planned for it.
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
         if self.places.is_empty() {
-            return;
+            return None;
         }
-        if let Some(place) = self.places.remove(&outcome.subject.key()) {
-            self.outcomes[place] = None;
-        }
+        let place = self.places.remove(&outcome.subject.key())?;
+        self.outcomes[place].take()
     }
 
     /// Removes the objects that were not processed, and returns their outcomes. An outcome with a

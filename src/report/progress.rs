@@ -1,15 +1,17 @@
-//! A progress bar on standard error while objects are applied and pruned, or a cluster is searched.
+//! A progress bar on standard error while objects are applied and pruned, or a cluster is searched,
+//! and the list of objects that are waited for.
 //!
-//! It is drawn only at a terminal, appears only in phases that take a while, and is removed at the
-//! end.
+//! Both are drawn only at a terminal, removed before anything is printed, and at the end.
 
 use std::fmt;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::{Progress, human};
-use crate::event::{Action, Phase};
+use super::wait_screen::WaitScreen;
+use super::{Device, Progress, human};
+use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
 
@@ -19,64 +21,143 @@ const MESSAGE: usize = 60;
 /// Redraws per second.
 const REDRAWS: u8 = 10;
 
+/// The one bar that is drawn: there is one terminal, and signals print to it, too.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Runs `print` with nothing drawn.
+pub(super) fn undrawn<T>(print: impl FnOnce() -> T) -> T {
+    let bar = DRAWN.lock().ok().and_then(|drawn| drawn.clone());
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Removes what is drawn, for good.
+pub fn clear() {
+    show(None);
+}
+
+fn show(bar: Option<&ProgressBar>) {
+    if let Ok(mut drawn) = DRAWN.lock()
+        && let Some(former) = std::mem::replace(&mut *drawn, bar.cloned())
+    {
+        former.finish_and_clear();
+    }
+}
+
 /// The bar of the current phase, if it is drawn.
 pub(super) struct Bars {
     progress: Progress,
-    /// The name of the phase.
-    phase: String,
+    device: Device,
+    phase: Option<Phase>,
     bar: ProgressBar,
+    waiting: Option<WaitScreen>,
 }
 
 impl Bars {
-    pub(super) fn new(progress: Progress) -> Self {
+    pub(super) fn new(progress: Progress, device: Device) -> Self {
         Self {
             progress,
-            phase: String::new(),
+            device,
+            phase: None,
             bar: ProgressBar::hidden(),
+            waiting: None,
         }
     }
 
+    /// Draws the bar of a phase; that of a wait begins with `wait`.
     pub(super) fn begin(&mut self, phase: Phase, total: usize) {
-        self.bar.finish_and_clear();
-        if self.progress == Progress::Hidden || total == 0 {
+        self.clear();
+        self.phase = Some(phase);
+        if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
             return;
         }
-        self.phase = phase.to_string();
-        self.bar = drawn(&self.phase, total);
+        self.bar = drawn(&phase.to_string(), total);
+        show(Some(&self.bar));
     }
 
-    pub(super) fn advance(&self, action: Action) {
-        if action != Action::Skipped {
+    /// Draws the objects that are waited for, below the line of what was done before.
+    pub(super) fn wait(&mut self, screen: WaitScreen, done: &str) {
+        self.clear();
+        if self.progress == Progress::Hidden || screen.total() == 0 {
+            return;
+        }
+        self.bar = waiting(&screen, done);
+        self.waiting = Some(screen);
+        self.redraw();
+        show(Some(&self.bar));
+    }
+
+    /// Returns whether the objects that are waited for are drawn.
+    pub(super) fn shows_wait(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Advances the bar by an object that is done with, if this phase is about it.
+    ///
+    /// `planned` is what the plan said of it: unchanged and kept objects are reported during a
+    /// phase, and are not among those that it counts.
+    pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
+        let is_counted = match (self.phase, planned) {
+            (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
+            (Some(Phase::Pruning | Phase::Deleting), _) => matches!(
+                outcome.action,
+                Action::Pruned | Action::Deleted | Action::Skipped | Action::Failed
+            ),
+            (_, Some(_)) => true,
+            (_, None) => outcome.action != Action::Skipped,
+        };
+        if is_counted {
+            self.advance_by_one();
+        }
+    }
+
+    /// Advances the bar by one object, and never beyond its end.
+    pub(super) fn advance_by_one(&self) {
+        if self
+            .bar
+            .length()
+            .is_none_or(|length| self.bar.position() < length)
+        {
             self.bar.inc(1);
         }
     }
 
-    /// Advances the bar by one object that is ready.
-    pub(super) fn arrive(&self) {
-        self.bar.inc(1);
-    }
-
     /// Shows the object that the server has been working on for the longest time, if it is slow.
     pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
-        match slowest {
-            Some((key, elapsed)) => self.set_message(&human::slowest(&self.phase, &key, elapsed)),
-            None => self.bar.set_message(self.phase.clone()),
-        }
-    }
-
-    /// Shows this text, truncated to fit.
-    pub(super) fn set_message(&self, text: &str) {
-        let text: String = one_line(text).chars().take(MESSAGE).collect();
+        let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
+        let text = match slowest {
+            Some((key, elapsed)) => human::slowest(&phase, &key, elapsed),
+            None => phase,
+        };
+        let text: String = one_line(&text).chars().take(MESSAGE).collect();
         self.bar.set_message(text);
     }
 
-    /// Runs `print` with the bar hidden.
-    pub(super) fn suspend(&self, print: impl FnOnce()) {
-        self.bar.suspend(print);
+    /// Shows the status of an object that is waited for.
+    pub(super) fn note(&mut self, awaited: &Awaited) {
+        if let Some(screen) = &mut self.waiting {
+            screen.note(awaited);
+            self.redraw();
+        }
+    }
+
+    fn redraw(&self) {
+        if let Some(screen) = &self.waiting {
+            // The line of what was done, the bar, and the line below what is drawn.
+            let rows = self.device.rows().saturating_sub(3);
+            self.bar.set_position(screen.arrived() as u64);
+            self.bar
+                .set_message(screen.lines(self.device.columns(), rows).join("\n"));
+        }
     }
 
     pub(super) fn clear(&mut self) {
+        self.waiting = None;
         self.bar.finish_and_clear();
+        self.bar = ProgressBar::hidden();
+        clear();
     }
 }
 
@@ -86,10 +167,12 @@ pub struct SearchBar(ProgressBar);
 impl SearchBar {
     /// Begins a search through this many kinds.
     pub fn begin(progress: Progress, total: usize) -> Self {
-        Self(match progress {
-            Progress::Drawn => drawn("looking", total),
-            Progress::Hidden => ProgressBar::hidden(),
-        })
+        if progress == Progress::Hidden {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = drawn("looking", total);
+        show(Some(&bar));
+        Self(bar)
     }
 
     /// Advances the bar by one kind.
@@ -101,19 +184,70 @@ impl SearchBar {
 impl Drop for SearchBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+        if !self.0.is_hidden() {
+            clear();
+        }
     }
 }
 
+fn bar(total: usize) -> ProgressBar {
+    ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS))
+}
+
 fn drawn(message: &str, total: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS));
-    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len} {rate:>6}") {
-        let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // A bar that cannot be drawn is not reported.
-            let _ = write!(out, "{:.0}/s", state.per_sec());
-        };
-        bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
+    let bar = bar(total);
+    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len}") {
+        bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(message.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
+}
+
+fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
+    let bar = bar(screen.total());
+    let template = format!(
+        "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
+        screen.goal()
+    );
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        let limit = screen.limit();
+        let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let elapsed = clock(state.elapsed());
+            // A clock that cannot be drawn is not reported.
+            let _ = match limit {
+                Some(limit) => write!(out, "{elapsed} of {}", self::clock(limit)),
+                None => write!(out, "{elapsed}"),
+            };
+        };
+        bar.set_style(style.with_key("clock", clock).progress_chars("=> "));
+    }
+    bar.set_prefix(done.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// `0:42`, `1:02:03`
+fn clock(time: Duration) -> String {
+    // A limit that began a moment ago is still the one that was given.
+    let seconds = (time + Duration::from_millis(100)).as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_have_minutes_and_hours_if_there_are_any() {
+        let table = [(0, "0:00"), (42, "0:42"), (300, "5:00"), (3_723, "1:02:03")];
+        for (seconds, text) in table {
+            assert_eq!(clock(Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(clock(Duration::from_millis(299_990)), "5:00");
+    }
 }

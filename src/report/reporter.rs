@@ -1,12 +1,18 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
+use std::time::Instant;
+
 use super::document::Collected;
 use super::hints::Hints;
-use super::output::{print, print_message};
+use super::output::{print, print_line, print_message, say};
+use super::paint::Line;
 use super::pending::Pending;
 use super::progress::Bars;
 use super::taken_in::TakenIn;
-use super::{Colors, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, document, human};
+use super::wait_screen::WaitScreen;
+use super::{
+    Colors, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human,
+};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::settings::DryRun;
@@ -24,6 +30,7 @@ pub struct Reporter {
     hints: Hints,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
+    started: Instant,
 }
 
 /// Whether a line about the set's parent was printed; the summary does not count it.
@@ -38,7 +45,7 @@ impl Reporter {
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
-            bars: Bars::new(style.progress),
+            bars: Bars::new(style.progress, style.messages),
             summary: Summary::default(),
             parent: ParentLine::None,
             collected: Collected {
@@ -52,6 +59,7 @@ impl Reporter {
             pending: Pending::default(),
             hints: Hints::default(),
             taken_in: TakenIn::default(),
+            started: Instant::now(),
         }
     }
 
@@ -76,8 +84,7 @@ impl Reporter {
             Event::Warning(text) => self.warn(text),
             Event::Failure(text) => {
                 let shown = self.hints.keep(&text);
-                self.bars
-                    .suspend(|| print_message(human::Label::Error, &shown, self.style.colors));
+                print_message(human::Label::Error, &shown, self.style.colors);
                 self.collected.failures.push(text);
             }
             Event::Note(text) => {
@@ -85,7 +92,7 @@ impl Reporter {
                     self.note(&text);
                 }
             }
-            Event::Hint(text) => self.bars.suspend(|| super::hint(&text, self.style)),
+            Event::Hint(text) => super::hint(&text, self.style),
             Event::Object(outcome) => self.object(outcome),
             Event::Revised { before, now } => self.revise(before, now),
             Event::Planned(outcomes) => self.pending.plan(outcomes),
@@ -97,22 +104,26 @@ impl Reporter {
             Event::Parent(parent, action) => {
                 self.parent = ParentLine::Printed;
                 if self.style.loudness > Loudness::Quiet {
-                    self.note(&human::parent(&parent, action));
+                    self.note(&human::parent(&parent, action, self.collected.dry_run));
                 }
+            }
+            Event::Waiting { objects, limit } => {
+                let screen = WaitScreen::new(self.collected.operation, &objects, limit);
+                let seconds = self.started.elapsed().as_secs_f64();
+                let done = self.terminal_summary(RunEnd::Complete, seconds);
+                self.bars.wait(screen, &done.text(self.style.colors));
             }
             Event::Awaited(awaited) => self.awaited(awaited),
         }
     }
 
     fn object(&mut self, outcome: ObjectOutcome) {
-        self.pending.note(&outcome);
+        let planned = self.pending.note(&outcome);
         self.taken_in.note(&outcome);
-        self.bars.advance(outcome.action);
+        self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.line(&outcome),
-            Format::Names if outcome.action != Action::Failed => {
-                self.bars.suspend(|| print(&human::name(&outcome)));
-            }
+            Format::Names if outcome.action != Action::Failed => print(&human::name(&outcome)),
             _ => {}
         }
         // Objects that are taken in are reported together at the end.
@@ -130,8 +141,7 @@ impl Reporter {
             if self.style.loudness >= loudness {
                 let label = human::label(&outcome);
                 let shown = self.hints.keep(&detail);
-                self.bars
-                    .suspend(|| print_message(label, &shown, self.style.colors));
+                print_message(label, &shown, self.style.colors);
             }
         }
         self.keep(outcome);
@@ -161,9 +171,12 @@ impl Reporter {
     }
 
     fn line(&self, outcome: &ObjectOutcome) {
-        if self.style.loudness > Loudness::Quiet {
-            let line = human::line(outcome, self.collected.dry_run);
-            self.bars.suspend(|| print(&line));
+        let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
+        if self.style.loudness > Loudness::Quiet && !is_folded {
+            print_line(
+                &human::line(outcome, self.collected.dry_run),
+                self.style.output_colors,
+            );
         }
     }
 
@@ -176,21 +189,17 @@ impl Reporter {
 
     fn awaited(&mut self, awaited: Awaited) {
         let text = human::awaited(&awaited);
+        self.bars.note(&awaited);
         let (label, loudness) = match awaited.wait_status {
-            WaitStatus::Changed => {
-                self.bars.set_message(&text);
-                (human::Label::Note, Loudness::Verbose)
-            }
-            WaitStatus::Arrived => {
-                self.bars.arrive();
-                (human::Label::Note, Loudness::Verbose)
-            }
+            WaitStatus::Changed | WaitStatus::Arrived => (human::Label::Note, Loudness::Verbose),
+            // The screen shows it.
+            WaitStatus::Slow if self.bars.shows_wait() => (human::Label::Note, Loudness::Verbose),
             WaitStatus::Slow => (human::Label::Note, Loudness::Normal),
             WaitStatus::Missed => (human::Label::Error, Loudness::Quiet),
+            WaitStatus::Explained => return,
         };
         if self.style.loudness >= loudness {
-            self.bars
-                .suspend(|| print_message(label, &text.into(), self.style.colors));
+            print_message(label, &text.into(), self.style.colors);
         }
         if awaited.wait_status == WaitStatus::Missed {
             self.collected.waiting.get_or_insert_default().push(awaited);
@@ -199,15 +208,13 @@ impl Reporter {
 
     fn warn(&mut self, text: String) {
         if self.style.loudness > Loudness::Quiet {
-            self.bars
-                .suspend(|| print_message(human::Label::Warning, &text.as_str().into(), self.style.colors));
+            print_message(human::Label::Warning, &text.as_str().into(), self.style.colors);
         }
         self.collected.warnings.push(text);
     }
 
     fn note(&self, text: &str) {
-        self.bars
-            .suspend(|| print_message(human::Label::Note, &text.into(), self.style.colors));
+        print_message(human::Label::Note, &text.into(), self.style.colors);
     }
 
     /// Prints the end of a run, whether it failed or not.
@@ -220,12 +227,33 @@ impl Reporter {
             super::note(&line, self.style);
         }
         if self.style.loudness > Loudness::Quiet && error.is_none() {
-            let dry_run = self.collected.dry_run;
+            self.print_summary(completeness, cost);
+        }
+        let report = Report::new(set, &self.collected, error, completeness, cost);
+        document(&report, self.style);
+    }
+
+    fn print_summary(&self, completeness: RunEnd, cost: Cost) {
+        let dry_run = self.collected.dry_run;
+        let is_brief = self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal;
+        if is_brief {
+            let line = self.terminal_summary(completeness, cost.seconds);
+            say(&format!("{}\n", line.text(self.style.colors)));
+        } else {
             let counts = human::counts(self.collected.operation, &self.summary, self.parent, completeness);
             let line = human::summary(&counts, dry_run, cost);
             print_message(human::Label::Plain, &line.into(), self.style.colors);
         }
-        let report = Report::new(set, &self.collected, error, completeness, cost);
-        document(&report, self.style);
+    }
+
+    fn terminal_summary(&self, completeness: RunEnd, seconds: f64) -> Line {
+        human::terminal_summary(
+            self.collected.operation,
+            &self.summary,
+            self.parent,
+            completeness,
+            self.collected.dry_run,
+            seconds,
+        )
     }
 }

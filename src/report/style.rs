@@ -9,8 +9,62 @@ pub struct Style {
     pub loudness: Loudness,
     /// Colors on standard error.
     pub colors: Colors,
+    /// Colors on standard output.
+    pub output_colors: Colors,
     /// Progress bars on standard error.
     pub progress: Progress,
+    /// What standard output is.
+    pub output: Device,
+    /// What standard error is.
+    pub messages: Device,
+    /// The lines about objects that do not change.
+    pub unchanged: UnchangedLines,
+}
+
+/// What a stream is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// A terminal of this size, in characters.
+    Terminal {
+        /// Characters in a line.
+        columns: usize,
+        /// Lines.
+        rows: usize,
+    },
+    /// A pipe or a file.
+    Stream,
+}
+
+impl Device {
+    /// Returns whether it is a terminal.
+    pub fn is_terminal(self) -> bool {
+        self != Self::Stream
+    }
+
+    /// The characters in a line; 80 if that is not a terminal.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::Terminal { columns, .. } => columns,
+            Self::Stream => 80,
+        }
+    }
+
+    /// The lines that are seen at once; 24 if that is not a terminal.
+    pub fn rows(self) -> usize {
+        match self {
+            Self::Terminal { rows, .. } => rows,
+            Self::Stream => 24,
+        }
+    }
+}
+
+/// The lines about objects that do not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnchangedLines {
+    /// One for each.
+    Shown,
+    /// None: the summary counts them.
+    Folded,
 }
 
 /// The format of standard output.

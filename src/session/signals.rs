@@ -27,6 +27,7 @@ pub fn listen() -> Interrupt {
                 }
             });
             if wish == Wish::Leave {
+                print_soon(report::clear_progress);
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
         }));

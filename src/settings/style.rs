@@ -1,16 +1,30 @@
 //! Reads the style of the output: from flags, the terminal, and environment variables about
 //! terminals.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
+
+use terminal_size::{Height, Width};
 
 use crate::cli::{ColorChoice, GlobalFlags, OutputFormat};
-use crate::report::{Colors, Format, Loudness, Progress, Style};
+use crate::report::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
-    let stderr_is_terminal = std::io::stderr().is_terminal();
-    let colors = colors(shared, &std::io::stderr());
-    let may_draw = stderr_is_terminal && !shared.no_progress && !shared.quiet && !is_dumb() && !is_set("CI");
+    let output = device(
+        io::stdout().is_terminal(),
+        terminal_size::terminal_size_of(io::stdout()),
+    );
+    let messages = device(
+        io::stderr().is_terminal(),
+        terminal_size::terminal_size_of(io::stderr()),
+    );
+    // What reads a pipe may write to the same terminal.
+    let may_draw = messages.is_terminal()
+        && !is_pipe(&io::stdout())
+        && !shared.no_progress
+        && !shared.quiet
+        && !is_dumb()
+        && !is_set("CI");
     Style {
         format: match shared.output {
             None => Format::Lines,
@@ -24,13 +38,49 @@ pub fn style(shared: &GlobalFlags) -> Style {
             (false, 0) => Loudness::Normal,
             (false, _) => Loudness::Verbose,
         },
-        colors,
+        colors: colors(shared, &io::stderr()),
+        output_colors: colors(shared, &io::stdout()),
         progress: if may_draw {
             Progress::Drawn
         } else {
             Progress::Hidden
         },
+        output,
+        messages,
+        unchanged: if output.is_terminal() && shared.verbosity() == 0 {
+            UnchangedLines::Folded
+        } else {
+            UnchangedLines::Shown
+        },
     }
+}
+
+/// A terminal of unknown size is taken for one of 80 by 24.
+fn device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
+    if !is_terminal {
+        return Device::Stream;
+    }
+    let is_known = |(Width(columns), Height(rows)): &(Width, Height)| *columns > 0 && *rows > 0;
+    let (Width(columns), Height(rows)) = size.filter(is_known).unwrap_or((Width(80), Height(24)));
+    Device::Terminal {
+        columns: columns.into(),
+        rows: rows.into(),
+    }
+}
+
+/// Returns whether a program reads the stream.
+#[cfg(unix)]
+fn is_pipe(stream: &impl std::os::fd::AsFd) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let copy = stream.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let kind = copy.and_then(|file| file.metadata()).map(|it| it.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+}
+
+/// Returns whether a program may read the stream.
+#[cfg(not(unix))]
+fn is_pipe(stream: &impl IsTerminal) -> bool {
+    !stream.is_terminal()
 }
 
 /// The colors of output to `stream`.

@@ -31,6 +31,8 @@ pub use tracker::{Goal, ObservedStatus};
 
 /// The time without news after which a run reports what it waits for, and why.
 const SLOW: Duration = Duration::from_secs(15);
+/// The time after which the reasons are looked up for the first time.
+const UNEXPLAINED: Duration = Duration::from_secs(3);
 /// The most objects that the report of a slow wait names.
 const SLOW_OBJECTS: usize = 5;
 /// The time after which a failure is believed that was there at the first look, of an object whose
@@ -54,6 +56,12 @@ pub struct Target {
     pub goal: Goal,
     /// How it is found.
     pub path: Path,
+}
+
+impl Target {
+    fn subject(&self) -> Subject {
+        Subject::new(&self.key, &self.resource, self.uid.as_deref())
+    }
 }
 
 /// How an object that is waited for is found.
@@ -105,6 +113,11 @@ impl Deadline {
         })
     }
 
+    /// The time that is left; `None` without a limit.
+    fn left(self) -> Option<Duration> {
+        self.0.map(|end| end.saturating_duration_since(Instant::now()))
+    }
+
     async fn over(self) {
         at(self.0).await;
     }
@@ -142,6 +155,10 @@ impl Waiting<'_> {
         sink(Event::Phase {
             phase: Phase::Waiting,
             total: targets.len(),
+        });
+        sink(Event::Waiting {
+            objects: targets.iter().map(Target::subject).collect(),
+            limit: self.deadline.left(),
         });
         let mut tracker = WaitTracker::new(targets);
         let stop = self.watch(&mut tracker, sink).await;
@@ -186,6 +203,7 @@ impl Waiting<'_> {
         let mut warned = BTreeSet::new();
         let mut slow = Instant::now() + SLOW;
         let mut old = Some(Instant::now() + OLD_FAILURE);
+        let mut unexplained = Instant::now() + UNEXPLAINED;
         while !tracker.has_arrived() {
             tokio::select! {
                 biased;
@@ -215,6 +233,12 @@ impl Waiting<'_> {
                     if tracker.has_failed() {
                         return Some(Stop::Failed);
                     }
+                }
+                () = sleep_until(unexplained), if unexplained < slow => {
+                    let mut pending = tracker.pending();
+                    pending.truncate(SLOW_OBJECTS);
+                    self.tell(tracker, &pending, WaitStatus::Explained, sink).await;
+                    unexplained = slow;
                 }
                 () = sleep_until(slow) => {
                     let mut pending = tracker.pending();
@@ -281,7 +305,7 @@ impl Waiting<'_> {
             };
             let target = &tracker.targets()[*index];
             sink(Event::Awaited(Awaited {
-                subject: Subject::new(&target.key, &target.resource, target.uid.as_deref()),
+                subject: target.subject(),
                 status: readiness.state,
                 reason,
                 wait_status,

@@ -22,6 +22,9 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
+        if self.parent.is_none() {
+            sink(Event::Parent(self.set.parent.clone(), Action::Created));
+        }
         let mut progress = Progress::new(self.plan, self.writing.concurrency);
         self.tell_unchanged(&mut progress.applied, sink);
         self.apply_wave(&self.plan.prerequisites, &mut progress, sink)

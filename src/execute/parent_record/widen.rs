@@ -3,6 +3,7 @@
 
 use super::requests::{Known, ParentWriteError, ParentWriting, Written};
 use super::{ATTEMPTS, is_up_to_date};
+use crate::event::{Action, Event};
 use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Bookkeeping, RecordedKinds, annotations};
@@ -30,7 +31,13 @@ impl ParentWriting<'_> {
                     overtaken: false,
                 }),
                 Some(parent) => self.write_record(&parent.resource_version, &target).await?,
-                None => Box::pin(self.create(&target, sink)).await?,
+                None => {
+                    let created = Box::pin(self.create(&target, sink)).await?;
+                    if matches!(created, Written::Done(_)) {
+                        sink(Event::Parent(self.set.parent.clone(), Action::Created));
+                    }
+                    created
+                }
             };
             match attempt {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),

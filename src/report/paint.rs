@@ -1,0 +1,121 @@
+//! Lines with colors, escaped part by part: text of others cannot color or move anything.
+
+use super::Colors;
+use crate::model::text::one_line;
+
+/// The color of a part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Color {
+    Plain,
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    Red,
+    /// What deletes or loses something.
+    Danger,
+    Cyan,
+}
+
+impl Color {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Bold => Some("1"),
+            Self::Dim => Some("2"),
+            Self::Green => Some("32"),
+            Self::Yellow => Some("33"),
+            Self::Red => Some("31"),
+            Self::Danger => Some("31;1"),
+            Self::Cyan => Some("36"),
+        }
+    }
+}
+
+/// A line of parts, each in one color.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line(Vec<(Color, String)>);
+
+impl Line {
+    /// A line in one color.
+    pub(super) fn new(color: Color, text: impl Into<String>) -> Self {
+        Self::default().with(color, text)
+    }
+
+    /// The line with one more part.
+    pub(super) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
+        self.push(color, text);
+        self
+    }
+
+    /// Adds a part.
+    pub(super) fn push(&mut self, color: Color, text: impl Into<String>) {
+        self.0.push((color, text.into()));
+    }
+
+    /// The line as text for a terminal or a file.
+    pub(super) fn text(&self, colors: Colors) -> String {
+        let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
+        let plain = plain.trim_end();
+        if colors == Colors::Off {
+            return one_line(plain);
+        }
+        let mut left = plain.len();
+        let mut line = String::new();
+        for (color, text) in &self.0 {
+            let text = &text[..text.len().min(left)];
+            left -= text.len();
+            match color.code() {
+                Some(code) if !text.is_empty() => {
+                    line.push_str(&format!("\x1b[{code}m{}\x1b[0m", one_line(text)));
+                }
+                _ => line.push_str(&one_line(text)),
+            }
+        }
+        line
+    }
+}
+
+/// The text, cut off with `…` if it is wider than this.
+pub(super) fn fitted(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{head}…")
+}
+
+/// The same, with its end kept: of a path, that says most.
+pub(super) fn fitted_left(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let tail: String = text
+        .chars()
+        .skip(length - width.saturating_sub(1).min(length))
+        .collect();
+    format!("…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_escaped_and_colors_only_repeat_the_words() {
+        let line = Line::new(Color::Green, "+ ")
+            .with(Color::Plain, "a\x1b[31mb\nc")
+            .with(Color::Red, "  ");
+        assert_eq!(line.text(Colors::Off), "+ a\\u{1b}[31mb\\nc");
+        assert_eq!(line.text(Colors::On), "\x1b[32m+ \x1b[0ma\\u{1b}[31mb\\nc");
+    }
+
+    #[test]
+    fn long_text_is_cut_where_it_says_least() {
+        assert_eq!(fitted("abcdef", 6), "abcdef");
+        assert_eq!(fitted("abcdefg", 6), "abcde…");
+        assert_eq!(fitted_left("a/b/c.yaml:1", 9), "…c.yaml:1");
+        assert_eq!(fitted_left("c.yaml:1", 9), "c.yaml:1");
+    }
+}

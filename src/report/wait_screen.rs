@@ -1,0 +1,183 @@
+//! The objects that a run waits for, as they are drawn at a terminal: failures first, as many as
+//! fit, each with its reason.
+//!
+//! Pure: statuses in, lines out.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::paint::fitted;
+use crate::compare::status::State;
+use crate::event::{Awaited, Operation, Subject, WaitStatus};
+use crate::model::identity::ObjectKey;
+use crate::model::text::one_line;
+
+/// The widest column of names, and of namespaces.
+const NAME: usize = 32;
+const NAMESPACE: usize = 16;
+
+/// What is said below the objects.
+const HOW_TO_STOP: &str = "Ctrl-C stops waiting; everything is written";
+
+/// The objects of one wait.
+pub(super) struct WaitScreen {
+    rows: Vec<Row>,
+    places: HashMap<ObjectKey, usize>,
+    limit: Option<Duration>,
+    goal: &'static str,
+}
+
+struct Row {
+    name: String,
+    namespace: String,
+    status: State,
+    reason: String,
+    has_arrived: bool,
+}
+
+impl WaitScreen {
+    pub(super) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
+        let row = |subject: &Subject| {
+            let key = subject.key();
+            Row {
+                name: one_line(&key.group_kind.object_name(&key.name)),
+                namespace: one_line(&key.namespace.unwrap_or_default()),
+                status: State::Unknown,
+                reason: String::new(),
+                has_arrived: false,
+            }
+        };
+        let places = objects.iter().enumerate();
+        Self {
+            rows: objects.iter().map(row).collect(),
+            places: places.map(|(place, subject)| (subject.key(), place)).collect(),
+            limit,
+            goal: match operation {
+                Operation::Delete => "gone",
+                _ => "ready",
+            },
+        }
+    }
+
+    /// The word for an object that has arrived.
+    pub(super) fn goal(&self) -> &'static str {
+        self.goal
+    }
+
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn arrived(&self) -> usize {
+        self.rows.iter().filter(|row| row.has_arrived).count()
+    }
+
+    /// Takes the status of an object in.
+    pub(super) fn note(&mut self, awaited: &Awaited) {
+        let place = self.places.get(&awaited.subject.key());
+        if let Some(row) = place.and_then(|place| self.rows.get_mut(*place)) {
+            row.status = awaited.status;
+            row.reason = one_line(&awaited.reason);
+            row.has_arrived = awaited.wait_status == WaitStatus::Arrived;
+        }
+    }
+
+    /// The lines for a terminal with this many columns, at most so many.
+    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
+        pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
+        // The last line says how to stop.
+        let shown = rows.saturating_sub(1).max(1).min(pending.len());
+        let more = pending.len() - shown;
+        let width = |text: fn(&Row) -> &String, most: usize| {
+            let widths = pending[..shown].iter().map(|row| text(row).chars().count());
+            widths.max().unwrap_or_default().min(most)
+        };
+        let name_width = width(|row| &row.name, NAME);
+        let namespace_width = width(|row| &row.namespace, NAMESPACE);
+        let line = |row: &&Row| {
+            let mark = if row.status == State::Failed { 'x' } else { '.' };
+            let name = fitted(&row.name, name_width);
+            let namespace = fitted(&row.namespace, namespace_width);
+            let line = format!(
+                "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
+                row.reason
+            );
+            fitted(line.trim_end(), columns)
+        };
+        let mut lines: Vec<String> = pending[..shown].iter().map(line).collect();
+        let last = match more {
+            0 => format!("    {HOW_TO_STOP}"),
+            more => {
+                let more = format!("and {more} more");
+                format!("  . {more:name_width$}  {HOW_TO_STOP}")
+            }
+        };
+        lines.push(fitted(&last, columns));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(name: &str) -> Subject {
+        Subject {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            resource: "deployments".to_owned(),
+            namespace: Some("shop-front".to_owned()),
+            name: name.to_owned(),
+            uid: None,
+        }
+    }
+
+    fn awaited(name: &str, status: State, reason: &str, wait_status: WaitStatus) -> Awaited {
+        Awaited {
+            subject: subject(name),
+            status,
+            reason: reason.to_owned(),
+            wait_status,
+        }
+    }
+
+    #[test]
+    fn failures_come_first_and_what_has_arrived_is_gone() {
+        let names = ["web", "redis", "billing", "a", "b", "c"];
+        let subjects: Vec<Subject> = names.iter().map(|name| subject(name)).collect();
+        let mut screen = WaitScreen::new(Operation::Apply, &subjects, None);
+        screen.note(&awaited(
+            "web",
+            State::InProgress,
+            "1 of 3 replicas are ready",
+            WaitStatus::Changed,
+        ));
+        screen.note(&awaited(
+            "billing",
+            State::Failed,
+            "ImagePullBackOff: not\nfound",
+            WaitStatus::Changed,
+        ));
+        screen.note(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
+        assert_eq!((screen.arrived(), screen.total()), (1, 6));
+        assert_eq!(
+            screen.lines(80, 4),
+            [
+                "  x deployment.apps/billing  shop-front  ImagePullBackOff: not\\nfound",
+                "  . deployment.apps/web      shop-front  1 of 3 replicas are ready",
+                "  . deployment.apps/a        shop-front",
+                "  . and 2 more               Ctrl-C stops waiting; everything is written",
+            ]
+        );
+        let narrow = screen.lines(40, 10);
+        assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:?}");
+        assert_eq!(narrow.len(), 6);
+        assert_eq!(narrow[5], "    Ctrl-C stops waiting; everything is…");
+    }
+}
