@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::diff::{self, Difference};
+use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, Prediction, WaveEvent};
@@ -18,14 +18,14 @@ use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::report::{
-    self, Comparison, Cost, Differences, ExternalVerdict, Format, RecordChange, RecordDocument, RunEnd,
-    SetDocument,
+    self, Comparison, Cost, DiffLayout, DiffSummary, Differences, ExternalVerdict, Format, RecordChange,
+    RecordDocument, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::prepare::{self, Input, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::run::Run;
-use crate::settings::{self, DiffOptions};
+use crate::settings::{self, DiffOptions, Layout};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -57,10 +57,13 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
             } else {
                 report::show_externally(program, &shown)
             };
+            for line in found.ownership_lines() {
+                report::note(&line, style);
+            }
             external_exit(verdict, &found)
         }
         (outcome, _) => {
-            run.reporter.differences(&found, options.colors);
+            print(&mut run, &found, options.layout, outcome.as_ref().err());
             if matches!(outcome, Ok(Exit::Interrupted)) {
                 let text = "interrupted before all was compared: there may be more differences";
                 run.reporter.event(Event::Warning(text.to_owned()));
@@ -68,7 +71,21 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
             outcome
         }
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac))
+    let summary = match (options.layout, style.format) {
+        (Layout::Grouped, Format::Lines | Format::Wide) if options.external.is_none() => DiffSummary::InPlan,
+        _ => DiffSummary::Printed,
+    };
+    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
+}
+
+/// Prints the differences. After an error, there may be nothing to show yet.
+fn print(run: &mut Run, found: &Differences, layout: Layout, error: Option<&Error>) {
+    let layout = match layout {
+        Layout::Grouped if error.is_some() && found.objects.is_empty() => return,
+        Layout::Grouped => DiffLayout::Grouped(&run.set, &run.place),
+        Layout::Unified => DiffLayout::Unified,
+    };
+    run.reporter.differences(found, &layout);
 }
 
 /// Returns the exit code after an external diff. As with kubectl, what the program finds alike is
@@ -85,7 +102,12 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
     }
 }
 
-fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result<Exit, Error> {
+fn finish(
+    run: Run,
+    found: &Differences,
+    outcome: Result<Exit, Error>,
+    summary: DiffSummary,
+) -> Result<Exit, Error> {
     let seconds = run.started.elapsed().as_secs_f64();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let error = outcome.as_ref().err();
@@ -96,7 +118,7 @@ fn finish(run: Run, found: &Differences, outcome: Result<Exit, Error>) -> Result
         };
         let cost = Cost { requests, seconds };
         run.reporter
-            .finish_diff(run.set, found, error, completeness, cost);
+            .finish_diff(run.set, found, error, completeness, cost, summary);
     }
     outcome
 }
@@ -231,8 +253,10 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
             outcome.error = Some(refusal.to_string().into());
         }
         if let Some(resource) = resources.get(&key) {
+            let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
             comparisons.push(Comparison {
-                difference: Difference::new(resource, &key, live.as_ref(), predicted.as_ref()),
+                ownership: ownership(&outcome, &difference, live.as_ref(), predicted.as_ref()),
+                difference,
                 outcome,
             });
         }
@@ -243,11 +267,25 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
             comparisons.push(Comparison {
                 difference: Difference::new(resource, key, None, None),
                 outcome: ObjectOutcome::failed(Subject::new(key, resource, None), refusal.to_string()),
+                ownership: None,
             });
         }
     }
     comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
     comparisons
+}
+
+/// Returns the change of field ownership of an object of which nothing else would change.
+fn ownership(
+    outcome: &ObjectOutcome,
+    difference: &Difference,
+    live: Option<&Value>,
+    predicted: Option<&Value>,
+) -> Option<OwnershipChange> {
+    let is_all = outcome.action == Action::Configured && difference.is_empty();
+    live.zip(predicted)
+        .filter(|_| is_all)
+        .map(|(live, predicted)| OwnershipChange::new(live, predicted))
 }
 
 /// Returns the live parent, if it has a manifest.

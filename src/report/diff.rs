@@ -7,13 +7,15 @@ use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::Hints;
+use super::output::print_line;
+use super::place::header;
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    API_VERSION, Colors, Format, Loudness, Reporter, RunEnd, Style, human, object_name, print, print_message,
-    text,
+    API_VERSION, Colors, Format, Loudness, Place, Reporter, RunEnd, Style, human, object_name, plan_screen,
+    print, print_message, text,
 };
-use crate::compare::diff::{Change, Difference};
+use crate::compare::diff::{Change, Difference, OwnershipChange};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Operation, Summary};
 use crate::model::applyset::Record;
@@ -45,6 +47,25 @@ pub struct Comparison {
     pub outcome: ObjectOutcome,
     /// Its state now, and after a run.
     pub difference: Difference,
+    /// The change of field ownership, if nothing else of the object changes.
+    pub ownership: Option<OwnershipChange>,
+}
+
+/// The layout of differences for people.
+pub enum DiffLayout<'a> {
+    /// Text as `kubectl diff` prints it.
+    Unified,
+    /// A summary, and the changes by namespace, below a line with the set and the cluster.
+    Grouped(&'a SetDocument, &'a Place),
+}
+
+/// The summary at the end of `diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffSummary {
+    /// A line of its own.
+    Printed,
+    /// The plan has it at the top.
+    InPlan,
 }
 
 /// `record` of the document.
@@ -109,15 +130,27 @@ impl Differences {
         shown
     }
 
-    /// Lines for the text of objects that would be taken in, by file name. `patch` ignores such
-    /// lines.
-    fn marks(&self) -> BTreeMap<&str, String> {
-        let taken_in = self.objects.iter().filter(|object| object.outcome.taken_in);
-        let mark =
-            |object: &Comparison| format!("{} {}", object.outcome.subject.key(), object.outcome.reason);
-        taken_in
-            .map(|object| (object.difference.file.as_str(), one_line(&mark(object))))
-            .collect()
+    /// The text of all differences, by file name. `patch` ignores the lines that begin with `#`.
+    fn text(&self) -> String {
+        let objects = self
+            .objects
+            .iter()
+            .map(|object| (&object.difference, Some(object)));
+        let parent = self.parent.iter().map(|difference| (difference, None));
+        let mut all: Vec<(&Difference, Option<&Comparison>)> = objects.chain(parent).collect();
+        all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
+        let text = |(difference, object): (&Difference, Option<&Comparison>)| {
+            let mark = object.and_then(Comparison::mark);
+            let mark = mark.map_or_else(String::new, |mark| format!("# {}\n", one_line(&mark)));
+            format!("{mark}{}", difference.unified())
+        };
+        all.into_iter().map(text).collect()
+    }
+
+    /// The objects of which only the ownership of fields changes, a line each.
+    pub fn ownership_lines(&self) -> Vec<String> {
+        let owned = self.objects.iter().filter(|object| object.ownership.is_some());
+        owned.filter_map(Comparison::mark).collect()
     }
 
     /// A line about the parent if a run would write nothing else. The summary does not count the
@@ -148,6 +181,17 @@ impl Comparison {
     /// Returns whether a run would not write the object.
     fn is_untouched(&self) -> bool {
         matches!(self.outcome.action, Action::Unchanged | Action::Skipped)
+    }
+
+    /// A line about what the differences do not show: an object that is taken in, or of which only
+    /// the ownership of fields changes.
+    fn mark(&self) -> Option<String> {
+        let key = self.outcome.subject.key();
+        match &self.ownership {
+            Some(change) => Some(format!("{key} ownership only: {change}")),
+            None if self.outcome.taken_in => Some(format!("{key} {}", self.outcome.reason)),
+            None => None,
+        }
     }
 }
 
@@ -191,19 +235,21 @@ impl Reporter {
         self.bars.advance_by_one();
     }
 
-    /// Prints the text of all differences; nothing if a document was requested.
-    pub fn differences(&mut self, found: &Differences, colors: Colors) {
+    /// Prints all differences as text; nothing if a document was requested.
+    pub fn differences(&mut self, found: &Differences, layout: &DiffLayout<'_>) {
         self.bars.clear();
+        let colors = self.style.output_colors;
         match self.style.format {
-            Format::Lines | Format::Wide => {
-                let marks = found.marks();
-                for difference in found.shown() {
-                    let mark = marks.get(difference.file.as_str());
-                    let marked = mark.map_or_else(String::new, |mark| format!("# {mark}\n"));
-                    let unified = format!("{marked}{}", difference.unified());
-                    text(&colored(&printable_text(&unified), colors));
+            Format::Lines | Format::Wide => match layout {
+                DiffLayout::Unified => text(&colored(&printable_text(&found.text()), colors)),
+                DiffLayout::Grouped(set, place) => {
+                    let columns = self.style.output.columns();
+                    let header = header(set, place, columns);
+                    for line in plan_screen::lines(header, found, columns) {
+                        print_line(&line, colors);
+                    }
                 }
-            }
+            },
             Format::Names => found
                 .objects
                 .iter()
@@ -221,10 +267,11 @@ impl Reporter {
         error: Option<&Error>,
         completeness: RunEnd,
         cost: Cost,
+        summary: DiffSummary,
     ) {
         self.bars.clear();
         print_messages(found, error, self.style);
-        if self.style.loudness > Loudness::Quiet && error.is_none() {
+        if self.style.loudness > Loudness::Quiet && error.is_none() && summary == DiffSummary::Printed {
             let parent = match found.parent_alone() {
                 None => ParentLine::None,
                 Some(text) => {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::read::{Cluster, Waits};
-use crate::report::{self, Style};
+use crate::report::{self, Place, Style};
 use crate::settings;
 
 /// Sets the connection up; nothing is sent yet.
@@ -51,6 +51,14 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
         connection.namespace.clone_from(namespace);
     }
     Ok(connection)
+}
+
+/// The cluster of a connection, for people.
+pub fn place(connection: &Connection) -> Place {
+    Place {
+        context: connection.context.clone(),
+        server: connection.endpoint.address.clone(),
+    }
 }
 
 /// The waits of a command without a time limit, which prints what it waits for.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::connect::{connect, discover};
+use super::connect::{self, connect, discover};
 use super::prompt::{Questions, answer};
 use super::signals::listen;
 use crate::cli::GlobalFlags;
@@ -14,7 +14,7 @@ use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, Waits};
-use crate::report::{self, Cost, Reporter, RunEnd, SetDocument, Style};
+use crate::report::{self, Cost, Place, Reporter, RunEnd, SetDocument, Style};
 
 /// The wait for requests under way when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -23,6 +23,8 @@ const LAST_REQUESTS: Duration = Duration::from_secs(5);
 pub struct Run {
     /// The set, as far as it is known.
     pub set: SetDocument,
+    /// The cluster, once there is a connection.
+    pub place: Place,
     /// The report of it.
     pub reporter: Reporter,
     /// The user's wish to stop.
@@ -50,6 +52,7 @@ impl Run {
     ) -> Self {
         Self {
             set,
+            place: Place::default(),
             reporter: Reporter::new(operation, style, dry_run),
             interrupt: listen(),
             server: None,
@@ -72,6 +75,7 @@ impl Run {
     pub async fn connect(&mut self, shared: &GlobalFlags) -> Result<Connection, Error> {
         let connection = connect(shared).await?;
         self.server = Some(connection.server.clone());
+        self.place = connect::place(&connection);
         Ok(connection)
     }
 

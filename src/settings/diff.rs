@@ -1,26 +1,34 @@
 //! Reads the flags and the environment of `diff`.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use super::style::colors;
 use super::{ApplyOptions, TakeOver};
 use crate::cli::{Diff, GlobalFlags};
 use crate::error::Error;
 use crate::model::settings::{DryRun, WriteSettings};
-use crate::report::{Colors, ExternalDiff};
+use crate::report::ExternalDiff;
 
 /// Options of `diff`, except the shared ones.
 #[derive(Debug)]
 pub struct DiffOptions {
     /// The options of `apply`, with a server dry run.
     pub apply: ApplyOptions,
-    /// The colors of the differences.
-    pub colors: Colors,
+    /// The layout of the differences.
+    pub layout: Layout,
     /// The file for the plan.
     pub out: Option<PathBuf>,
     /// The program that shows the differences.
     pub external: Option<ExternalDiff>,
+}
+
+/// The layout of differences for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// The full text, as `kubectl diff` prints it.
+    Unified,
+    /// A summary, and the changes by namespace.
+    Grouped,
 }
 
 impl DiffOptions {
@@ -40,7 +48,11 @@ impl DiffOptions {
                 },
                 ..apply
             },
-            colors: colors(shared, &io::stdout()),
+            layout: if io::stdout().is_terminal() && !diff.full {
+                Layout::Grouped
+            } else {
+                Layout::Unified
+            },
             out: diff.out.clone(),
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()

@@ -23,7 +23,7 @@ pub use adopt::{AdoptOptions, Choice, FormerFields, InventoryReference, Namespac
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::connection;
 pub use delete::{DeleteOptions, MissingSet};
-pub use diff::DiffOptions;
+pub use diff::{DiffOptions, Layout};
 pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;
 pub use status::status_rules;

@@ -20,6 +20,8 @@ pub(super) struct Chosen {
     /// The user's name, for messages.
     pub(super) user_name: String,
     pub(super) namespace: Option<String>,
+    /// The context's name.
+    pub(super) context: Option<String>,
 }
 
 /// The names in the flags.
@@ -86,6 +88,7 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
         user,
         user_name: user_name.to_owned(),
         namespace: context.namespace.filter(|namespace| !namespace.is_empty()),
+        context: context_name.map(str::to_owned),
     })
 }
 

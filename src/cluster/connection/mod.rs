@@ -115,6 +115,16 @@ pub struct Connection {
     pub namespace: String,
     /// The server's address and authorities.
     pub endpoint: Endpoint,
+    /// The kubeconfig's context; `None` without one.
+    pub context: Option<String>,
+}
+
+/// What a kubeconfig, flags and the environment come to.
+struct Configured {
+    config: Config,
+    proxy: Option<Proxy>,
+    credential: Option<Credential>,
+    context: Option<String>,
 }
 
 /// The part of a connection that does not depend on the user.
@@ -131,10 +141,16 @@ impl ConnectionOptions {
     /// sent yet.
     pub async fn connect(&self) -> Result<Connection, ConnectionError> {
         let options = self.clone();
-        let (config, proxy, credential) = match spawn_blocking(move || options.config()).await {
+        let configured = match spawn_blocking(move || options.config()).await {
             Ok(config) => config?,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
+        let Configured {
+            config,
+            proxy,
+            credential,
+            context,
+        } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::of(&config);
         let client = client::client(config)?;
@@ -148,6 +164,7 @@ impl ConnectionOptions {
                 .with_proxy(proxy),
             namespace,
             endpoint,
+            context,
         })
     }
 
@@ -165,7 +182,8 @@ impl ConnectionOptions {
         })
     }
 
-    fn config(&self) -> Result<(Config, Option<Proxy>, Option<Credential>), ConnectionError> {
+    fn config(&self) -> Result<Configured, ConnectionError> {
+        let mut context = None;
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
         let (mut config, proxy) = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
             Some(kubeconfig) => {
@@ -177,7 +195,9 @@ impl ConnectionOptions {
                         || self.username.is_some()
                         || self.client_certificate.is_some(),
                 };
-                self.config_of(&kubeconfig::choose(&kubeconfig, names)?)?
+                let chosen = kubeconfig::choose(&kubeconfig, names)?;
+                context.clone_from(&chosen.context);
+                self.config_of(&chosen)?
             }
             None if self.server.is_some() => self.config_of(&Chosen::default())?,
             None => self.config_of_pod()?,
@@ -190,7 +210,12 @@ impl ConnectionOptions {
         let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
         let credential = login::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
-        Ok((config, proxy, credential))
+        Ok(Configured {
+            config,
+            proxy,
+            credential,
+            context,
+        })
     }
 
     /// Makes the configuration. The proxy is returned separately, since a configuration does not

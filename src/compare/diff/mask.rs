@@ -13,9 +13,11 @@ use crate::compare::ownership::LAST_APPLIED;
 use crate::model::text::json_quoted;
 
 /// Replaces a value that is the same in both states, or exists in only one.
-const HIDDEN: &str = "***";
-const BEFORE: &str = "*** (before)";
-const AFTER: &str = "*** (after)";
+pub const HIDDEN: &str = "***";
+/// Replaces a value that the other state has differently.
+pub const BEFORE: &str = "*** (before)";
+/// Replaces the same value in the other state.
+pub const AFTER: &str = "*** (after)";
 
 /// Fields of a Secret whose values are secret.
 pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];

@@ -4,6 +4,7 @@
 //! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
 mod changed_fields;
+mod managers;
 mod mask;
 mod noise;
 mod parent;
@@ -13,7 +14,9 @@ use serde_json::Value;
 
 pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
+pub use managers::OwnershipChange;
 pub(crate) use mask::FIELDS as SECRET_FIELDS;
+pub use mask::{AFTER, BEFORE, HIDDEN};
 pub use parent::parent;
 
 use crate::model::identity::{GroupKind, ObjectKey};

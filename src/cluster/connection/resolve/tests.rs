@@ -11,6 +11,7 @@ fn chosen(cluster: Value, user: Value) -> Chosen {
         user: serde_json::from_value(user).expect("a user"),
         user_name: "u".to_owned(),
         namespace: None,
+        context: None,
     }
 }
 

@@ -1,0 +1,112 @@
+//! The field managers between which an object's fields change hands.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// The managers that lose or gain fields, each once and sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnershipChange {
+    /// Those that lose fields.
+    pub from: Vec<String>,
+    /// Those that gain fields.
+    pub to: Vec<String>,
+}
+
+impl OwnershipChange {
+    /// Compares the managed fields of two states of an object.
+    pub fn new(live: &Value, predicted: &Value) -> Self {
+        let (before, after) = (owned(live), owned(predicted));
+        let lacking = |one: &Owned, other: &Owned| {
+            let lacks = |(manager, fields): &(&String, &BTreeSet<String>)| {
+                other.get(*manager).is_none_or(|kept| !fields.is_subset(kept))
+            };
+            let managers = one.iter().filter(lacks).map(|(manager, _)| manager.clone());
+            managers.collect()
+        };
+        Self {
+            from: lacking(&before, &after),
+            to: lacking(&after, &before),
+        }
+    }
+}
+
+impl std::fmt::Display for OwnershipChange {
+    /// `helm -> applyset`; `+ applyset` if no manager loses a field.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (from, to) = (self.from.join(", "), self.to.join(", "));
+        match (from.is_empty(), to.is_empty()) {
+            (false, false) => write!(f, "{from} -> {to}"),
+            (true, false) => write!(f, "+ {to}"),
+            (false, true) => write!(f, "- {from}"),
+            (true, true) => f.write_str("unchanged fields"),
+        }
+    }
+}
+
+/// The fields of each manager, as paths.
+type Owned = BTreeMap<String, BTreeSet<String>>;
+
+fn owned(object: &Value) -> Owned {
+    let mut owned = Owned::new();
+    let entries = object.pointer("/metadata/managedFields");
+    for entry in entries.and_then(Value::as_array).into_iter().flatten() {
+        let manager = entry["manager"].as_str().unwrap_or("unknown");
+        let fields = owned.entry(manager.to_owned()).or_default();
+        // The same field by apply and by update is owned twice.
+        let prefix = entry["operation"].as_str().unwrap_or_default();
+        collect(prefix, &entry["fieldsV1"], fields);
+    }
+    owned
+}
+
+fn collect(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
+    for (key, child) in fields.as_object().into_iter().flatten() {
+        let path = format!("{path}/{key}");
+        if child.as_object().is_none_or(serde_json::Map::is_empty) {
+            found.insert(path);
+        } else {
+            collect(&path, child, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn managers_that_lose_and_gain_fields_are_named() {
+        let object = |entries: &[(&str, Value)]| {
+            let entry = |(manager, fields): &(&str, Value)| json!({"manager": manager, "operation": "Apply", "fieldsV1": fields});
+            json!({"metadata": {"managedFields": entries.iter().map(entry).collect::<Vec<_>>()}})
+        };
+        let spec = || json!({"f:spec": {"f:a": {}, "f:b": {}}});
+        let one = || json!({"f:spec": {"f:a": {}}});
+        let table = [
+            (
+                vec![("helm", spec())],
+                vec![("applyset", spec())],
+                "helm -> applyset",
+            ),
+            (
+                vec![("helm", spec())],
+                vec![("helm", one()), ("applyset", spec())],
+                "helm -> applyset",
+            ),
+            (
+                vec![("helm", spec())],
+                vec![("helm", spec()), ("applyset", one())],
+                "+ applyset",
+            ),
+            (vec![("helm", spec())], vec![("helm", one())], "- helm"),
+            (vec![("a", one())], vec![("a", one())], "unchanged fields"),
+        ];
+        for (before, after, text) in table {
+            let change = OwnershipChange::new(&object(&before), &object(&after));
+            assert_eq!(change.to_string(), text);
+        }
+    }
+}

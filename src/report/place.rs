@@ -1,0 +1,68 @@
+//! The set and the cluster of a run: the first line of every plan and every prompt.
+
+use super::SetDocument;
+use super::paint::{Color, Line, fitted};
+use super::set_summary::reference;
+
+/// The cluster that a run works on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The kubeconfig's context, if there is one.
+    pub context: Option<String>,
+    /// The address of the server.
+    pub server: String,
+}
+
+/// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
+///
+/// On a narrow terminal, the address is left out first.
+pub(super) fn header(set: &SetDocument, place: &Place, columns: usize) -> Line {
+    let namespace = set.namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+    let set = match set.kind {
+        Some(_) => format!("{}{namespace}", reference(set)),
+        None => set.name.clone(),
+    };
+    let context = place.context.as_ref();
+    let context = context.map_or_else(String::new, |context| format!("   context {context}"));
+    let server = match place.server.trim_end_matches('/') {
+        "" => String::new(),
+        server => format!("   {server}"),
+    };
+    let width = |text: &str| text.chars().count();
+    let room = columns.saturating_sub(width(&set) + width(&context));
+    let server = if width(&server) <= room || context.is_empty() {
+        fitted(&server, room)
+    } else {
+        String::new()
+    };
+    Line::new(Color::Bold, set)
+        .with(Color::Plain, context)
+        .with(Color::Dim, server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Colors;
+
+    #[test]
+    fn the_set_and_the_context_are_always_named() {
+        let set = SetDocument {
+            kind: Some("Secret".to_owned()),
+            group: Some(String::new()),
+            namespace: Some("platform".to_owned()),
+            ..SetDocument::named("shop")
+        };
+        let place = Place {
+            context: Some("prod-eu".to_owned()),
+            server: "https://10.0.0.1:6443/".to_owned(),
+        };
+        let text = |columns| header(&set, &place, columns).text(Colors::Off);
+        assert_eq!(
+            text(80),
+            "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"
+        );
+        assert_eq!(text(50), "secret/shop in platform   context prod-eu");
+    }
+}

@@ -1,0 +1,249 @@
+//! The fields that change in an object, as a person reads them: `containers[web].image`, and lists
+//! by the names of their items.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::model::applyset::PART_OF_LABEL;
+
+/// One field that changes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FieldChange {
+    pub(super) path: String,
+    pub(super) before: Option<Value>,
+    pub(super) after: Option<Value>,
+}
+
+/// Fields that name the items of a list, the first one that does so in both states.
+const NAMES: [&str; 8] = [
+    "name",
+    "mountPath",
+    "containerPort",
+    "port",
+    "key",
+    "type",
+    "ip",
+    "uid",
+];
+
+/// Fields of metadata that are not shown.
+const HIDDEN: [&str; 2] = ["uid", "creationTimestamp"];
+
+/// Returns the fields that differ, without those that no reader needs: the set's own label, the
+/// UID and the time of creation.
+pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
+    let mut found = Vec::new();
+    let [live, predicted] = [live, predicted].map(without_hidden);
+    walk("", Some(&live), Some(&predicted), &mut found);
+    for change in &mut found {
+        change.path = short(&change.path);
+    }
+    found
+}
+
+fn without_hidden(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in HIDDEN {
+            metadata.remove(field);
+        }
+        if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.remove(PART_OF_LABEL);
+            if labels.is_empty() {
+                metadata.remove("labels");
+            }
+        }
+    }
+    object
+}
+
+/// The path without the parts that are the same everywhere.
+fn short(path: &str) -> String {
+    let path = path.strip_prefix('.').unwrap_or(path);
+    let shortened = ["spec.template.spec.", "spec."]
+        .into_iter()
+        .find_map(|prefix| path.strip_prefix(prefix));
+    shortened.unwrap_or(path).to_owned()
+}
+
+fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<FieldChange>) {
+    if before == after {
+        return;
+    }
+    match (before, after) {
+        (Some(Value::Object(_)), Some(Value::Object(_)) | None) | (None, Some(Value::Object(_)))
+            if has_fields(before) || has_fields(after) =>
+        {
+            let [before, after] = [before, after].map(|value| value.and_then(Value::as_object));
+            let added = after
+                .into_iter()
+                .flatten()
+                .filter(|(key, _)| before.is_none_or(|before| !before.contains_key(*key)));
+            let keys = before.into_iter().flatten().chain(added).map(|(key, _)| key);
+            for key in keys {
+                let of = |object: Option<&'_ serde_json::Map<String, Value>>| object?.get(key).cloned();
+                let (before, after) = (of(before), of(after));
+                walk(&joined(path, key), before.as_ref(), after.as_ref(), found);
+            }
+        }
+        (Some(Value::Array(before)), Some(Value::Array(after))) => items(path, before, after, found),
+        (Some(Value::Array(before)), None) if is_named(before) => items(path, before, &[], found),
+        (None, Some(Value::Array(after))) if is_named(after) => items(path, &[], after, found),
+        _ => found.push(FieldChange {
+            path: path.to_owned(),
+            before: before.cloned(),
+            after: after.cloned(),
+        }),
+    }
+}
+
+fn has_fields(value: Option<&Value>) -> bool {
+    value
+        .and_then(Value::as_object)
+        .is_some_and(|fields| !fields.is_empty())
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if key.contains(['.', '/', '[', ']', ' ']) {
+        format!("{path}[{key}]")
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
+    if let Some(field) = naming_field(before, after) {
+        let name = |item: &Value| plain(&item[field]);
+        let find = |items: &[Value], wanted: &str| items.iter().find(|item| name(item) == wanted).cloned();
+        let added = after.iter().filter(|item| find(before, &name(item)).is_none());
+        for item in before.iter().chain(added) {
+            let name = name(item);
+            let (before, after) = (find(before, &name), find(after, &name));
+            walk(&format!("{path}[{name}]"), before.as_ref(), after.as_ref(), found);
+        }
+        return;
+    }
+    if before.len() == after.len() {
+        for (index, (before, after)) in before.iter().zip(after).enumerate() {
+            walk(&format!("{path}[{index}]"), Some(before), Some(after), found);
+        }
+        return;
+    }
+    let head = before
+        .iter()
+        .zip(after)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let (before, after) = (&before[head..], &after[head..]);
+    let pairs = before.iter().rev().zip(after.iter().rev());
+    let tail = pairs.take_while(|(one, other)| one == other).count();
+    for item in &before[..before.len() - tail] {
+        found.push(FieldChange {
+            path: path.to_owned(),
+            before: Some(item.clone()),
+            after: None,
+        });
+    }
+    for item in &after[..after.len() - tail] {
+        found.push(FieldChange {
+            path: path.to_owned(),
+            before: None,
+            after: Some(item.clone()),
+        });
+    }
+}
+
+fn is_named(items: &[Value]) -> bool {
+    naming_field(items, &[]).is_some()
+}
+
+/// Returns the field whose values name each item of both lists once.
+fn naming_field(before: &[Value], after: &[Value]) -> Option<&'static str> {
+    let names_all = |field: &str, items: &[Value]| {
+        let mut seen = BTreeSet::new();
+        items.iter().all(|item| {
+            let name = &item[field];
+            (name.is_string() || name.is_number()) && seen.insert(plain(name))
+        })
+    };
+    if before.is_empty() && after.is_empty() {
+        return None;
+    }
+    NAMES
+        .into_iter()
+        .find(|field| names_all(field, before) && names_all(field, after))
+}
+
+/// A value as text: strings without quotation marks if they cannot be taken for something else.
+pub(super) fn plain(value: &Value) -> String {
+    let Value::String(text) = value else {
+        return value.to_string();
+    };
+    let is_plain = !text.is_empty() && text.trim() == text && serde_json::from_str::<Value>(text).is_err();
+    if is_plain { text.clone() } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lines(before: &Value, after: &Value) -> Vec<String> {
+        let text = |value: &Option<Value>| value.as_ref().map_or("none".to_owned(), plain);
+        changes(before, after)
+            .iter()
+            .map(|change| {
+                format!(
+                    "{} {} -> {}",
+                    change.path,
+                    text(&change.before),
+                    text(&change.after)
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn items_of_lists_go_by_their_names() {
+        let deployment = |replicas: u32, containers: Value| json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}}});
+        let before = deployment(
+            2,
+            json!([{"name": "log", "image": "l:1"}, {"name": "web", "image": "w:1", "args": ["a", "b"]}]),
+        );
+        let after = deployment(
+            3,
+            json!([{"name": "web", "image": "w:2", "args": ["a", "x", "b"]}, {"name": "log", "image": "l:1"}]),
+        );
+        assert_eq!(
+            lines(&before, &after),
+            [
+                "replicas 2 -> 3",
+                "containers[web].args none -> x",
+                "containers[web].image w:1 -> w:2",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_added_or_removed_is_shown_field_by_field() {
+        let before = json!({"data": {"a": "1"}, "spec": {"ports": [{"port": 80, "name": "http"}]}});
+        let after = json!({
+            "data": {"a": "1", "b.c": "yes"},
+            "metadata": {"labels": {PART_OF_LABEL: "x"}, "uid": "u"},
+            "spec": {"ports": [{"port": 80, "name": "http"}, {"port": 443, "name": "tls"}], "limits": {"cpu": "1", "memory": "2Gi"}},
+        });
+        assert_eq!(
+            lines(&before, &after),
+            [
+                "data[b.c] none -> yes",
+                "ports[tls].name none -> tls",
+                "ports[tls].port none -> 443",
+                "limits.cpu none -> \"1\"",
+                "limits.memory none -> 2Gi",
+                "metadata none -> {}",
+            ]
+        );
+    }
+}

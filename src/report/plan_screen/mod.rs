@@ -1,0 +1,232 @@
+//! `diff` at a terminal: a summary, the changes by namespace, and last what would be deleted.
+//!
+//! Pure: differences in, lines out. What is left out here is in the full text: bodies of new and
+//! pruned objects, and defaults.
+
+mod entry;
+mod fields;
+mod renames;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entry::{Entry, Sign};
+
+use super::diff::{Comparison, Differences, RecordChange};
+use super::paint::{Color, Line, fitted};
+use crate::event::Action;
+use crate::model::identity::ObjectKey;
+use crate::model::text::counted;
+
+/// The widest column of names.
+const NAME: usize = 36;
+
+/// The hint at the end of the last line.
+const FULL: &str = "full text: --full";
+
+/// The lines of the screen, below this header.
+pub(super) fn lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
+    let entries = Entries::of(found);
+    let mut lines = vec![header, entries.plan(found)];
+    for (namespace, mut entries) in entries.by_namespace() {
+        entries.sort_by(|one, other| (one.sign, &one.name).cmp(&(other.sign, &other.name)));
+        lines.push(Line::default());
+        let title = namespace.unwrap_or("cluster-scoped");
+        lines.push(Line::new(Color::Cyan, title));
+        let width = width_of(entries.iter().map(|entry| entry.name.as_str()));
+        for entry in entries {
+            lines.extend(entry.lines(width, columns));
+        }
+    }
+    lines.push(Line::default());
+    lines.extend(entries.pruned());
+    lines.push(last(&found.record, columns));
+    lines
+}
+
+fn width_of<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    let widths = names.map(|name| name.chars().count());
+    widths.max().unwrap_or_default().min(NAME)
+}
+
+/// The changes of a run, sorted out.
+struct Entries<'a> {
+    changes: Vec<Entry<'a>>,
+    pruned: Vec<&'a Comparison>,
+    renamed: usize,
+}
+
+impl<'a> Entries<'a> {
+    fn of(found: &'a Differences) -> Self {
+        let with = |action| {
+            let objects = found.objects.iter();
+            objects.filter(move |object| object.outcome.action == action)
+        };
+        let (mut pruned, mut created): (Vec<_>, Vec<_>) =
+            (with(Action::Pruned).collect(), with(Action::Created).collect());
+        let keys = |objects: &[&Comparison]| -> Vec<ObjectKey> {
+            objects
+                .iter()
+                .map(|object| object.outcome.subject.key())
+                .collect()
+        };
+        let (old, new) = (keys(&pruned), keys(&created));
+        let pairs = renames::pairs(&old.iter().collect::<Vec<_>>(), &new.iter().collect::<Vec<_>>());
+        let mut changes: Vec<Entry> = pairs
+            .iter()
+            .map(|(old, new)| Entry::renamed(pruned[*old], created[*new]))
+            .collect();
+        let [old, new]: [BTreeSet<usize>; 2] = [
+            pairs.iter().map(|(old, _)| *old).collect(),
+            pairs.iter().map(|(_, new)| *new).collect(),
+        ];
+        retain_others(&mut pruned, &old);
+        retain_others(&mut created, &new);
+        changes.extend(
+            created
+                .into_iter()
+                .map(|object| Entry::new(Sign::Created, object)),
+        );
+        changes.extend(with(Action::Configured).map(|object| Entry::new(Sign::Changed, object)));
+        changes.extend(with(Action::Failed).map(|object| Entry::new(Sign::Failed, object)));
+        changes.extend(found.parent.as_ref().and_then(Entry::parent));
+        Self {
+            changes,
+            pruned,
+            renamed: pairs.len(),
+        }
+    }
+
+    /// `Plan: +2 create  ~3 change  -4 PRUNE  (25 unchanged)`
+    fn plan(&self, found: &Differences) -> Line {
+        let count = |sign| {
+            let entries = self.changes.iter().filter(|entry| entry.is_member);
+            entries.filter(|entry| entry.sign == sign).count()
+        };
+        let counts = [
+            (count(Sign::Created), Color::Green, "+", "create"),
+            (count(Sign::Changed), Color::Yellow, "~", "change"),
+            (self.renamed, Color::Yellow, ">", "rename"),
+            (self.pruned.len(), Color::Danger, "-", "PRUNE"),
+            (count(Sign::Failed), Color::Danger, "x", "FAIL"),
+        ];
+        let mut line = Line::new(Color::Plain, "Plan: ");
+        let mut is_first = true;
+        for (count, color, sign, word) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+            line.push(Color::Plain, if is_first { "" } else { "  " });
+            line.push(color, format!("{sign}{count} {word}"));
+            is_first = false;
+        }
+        if is_first {
+            line.push(Color::Plain, "no changes to members");
+        }
+        let others = [(Action::Unchanged, "unchanged"), (Action::Skipped, "kept")];
+        let others = others.into_iter().filter_map(|(action, word)| {
+            let objects = found.objects.iter();
+            let count = objects.filter(|object| object.outcome.action == action).count();
+            (count > 0).then(|| format!("{count} {word}"))
+        });
+        let others: Vec<String> = others.collect();
+        if others.is_empty() {
+            line
+        } else {
+            line.with(Color::Plain, format!("  ({})", others.join(", ")))
+        }
+    }
+
+    /// Cluster-scoped objects first.
+    fn by_namespace(&self) -> BTreeMap<Option<&str>, Vec<&Entry<'a>>> {
+        let mut groups: BTreeMap<Option<&str>, Vec<&Entry>> = BTreeMap::new();
+        for entry in &self.changes {
+            groups.entry(entry.namespace.as_deref()).or_default().push(entry);
+        }
+        groups
+    }
+
+    fn pruned(&self) -> Vec<Line> {
+        if self.pruned.is_empty() {
+            return Vec::new();
+        }
+        let title = "PRUNE: removed from the manifests, will be deleted";
+        let mut lines = vec![Line::new(Color::Danger, title)];
+        let row = |object: &&Comparison| {
+            let key = object.outcome.subject.key();
+            let name = key.group_kind.object_name(&key.name);
+            (name, key.namespace.clone().unwrap_or_default(), loss(&key))
+        };
+        let rows: Vec<_> = self.pruned.iter().map(row).collect();
+        let name_width = width_of(rows.iter().map(|(name, ..)| name.as_str()));
+        let namespace_width = width_of(rows.iter().map(|(_, namespace, _)| namespace.as_str()));
+        for (name, namespace, loss) in rows {
+            let sign = if loss.is_some() { "  ! " } else { "  - " };
+            let line = Line::new(Color::Danger, sign)
+                .with(Color::Plain, format!("{name:name_width$}  "))
+                .with(Color::Plain, format!("{namespace:namespace_width$}  "))
+                .with(Color::Danger, loss.unwrap_or_default());
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+fn retain_others<T>(items: &mut Vec<T>, left_out: &BTreeSet<usize>) {
+    let mut place = 0;
+    items.retain(|_| {
+        place += 1;
+        !left_out.contains(&(place - 1))
+    });
+}
+
+/// What is lost with an object of this kind.
+pub(super) fn loss(key: &ObjectKey) -> Option<&'static str> {
+    match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("DATA IS LOST"),
+        ("", "Namespace") => Some("with everything in it"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some("with all objects of its kind"),
+        _ => None,
+    }
+}
+
+/// `record: no change          full text: --full`
+fn last(record: &RecordChange, columns: usize) -> Line {
+    let room = columns.saturating_sub(FULL.len() + 2);
+    let record = fitted(&format!("record: {}", record_text(record)), room);
+    let gap = 10.min(columns.saturating_sub(FULL.len() + record.chars().count()));
+    Line::new(Color::Plain, record).with(Color::Dim, format!("{}{FULL}", " ".repeat(gap)))
+}
+
+fn record_text(record: &RecordChange) -> String {
+    let (before, after) = match (&record.before, &record.after) {
+        (_, None) => return "unknown".to_owned(),
+        (None, Some(after)) => {
+            let kinds = counted(after.group_kinds.len(), "kind");
+            return format!("new, {kinds}");
+        }
+        (Some(before), Some(after)) => (before, after),
+    };
+    let mut changes = Vec::new();
+    let lists = [
+        (&before.group_kinds, &after.group_kinds, ""),
+        (
+            &before.additional_namespaces,
+            &after.additional_namespaces,
+            "namespace ",
+        ),
+    ];
+    for (before, after, what) in lists {
+        let added = after.iter().filter(|name| !before.contains(name));
+        changes.extend(added.map(|name| format!("+{what}{name}")));
+        let removed = before.iter().filter(|name| !after.contains(name));
+        changes.extend(removed.map(|name| format!("-{what}{name}")));
+    }
+    if before.tooling != after.tooling {
+        changes.push(format!("tooling {} -> {}", before.tooling, after.tooling));
+    }
+    match changes.is_empty() {
+        true => "no change".to_owned(),
+        false => changes.join("  "),
+    }
+}
+
+#[cfg(test)]
+mod tests;

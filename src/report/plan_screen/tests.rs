@@ -1,0 +1,184 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::compare::diff::{Difference, OwnershipChange};
+use crate::event::{ObjectOutcome, Subject};
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Resource, Scope};
+use crate::report::{Colors, RecordDocument};
+
+fn comparison(
+    action: Action,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+    states: [Option<Value>; 2],
+) -> Comparison {
+    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+    let key = ObjectKey {
+        group_kind: GroupKind::new(group, kind),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    };
+    let resource = Resource::regular(group, "v1", kind, Scope::Namespaced);
+    let [live, predicted] = states;
+    Comparison {
+        difference: Difference::new(&resource, &key, live.as_ref(), predicted.as_ref()),
+        outcome: ObjectOutcome::new(Subject::new(&key, &resource, None), action),
+        ownership: None,
+    }
+}
+
+fn screen(objects: Vec<Comparison>) -> Vec<String> {
+    let record = RecordDocument {
+        tooling: "kubectl-applyset/v1".to_owned(),
+        group_kinds: vec!["ConfigMap".to_owned()],
+        additional_namespaces: Vec::new(),
+    };
+    let found = Differences {
+        objects,
+        record: RecordChange {
+            before: Some(record.clone()),
+            after: Some(record),
+        },
+        ..Differences::default()
+    };
+    let lines = lines(Line::new(Color::Bold, "secret/shop"), &found, 80);
+    lines.iter().map(|line| line.text(Colors::Off)).collect()
+}
+
+#[test]
+fn changes_are_grouped_and_what_is_deleted_comes_last() {
+    let deployment = |replicas: u32, image: &str| {
+        Some(
+            json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": [{"name": "web", "image": image}]}}}}),
+        )
+    };
+    let secret = |value: &str| Some(json!({"data": {"password": value}}));
+    let front = Some("shop-front");
+    let image = |tag: &str| format!("registry.example.com/some-rather-long/path-of/web:{tag}");
+    let mut service = comparison(Action::Configured, "Service", front, "web", [None, None]);
+    service.ownership = Some(OwnershipChange {
+        from: vec!["helm".to_owned()],
+        to: vec!["applyset".to_owned()],
+    });
+    let shown = screen(vec![
+        comparison(
+            Action::Configured,
+            "Deployment.apps",
+            front,
+            "web",
+            [deployment(2, &image("1.0.0")), deployment(3, &image("1.1.0"))],
+        ),
+        comparison(
+            Action::Created,
+            "Service",
+            front,
+            "finder",
+            [None, Some(json!({"spec": {"x": 1}}))],
+        ),
+        service,
+        comparison(
+            Action::Configured,
+            "Secret",
+            Some("shop-data"),
+            "pg",
+            [secret("aa"), secret("bb")],
+        ),
+        comparison(
+            Action::Pruned,
+            "PersistentVolumeClaim",
+            Some("shop-data"),
+            "data",
+            [Some(json!({})), None],
+        ),
+        comparison(
+            Action::Pruned,
+            "Service",
+            front,
+            "search",
+            [Some(json!({})), None],
+        ),
+        comparison(Action::Created, "Namespace", None, "new", [None, Some(json!({}))]),
+        comparison(Action::Unchanged, "Service", front, "same", [None, None]),
+    ]);
+    assert_eq!(
+        shown,
+        [
+            "secret/shop",
+            "Plan: +2 create  ~3 change  -2 PRUNE  (1 unchanged)",
+            "",
+            "cluster-scoped",
+            "  + namespace/new",
+            "",
+            "shop-data",
+            "  ~ secret/pg",
+            "        data.password  *** -> ***",
+            "",
+            "shop-front",
+            "  ~ deployment.apps/web",
+            "        replicas               2 -> 3",
+            "        containers[web].image",
+            "          - registry.example.com/some-rather-long/path-of/web:1.0.0",
+            "          + registry.example.com/some-rather-long/path-of/web:1.1.0",
+            "  ~ service/web          ownership only: helm -> applyset",
+            "  + service/finder",
+            "",
+            "PRUNE: removed from the manifests, will be deleted",
+            "  ! persistentvolumeclaim/data  shop-data   DATA IS LOST",
+            "  - service/search              shop-front",
+            "record: no change          full text: --full",
+        ]
+    );
+}
+
+#[test]
+fn a_renamed_object_is_one_entry() {
+    let config = |value: &str| Some(json!({"metadata": {"name": value}, "data": {"key": value}}));
+    let shown = screen(vec![
+        comparison(
+            Action::Pruned,
+            "ConfigMap",
+            Some("shop"),
+            "app-5m2k8t4h9b",
+            [config("old"), None],
+        ),
+        comparison(
+            Action::Created,
+            "ConfigMap",
+            Some("shop"),
+            "app-bfh72cttk6",
+            [None, config("new")],
+        ),
+    ]);
+    assert_eq!(
+        shown[1..],
+        [
+            "Plan: >1 rename",
+            "",
+            "shop",
+            "  > configmap/app-5m2k8t4h9b  -> app-bfh72cttk6",
+            "        data.key  old -> new",
+            "",
+            "record: no change          full text: --full",
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let wide = |text: &str| {
+        Some(
+            json!({"data": {"a".repeat(200): text.repeat(200), "file": format!("{}\nb\n", text.repeat(200))}}),
+        )
+    };
+    for line in screen(vec![comparison(
+        Action::Configured,
+        "ConfigMap",
+        Some("shop"),
+        "app",
+        [wide("x"), wide("y")],
+    )]) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
