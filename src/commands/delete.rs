@@ -20,7 +20,7 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::session;
 use crate::session::agreed_losses::Losses;
-use crate::session::prompt::Questions;
+use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::session::wait_targets;
 use crate::settings::{self, DeleteOptions, MissingSet, TakeOver};
@@ -193,7 +193,8 @@ async fn prepare(
                     break (state, policy, plan);
                 }
                 if refusals.iter().all(is_lifted_by_the_user) {
-                    run.confirm(refusals.clone()).await?;
+                    run.confirm(refusals.clone(), Some(prompt::outline(&plan, &Desired::default())))
+                        .await?;
                     losses.confirm(refusals);
                     confirmed.note(&plan);
                     // What the user confirms may have changed while they read: all is read again.
@@ -204,7 +205,7 @@ async fn prepare(
             }
         };
         if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
-            run.confirm(refusals).await?;
+            run.confirm(refusals, None).await?;
             take_over = Confirmation::Given;
         } else {
             return Err(Error::Refused(refusals));

@@ -108,7 +108,7 @@ fn finish(
     outcome: Result<Exit, Error>,
     summary: DiffSummary,
 ) -> Result<Exit, Error> {
-    let seconds = run.started.elapsed().as_secs_f64();
+    let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let error = outcome.as_ref().err();
     if error.is_none_or(|error| error.exit() != Exit::Usage) {

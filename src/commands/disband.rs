@@ -98,7 +98,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
         if questions.is_empty() {
             break (read, parent, plan);
         }
-        run.confirm(questions).await?;
+        run.confirm(questions, None).await?;
         confirmation = Confirmation::Given;
         cluster.discover_again().await?;
     };

@@ -1,5 +1,6 @@
 //! Tables as kubectl prints them.
 
+use super::paint::fitted;
 use crate::model::text::one_line;
 
 /// Left-aligned columns, three blanks apart, as kubectl prints tables.
@@ -24,4 +25,44 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
             cells.join("   ").trim_end().to_owned()
         })
         .collect()
+}
+
+/// The same table in at most this many characters: without the columns of these titles, the first
+/// ones first, as far as needed, and then cut off.
+pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
+    let mut rows = rows.to_vec();
+    let is_fitting = |lines: &[String]| lines.iter().all(|line| line.chars().count() <= width);
+    for title in dispensable {
+        if is_fitting(&columns(&rows)) {
+            break;
+        }
+        let place = rows
+            .first()
+            .and_then(|header| header.iter().position(|cell| cell == title));
+        if let Some(place) = place {
+            for row in &mut rows {
+                row.remove(place);
+            }
+        }
+    }
+    columns(&rows).iter().map(|line| fitted(line, width)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dispensable_columns_make_room() {
+        let rows: Vec<Vec<String>> = [["NAME", "KINDS", "TOOL"], ["a-long-name", "1", "x/v1"]]
+            .map(|row| row.map(str::to_owned).to_vec())
+            .to_vec();
+        let fit = |width| fitting_columns(&rows, width, &["TOOL", "KINDS"]);
+        assert_eq!(
+            fit(26),
+            ["NAME          KINDS   TOOL", "a-long-name   1       x/v1"]
+        );
+        assert_eq!(fit(20), ["NAME          KINDS", "a-long-name   1"]);
+        assert_eq!(fit(8), ["NAME", "a-long-…"]);
+    }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::Hints;
 use super::output::print_line;
-use super::place::header;
+use super::place::{header, title};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
@@ -244,7 +244,7 @@ impl Reporter {
                 DiffLayout::Unified => text(&colored(&printable_text(&found.text()), colors)),
                 DiffLayout::Grouped(set, place) => {
                     let columns = self.style.output.columns();
-                    let header = header(set, place, columns);
+                    let header = header(&title(set), place, columns);
                     for line in plan_screen::lines(header, found, columns) {
                         print_line(&line, colors);
                     }

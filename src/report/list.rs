@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::columns::columns;
+use super::columns::{columns, fitting_columns};
 use super::document::ErrorDocument;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
 use super::{API_VERSION, Width};
@@ -87,7 +87,10 @@ pub(super) fn table(document: &ListDocument, width: Width) -> Vec<String> {
     }
     let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     rows.extend(document.sets.iter().map(|listing| row(listing, width)));
-    columns(&rows)
+    match width {
+        Width::Usual | Width::Wide => columns(&rows),
+        Width::Fitting(width) => fitting_columns(&rows, width, &["TOOLING", "KINDS", "NAMESPACES"]),
+    }
 }
 
 fn row(listing: &SetListing, width: Width) -> Vec<String> {
@@ -100,7 +103,7 @@ fn row(listing: &SetListing, width: Width) -> Vec<String> {
     } = &listing.summary;
     let shown = |list: &Option<Vec<String>>| match (list, width) {
         (None, _) => UNKNOWN.to_owned(),
-        (Some(list), Width::Usual) => list.len().to_string(),
+        (Some(list), Width::Usual | Width::Fitting(_)) => list.len().to_string(),
         (Some(list), Width::Wide) => list.join(","),
     };
     let mut row = vec![

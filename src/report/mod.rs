@@ -17,6 +17,7 @@ mod pending;
 mod place;
 mod plan_screen;
 mod progress;
+mod prompt_screen;
 mod question;
 mod reporter;
 mod set_summary;
@@ -38,7 +39,7 @@ pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
 pub use place::Place;
 pub use progress::{SearchBar, clear as clear_progress};
-pub use question::confirm;
+pub use question::{PlanOutline, Question, confirm};
 pub use reporter::Reporter;
 pub use style::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines, Width};
 pub use verify::VerifyDocument;
@@ -47,6 +48,7 @@ pub use view::ViewDocument;
 use crate::error::Error;
 use crate::event::Resume;
 use crate::model::identity::GroupVersionKind;
+use crate::verify::Finding;
 
 /// `apiVersion` of all documents.
 pub const API_VERSION: &str = "kubectl-applyset/v1";
@@ -100,6 +102,23 @@ pub fn warning(text: &str, style: Style) {
     }
 }
 
+/// Prints the lines of findings before the question whether to repair them. Returns whether this
+/// format has lines.
+pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
+    let has_lines = matches!(style.format, Format::Lines | Format::Wide);
+    if has_lines {
+        for line in verify::lines_of(findings) {
+            print(&line);
+        }
+    }
+    has_lines
+}
+
+/// Prints what belongs below findings that were printed before.
+pub fn findings_below(document: &VerifyDocument, style: Style) {
+    document.print_summary(style);
+}
+
 /// Prints the findings of `verify`, with their hints.
 pub fn findings(document: &VerifyDocument, style: Style) {
     match style.format {
@@ -117,8 +136,12 @@ pub fn data<T: Serialize>(
     lines: impl FnOnce(&T, Width) -> Vec<String>,
     names: impl FnOnce(&T) -> Vec<String>,
 ) {
+    let width = match style.output {
+        Device::Terminal { columns, .. } => Width::Fitting(columns),
+        Device::Stream => Width::Usual,
+    };
     match style.format {
-        Format::Lines => lines(document, Width::Usual).iter().for_each(|line| print(line)),
+        Format::Lines => lines(document, width).iter().for_each(|line| print(line)),
         Format::Wide => lines(document, Width::Wide).iter().for_each(|line| print(line)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml => self::document(document, style),
@@ -167,7 +190,7 @@ pub fn list_text(document: &ListDocument, width: Width) -> Vec<String> {
 /// The page of `view`, or the table of its members.
 pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
     match width {
-        Width::Usual => view::page(document),
+        Width::Usual | Width::Fitting(_) => view::page(document),
         Width::Wide => view::table(document),
     }
 }

@@ -67,7 +67,8 @@ impl Line {
             left -= text.len();
             match color.code() {
                 Some(code) if !text.is_empty() => {
-                    line.push_str(&format!("\x1b[{code}m{}\x1b[0m", one_line(text)));
+                    let escaped = one_line(text);
+                    line.extend(["\x1b[", code, "m", &escaped, "\x1b[0m"]);
                 }
                 _ => line.push_str(&one_line(text)),
             }

@@ -13,16 +13,20 @@ pub struct Place {
     pub server: String,
 }
 
+/// `secret/shop in platform`
+pub(super) fn title(set: &SetDocument) -> String {
+    let namespace = set.namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+    match set.kind {
+        Some(_) => format!("{}{namespace}", reference(set)),
+        None => set.name.clone(),
+    }
+}
+
 /// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
 ///
 /// On a narrow terminal, the address is left out first.
-pub(super) fn header(set: &SetDocument, place: &Place, columns: usize) -> Line {
-    let namespace = set.namespace.as_ref();
-    let namespace = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
-    let set = match set.kind {
-        Some(_) => format!("{}{namespace}", reference(set)),
-        None => set.name.clone(),
-    };
+pub(super) fn header(title: &str, place: &Place, columns: usize) -> Line {
     let context = place.context.as_ref();
     let context = context.map_or_else(String::new, |context| format!("   context {context}"));
     let server = match place.server.trim_end_matches('/') {
@@ -30,13 +34,13 @@ pub(super) fn header(set: &SetDocument, place: &Place, columns: usize) -> Line {
         server => format!("   {server}"),
     };
     let width = |text: &str| text.chars().count();
-    let room = columns.saturating_sub(width(&set) + width(&context));
+    let room = columns.saturating_sub(width(title) + width(&context));
     let server = if width(&server) <= room || context.is_empty() {
         fitted(&server, room)
     } else {
         String::new()
     };
-    Line::new(Color::Bold, set)
+    Line::new(Color::Bold, title)
         .with(Color::Plain, context)
         .with(Color::Dim, server)
 }
@@ -58,7 +62,7 @@ mod tests {
             context: Some("prod-eu".to_owned()),
             server: "https://10.0.0.1:6443/".to_owned(),
         };
-        let text = |columns| header(&set, &place, columns).text(Colors::Off);
+        let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
         assert_eq!(
             text(80),
             "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"

@@ -1,30 +1,77 @@
-//! The confirmation prompt, and its answers.
+//! The prompt: what is at stake, and what has to be typed.
 
 use std::io;
 
-use super::output::print_message;
-use super::{Colors, human};
+use super::output::say;
+use super::place::header;
+use super::prompt_screen;
+use super::{Colors, Device, Place, SetDocument, prompt_screen::AnswerWanted};
+use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 
-/// Prints what would happen, and asks for confirmation. Anything but yes or y is no.
-pub fn confirm(refusals: &[Refusal], colors: Colors) -> bool {
-    for refusal in refusals {
-        print_message(human::Label::Warning, &refusal.question(), colors);
-    }
-    // Don't lock standard error: warnings may be printed while the prompt is open.
-    ask(&mut io::stdin().lock(), &mut io::stderr())
+/// Everything that a person is asked about.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The set; `None` if the command is about several.
+    pub set: Option<SetDocument>,
+    /// The cluster.
+    pub place: Place,
+    /// What prevents the run without consent.
+    pub refusals: Vec<Refusal>,
+    /// The plan, if there is one.
+    pub outline: Option<PlanOutline>,
+    /// The terminal.
+    pub device: Device,
+    /// Its colors.
+    pub colors: Colors,
 }
 
-/// Answers that mean yes, in any letter case.
-const YES: [&str; 2] = ["yes", "y"];
+/// What a plan does, as far as a prompt shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanOutline {
+    /// Objects that it may create.
+    pub created: Vec<ObjectKey>,
+    /// Members that it changes.
+    pub changed: Vec<ObjectKey>,
+    /// Members that it deletes.
+    pub removed: Vec<ObjectKey>,
+    /// Members that it leaves as they are.
+    pub unchanged: usize,
+    /// Members that it keeps although the manifests do not hold them.
+    pub kept: usize,
+}
 
-/// Asks, and reads the answer. The question ends its line: after an answer that was typed ahead, or
-/// none, the next message would otherwise be on the same line.
-fn ask(answers: &mut impl io::BufRead, questions: &mut impl io::Write) -> bool {
-    let _ = writeln!(questions, "Go on all the same? Type yes or no:");
-    let _ = questions.flush();
+/// Shows the question, and returns whether the answer is the one that is wanted.
+pub fn confirm(question: &Question) -> bool {
+    let columns = question.device.columns();
+    let mut text = String::from("\n");
+    let title = prompt_screen::title(question);
+    let mut lines = vec![header(&title, &question.place, columns)];
+    let (below, wanted) = prompt_screen::lines(question);
+    lines.extend(below);
+    for line in lines {
+        text.push_str(&line.text(question.colors));
+        text.push('\n');
+    }
+    text.push('\n');
+    text.push_str(&prompt_screen::prompt(question).text(question.colors));
+    text.push(' ');
+    say(&text);
+    let (is_right, is_ended) = read(&mut io::stdin().lock(), &wanted);
+    // The next message would be on the line of the prompt.
+    if !is_ended {
+        say("\n");
+    }
+    is_right
+}
+
+/// Reads the answer. Returns whether it is the one that is wanted, and whether its line has ended.
+///
+/// Standard error is not locked: warnings may be printed while the prompt is open.
+fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (bool, bool) {
     let mut answer = String::new();
-    answers.read_line(&mut answer).is_ok() && YES.contains(&answer.trim().to_lowercase().as_str())
+    let is_read = answers.read_line(&mut answer).is_ok();
+    (is_read && wanted.is(answer.trim()), answer.ends_with('\n'))
 }
 
 #[cfg(test)]
@@ -32,24 +79,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_yes_confirms_and_the_question_ends_its_line() {
-        for (typed, is_yes) in [
-            ("yes\n", true),
-            ("yes", true),
-            ("y\n", true),
-            ("Yes\n", true),
-            (" Y \n", true),
-            ("no\n", false),
-            ("n\n", false),
-            ("N\n", false),
-            ("ye\n", false),
-            ("yes please\n", false),
-            ("\n", false),
-            ("", false),
+    fn only_the_wanted_answer_confirms() {
+        let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
+        for (typed, wanted, is_right, is_ended) in [
+            ("yes\n", &AnswerWanted::Yes, true, true),
+            (" yes \n", &AnswerWanted::Yes, true, true),
+            ("yes", &AnswerWanted::Yes, true, false),
+            ("y\n", &AnswerWanted::Yes, false, true),
+            ("Yes\n", &AnswerWanted::Yes, false, true),
+            ("yes please\n", &AnswerWanted::Yes, false, true),
+            ("no\n", &AnswerWanted::Yes, false, true),
+            ("\n", &AnswerWanted::Yes, false, true),
+            ("", &AnswerWanted::Yes, false, false),
+            ("shop\n", &name, true, true),
+            ("secret/shop\n", &name, true, true),
+            ("yes\n", &name, false, true),
+            ("Shop\n", &name, false, true),
+            ("\n", &name, false, true),
+            ("", &name, false, false),
         ] {
-            let mut asked = Vec::new();
-            assert_eq!(ask(&mut typed.as_bytes(), &mut asked), is_yes, "{typed:?}");
-            assert!(asked.ends_with(b"\n"), "{asked:?}");
+            assert_eq!(
+                read(&mut typed.as_bytes(), wanted),
+                (is_right, is_ended),
+                "{typed:?} {wanted:?}"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
-use std::time::Instant;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use super::document::Collected;
 use super::hints::Hints;
@@ -10,9 +11,7 @@ use super::pending::Pending;
 use super::progress::Bars;
 use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
-use super::{
-    Colors, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human,
-};
+use super::{Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::settings::DryRun;
@@ -30,7 +29,8 @@ pub struct Reporter {
     hints: Hints,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
-    started: Instant,
+    /// The start of the run, and later by the time that a person took to answer.
+    started: Cell<Instant>,
 }
 
 /// Whether a line about the set's parent was printed; the summary does not count it.
@@ -59,13 +59,18 @@ impl Reporter {
             pending: Pending::default(),
             hints: Hints::default(),
             taken_in: TakenIn::default(),
-            started: Instant::now(),
+            started: Cell::new(Instant::now()),
         }
     }
 
-    /// The colors of messages.
-    pub fn colors(&self) -> Colors {
-        self.style.colors
+    /// The seconds since the start of the run, without pauses.
+    pub fn seconds(&self) -> f64 {
+        self.started.get().elapsed().as_secs_f64()
+    }
+
+    /// Leaves this time out of the run's.
+    pub fn pause(&self, time: Duration) {
+        self.started.set(self.started.get() + time);
     }
 
     /// Consumes one event.
@@ -109,7 +114,7 @@ impl Reporter {
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                let seconds = self.started.elapsed().as_secs_f64();
+                let seconds = self.seconds();
                 let done = self.terminal_summary(RunEnd::Complete, seconds);
                 self.bars.wait(screen, &done.text(self.style.colors));
             }

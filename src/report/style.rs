@@ -114,8 +114,10 @@ pub enum Progress {
 /// The columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// Those that fit a terminal.
+    /// The usual ones.
     Usual,
+    /// As many of these as fit into this many characters.
+    Fitting(usize),
     /// All columns.
     Wide,
 }

@@ -172,8 +172,19 @@ impl From<Finding> for FindingDocument {
     }
 }
 
-/// `error wrong-id secret/web in namespace shop: label … (fixed)`
+/// The lines of all findings.
 pub(super) fn lines(document: &VerifyDocument) -> Vec<String> {
+    finding_lines(&document.findings)
+}
+
+/// The lines of findings that are not in a document yet.
+pub(super) fn lines_of(findings: &[Finding]) -> Vec<String> {
+    let findings: Vec<FindingDocument> = findings.iter().cloned().map(FindingDocument::from).collect();
+    finding_lines(&findings)
+}
+
+/// `error wrong-id secret/web in namespace shop: label … (fixed)`
+fn finding_lines(findings: &[FindingDocument]) -> Vec<String> {
     let line = |finding: &FindingDocument| {
         let object = finding.object.as_ref();
         format!(
@@ -185,5 +196,5 @@ pub(super) fn lines(document: &VerifyDocument) -> Vec<String> {
             if finding.fixed { " (fixed)" } else { "" }
         )
     };
-    document.findings.iter().map(line).collect()
+    findings.iter().map(line).collect()
 }

@@ -61,7 +61,7 @@ pub async fn read_target(
         Err(Error::Refused(refusals))
             if options.take_over == TakeOver::Asked && refusals.iter().all(Refusal::is_take_over) =>
         {
-            run.confirm(refusals).await?;
+            run.confirm(refusals, None).await?;
             read(Confirmation::Given).await
         }
         read => read,

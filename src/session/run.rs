@@ -14,7 +14,7 @@ use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, Waits};
-use crate::report::{self, Cost, Place, Reporter, RunEnd, SetDocument, Style};
+use crate::report::{self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style};
 
 /// The wait for requests under way when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -31,8 +31,6 @@ pub struct Run {
     pub interrupt: Interrupt,
     /// The server whose requests are counted, once there is a connection.
     pub server: Option<ApiServer>,
-    /// When it began.
-    pub started: Instant,
     /// The end of its time, if that is limited.
     end: Option<Instant>,
     style: Style,
@@ -57,7 +55,6 @@ impl Run {
             interrupt: listen(),
             server: None,
             questions,
-            started: Instant::now(),
             end: None,
             style,
             resume: Resume::default(),
@@ -130,7 +127,7 @@ impl Run {
         if let Some(reason) = self.reason_of_what_is_left(&outcome) {
             self.reporter.event(NotDone::all(reason));
         }
-        let seconds = self.started.elapsed().as_secs_f64();
+        let seconds = self.reporter.seconds();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
         let completeness = match outcome {
@@ -164,12 +161,24 @@ impl Run {
         })
     }
 
-    /// Shows at a terminal what prevents the run, and asks whether to continue.
-    pub async fn confirm(&self, refusals: Vec<Refusal>) -> Result<(), Error> {
+    /// Shows at a terminal what prevents the run, with the plan if there is one, and asks whether to
+    /// continue. The time until the answer does not count.
+    pub async fn confirm(&self, refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Result<(), Error> {
         if self.questions == Questions::Impossible {
             return Err(Error::Refused(refusals));
         }
-        if answer(refusals.clone(), self.reporter.colors()).await {
+        let question = Question {
+            set: Some(self.set.clone()),
+            place: self.place.clone(),
+            refusals: refusals.clone(),
+            outline,
+            device: self.style.messages,
+            colors: self.style.colors,
+        };
+        let asked = Instant::now();
+        let is_confirmed = answer(question).await;
+        self.reporter.pause(asked.elapsed());
+        if is_confirmed {
             Ok(())
         } else {
             Err(Error::Refused(refusals))

@@ -115,7 +115,7 @@ pub(super) async fn check_bounds(
             Ok(())
         }
         Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() => {
-            run.confirm(vec![asked]).await
+            run.confirm(vec![asked], None).await
         }
         asked => {
             plan.refusals.extend(asked);

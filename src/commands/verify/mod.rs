@@ -3,8 +3,9 @@
 
 mod inspection;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use inspection::Looked;
 
@@ -16,7 +17,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::Cluster;
-use crate::report::{self, Colors, Cost, Style, VerifyDocument};
+use crate::report::{self, Cost, Place, Question, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::answer;
 use crate::session::signals::{listen, unless_stopped};
@@ -39,6 +40,13 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         failures: Vec::new(),
         cluster: None,
         interrupt: listen(),
+        asking: Asking {
+            fix: options.fix,
+            place: Place::default(),
+            style,
+            paused: Cell::default(),
+        },
+        are_printed: false,
     };
     let outcome = verifying.verify().await;
     if let Err(error) = &outcome
@@ -52,6 +60,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         report::warning(warning, style);
     }
     match &outcome {
+        Err(Error::Refused(_)) if verifying.are_printed => report::findings_below(&document, style),
         Ok(()) | Err(Error::Refused(_)) => report::findings(&document, style),
         Err(Error::Interrupted) if has_looked => report::findings(&document, style),
         // Nothing was looked at, so there are no findings to count.
@@ -77,12 +86,16 @@ struct Verifying<'a> {
     cluster: Option<Cluster>,
     /// The user's wish to stop.
     interrupt: Interrupt,
+    asking: Asking,
+    /// True if the lines of the findings are printed.
+    are_printed: bool,
 }
 
 impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
+        self.asking.place = connect::place(&connection);
         let mut cluster = unless_stopped(
             &interrupt,
             connect::discover(connection, connect::unlimited_waits(self.style)),
@@ -95,8 +108,12 @@ impl Verifying<'_> {
         if self.options.fix == Fix::No || self.looked.repairs.is_empty() {
             return Ok(());
         }
-        let question = confirm(self.options.fix, &self.looked.repairs, self.style.colors);
-        unless_stopped(&interrupt, question).await?;
+        if self.options.fix == Fix::Asked {
+            self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
+        }
+        self.asking.confirm(&self.looked.repairs, &interrupt).await?;
+        // They are printed again, with what became of each.
+        self.are_printed = false;
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
@@ -138,8 +155,7 @@ impl Verifying<'_> {
             }
             let is_agreed = |repair: &Repair| agreed.iter().any(|other| is_same(repair, other));
             if !self.looked.repairs.iter().all(is_agreed) {
-                let question = confirm(self.options.fix, &self.looked.repairs, self.style.colors);
-                match unless_stopped(interrupt, question).await {
+                match self.asking.confirm(&self.looked.repairs, interrupt).await {
                     Ok(()) => {}
                     Err(Error::Interrupted) => return Err(Error::Interrupted),
                     Err(_) => break,
@@ -189,9 +205,58 @@ impl Verifying<'_> {
             error,
             Cost {
                 requests: server.map_or(0, crate::cluster::apiserver::ApiServer::requests),
-                seconds: self.started.elapsed().as_secs_f64(),
+                seconds: self
+                    .started
+                    .elapsed()
+                    .saturating_sub(self.asking.paused.get())
+                    .as_secs_f64(),
             },
         )
+    }
+}
+
+/// The question whether to repair.
+struct Asking {
+    fix: Fix,
+    place: Place,
+    style: Style,
+    /// The time until the answers.
+    paused: Cell<Duration>,
+}
+
+impl Asking {
+    /// Shows what would be written, and asks if there is a user to ask.
+    async fn confirm(&self, repairs: &[Repair], interrupt: &Interrupt) -> Result<(), Error> {
+        let refusals: Vec<Refusal> = repairs
+            .iter()
+            .map(|repair| Refusal::RepairsParent {
+                parent: repair.set.parent.clone(),
+                changes: repair.changes.clone(),
+            })
+            .collect();
+        let is_confirmed = match self.fix {
+            Fix::Confirmed => true,
+            Fix::No | Fix::Unconfirmed => false,
+            Fix::Asked => {
+                let question = Question {
+                    set: None,
+                    place: self.place.clone(),
+                    refusals: refusals.clone(),
+                    outline: None,
+                    device: self.style.messages,
+                    colors: self.style.colors,
+                };
+                let asked = Instant::now();
+                let answered = unless_stopped(interrupt, async { Ok(answer(question).await) }).await;
+                self.paused.set(self.paused.get() + asked.elapsed());
+                answered?
+            }
+        };
+        if is_confirmed {
+            Ok(())
+        } else {
+            Err(Error::Refused(refusals))
+        }
     }
 }
 
@@ -232,27 +297,6 @@ impl Attempts {
 /// at.
 fn is_same(one: &Repair, other: &Repair) -> bool {
     one.set.id == other.set.id && one.changes == other.changes
-}
-
-/// Shows what would be written, and asks if there is a user to ask.
-async fn confirm(fix: Fix, repairs: &[Repair], colors: Colors) -> Result<(), Error> {
-    let refusals: Vec<Refusal> = repairs
-        .iter()
-        .map(|repair| Refusal::RepairsParent {
-            parent: repair.set.parent.clone(),
-            changes: repair.changes.clone(),
-        })
-        .collect();
-    let is_confirmed = match fix {
-        Fix::Confirmed => true,
-        Fix::No | Fix::Unconfirmed => false,
-        Fix::Asked => answer(refusals.clone(), colors).await,
-    };
-    if is_confirmed {
-        Ok(())
-    } else {
-        Err(Error::Refused(refusals))
-    }
 }
 
 async fn write(

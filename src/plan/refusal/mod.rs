@@ -3,7 +3,6 @@
 mod consent;
 mod hint;
 mod of_plan;
-mod question;
 mod text;
 
 use std::collections::BTreeMap;

@@ -229,15 +229,14 @@ impl FieldChange {
         } else {
             Color::Green
         };
-        let line = match &second {
-            Some(second) => Line::new(Color::Plain, head)
+        let line = if let Some(second) = &second {
+            Line::new(Color::Plain, head)
                 .with(Color::Red, &first)
                 .with(Color::Plain, " -> ")
-                .with(Color::Green, second),
-            None => {
-                let sign = if self.before.is_some() { "- " } else { "+ " };
-                Line::new(Color::Plain, head).with(color, format!("{sign}{first}"))
-            }
+                .with(Color::Green, second)
+        } else {
+            let sign = if self.before.is_some() { "- " } else { "+ " };
+            Line::new(Color::Plain, head).with(color, format!("{sign}{first}"))
         };
         let values = length(&first) + second.as_deref().map_or(2, |second| length(second) + 4);
         if width.max(length(&self.path)) + 2 + values <= room {

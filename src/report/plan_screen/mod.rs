@@ -222,9 +222,10 @@ fn record_text(record: &RecordChange) -> String {
     if before.tooling != after.tooling {
         changes.push(format!("tooling {} -> {}", before.tooling, after.tooling));
     }
-    match changes.is_empty() {
-        true => "no change".to_owned(),
-        false => changes.join("  "),
+    if changes.is_empty() {
+        "no change".to_owned()
+    } else {
+        changes.join("  ")
     }
 }
 

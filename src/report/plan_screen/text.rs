@@ -48,7 +48,7 @@ mod tests {
             shown(before, after),
             [" b", "-c", "+C", " d", " …", " f", "-g", "+G"]
         );
-        let long: String = (0..50).map(|line| format!("{line}\n")).collect();
+        let long = "line\n".repeat(50);
         let lines = shown("", &long);
         assert_eq!(lines.len(), LINES);
         assert_eq!(lines[LINES - 1], " … 41 more lines: --full");

@@ -5,6 +5,7 @@ pub mod saved_plan;
 
 use super::agreed_losses::Losses;
 use super::connect::{discover, discover_with};
+use super::prompt;
 use super::run::Run;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
@@ -75,6 +76,7 @@ pub async fn to_write(
     let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
     let (state, policy, plan) = loop {
+        let mut outline = None;
         let refusals = match read_and_plan(&mut resolved, options, take_over).await {
             Err(Error::Refused(refusals)) => refusals,
             made => {
@@ -87,6 +89,7 @@ pub async fn to_write(
                 if plan.refusals.is_empty() {
                     break (state, policy, plan);
                 }
+                outline = Some(prompt::outline(&plan, &resolved.desired));
                 plan.refusals
             }
         };
@@ -100,7 +103,7 @@ pub async fn to_write(
             return Err(Error::Refused(refusals));
         }
         // What the user confirms may have changed while they read: all is read again.
-        run.confirm(refusals.clone()).await?;
+        run.confirm(refusals.clone(), outline).await?;
         if refusals.iter().any(Refusal::is_take_over) {
             take_over = Confirmation::Given;
         }

@@ -1,0 +1,368 @@
+//! The lines of a prompt: the plan, what hurts first, and the other members that would be deleted,
+//! by namespace and kind.
+//!
+//! Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::paint::{Color, Line, fitted};
+use super::plan_screen::loss;
+use super::question::{PlanOutline, Question};
+use super::set_summary::reference;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::counted;
+use crate::plan::Refusal;
+
+/// The widest column of names, and of namespaces.
+const NAMES: usize = 32;
+const NAMESPACE: usize = 16;
+/// The most objects that are listed below one that takes them along.
+const LISTED: usize = 10;
+/// What precedes them.
+const INDENT: &str = "        ";
+
+/// The answer that confirms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AnswerWanted {
+    /// `yes`
+    Yes,
+    /// One of these names of the set.
+    SetName(Vec<String>),
+}
+
+impl AnswerWanted {
+    pub(super) fn is(&self, answer: &str) -> bool {
+        match self {
+            Self::Yes => answer == "yes",
+            Self::SetName(names) => names.iter().any(|name| name == answer),
+        }
+    }
+}
+
+/// What the first line names.
+pub(super) fn title(question: &Question) -> String {
+    match &question.set {
+        Some(set) => super::place::title(set),
+        None => "all sets".to_owned(),
+    }
+}
+
+/// One thing that hurts.
+struct Danger {
+    /// The object with its namespace; `None` if it is about the run.
+    object: Option<ObjectKey>,
+    text: String,
+    details: Vec<String>,
+}
+
+/// The lines below the header, and the answer that is wanted.
+pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
+    let columns = question.device.columns();
+    let mut lines = Vec::new();
+    lines.extend(plan(question));
+    lines.push(Line::default());
+    let dangers = dangers(question);
+    let rows = question.device.rows().saturating_sub(10).max(6);
+    let named: BTreeSet<&ObjectKey> = dangers
+        .iter()
+        .filter_map(|danger| danger.object.as_ref())
+        .collect();
+    let removed = question.outline.iter().flat_map(|outline| &outline.removed);
+    let removed = folded(removed.filter(|key| !named.contains(key)));
+    let mut rest: Vec<(String, String)> = removed
+        .into_iter()
+        .map(|((namespace, kind), names)| (names_of(kind, &names), namespace.unwrap_or_default().to_owned()))
+        .collect();
+    let hidden = rest.len().saturating_sub(rows);
+    rest.truncate(rows);
+    let names = dangers
+        .iter()
+        .filter_map(|danger| danger.object.as_ref())
+        .map(|key| (name(key), key.namespace.clone().unwrap_or_default()));
+    let all: Vec<(String, String)> = names.chain(rest.iter().cloned()).collect();
+    let width = |text: fn(&(String, String)) -> &String, most| {
+        let widths = all.iter().map(|row| text(row).chars().count());
+        widths.max().unwrap_or_default().min(most)
+    };
+    let (name_width, namespace_width) = (width(|row| &row.0, NAMES), width(|row| &row.1, NAMESPACE));
+    for danger in &dangers {
+        lines.extend(danger.lines(name_width, namespace_width, columns));
+    }
+    for (names, namespace) in rest {
+        let line = format!("{names:name_width$}   {namespace}");
+        lines.push(
+            Line::new(Color::Danger, "  - ")
+                .with(Color::Plain, fitted(line.trim_end(), columns.saturating_sub(4))),
+        );
+    }
+    if hidden > 0 {
+        let more = counted(hidden, "more kind");
+        lines.push(Line::new(Color::Plain, format!("    … and objects of {more}")));
+    }
+    (lines, wanted(question))
+}
+
+/// The question itself.
+pub(super) fn prompt(question: &Question) -> Line {
+    let lossy = data_losses(question);
+    let of_these = match lossy {
+        0 => String::new(),
+        1 => "1 of these loses data. ".to_owned(),
+        lossy => format!("{lossy} of these lose data. "),
+    };
+    match wanted(question) {
+        AnswerWanted::Yes => Line::new(Color::Bold, "Continue? Only 'yes' is accepted:"),
+        AnswerWanted::SetName(_) => Line::new(Color::Danger, of_these)
+            .with(Color::Bold, "Type the set's name to continue, Enter to stop:"),
+    }
+}
+
+fn data_losses(question: &Question) -> usize {
+    let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
+    let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
+    let removed = question.outline.iter().flat_map(|outline| &outline.removed);
+    let storage = removed.filter(|key| is_storage(&key.group_kind) && !refused.contains(key));
+    refused.len() + storage.count()
+}
+
+fn is_storage(kind: &GroupKind) -> bool {
+    kind.group.is_empty() && matches!(kind.kind.as_str(), "PersistentVolumeClaim" | "PersistentVolume")
+}
+
+/// Where data is lost or a whole set is deleted, a reflex must not be enough.
+fn wanted(question: &Question) -> AnswerWanted {
+    let is_grave =
+        |refusal: &Refusal| refusal.is_data_loss() || matches!(refusal, Refusal::DeletesSet { .. });
+    match &question.set {
+        Some(set) if question.refusals.iter().any(is_grave) => {
+            let full = set.kind.as_ref().map(|_| reference(set));
+            AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
+        }
+        _ => AnswerWanted::Yes,
+    }
+}
+
+/// `Plan: +0 create  ~0 change  -9 PRUNE of 33 members  (24 unchanged)`
+fn plan(question: &Question) -> Option<Line> {
+    let outline = question.outline.as_ref()?;
+    let PlanOutline {
+        created,
+        changed,
+        removed,
+        unchanged,
+        kept,
+    } = outline;
+    let count = removed.len();
+    let of_all = |verb: &str| {
+        let members = counted(changed + count + unchanged + kept, "member");
+        format!("-{count} {verb} of {members}")
+    };
+    let mut refusals = question.refusals.iter();
+    let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
+    let line = Line::new(Color::Plain, "Plan: ");
+    let line = if deletes_set {
+        line.with(Color::Danger, of_all("DELETE"))
+            .with(Color::Plain, ", and the set")
+    } else {
+        line.with(Color::Plain, format!("+{created} create  ~{changed} change  "))
+            .with(Color::Danger, of_all("PRUNE"))
+    };
+    let others = [(unchanged, "unchanged"), (kept, "kept")];
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    Some(if others.is_empty() {
+        line
+    } else {
+        line.with(Color::Plain, format!("  ({})", others.join(", ")))
+    })
+}
+
+fn dangers(question: &Question) -> Vec<Danger> {
+    let mut dangers: Vec<Danger> = Vec::new();
+    for refusal in &question.refusals {
+        dangers.extend(danger(refusal));
+    }
+    let removed = question.outline.iter().flat_map(|outline| &outline.removed);
+    for key in removed {
+        let is_named = dangers.iter().any(|danger| danger.object.as_ref() == Some(key));
+        if let Some(text) = loss(key).filter(|_| !is_named) {
+            dangers.push(Danger {
+                object: Some(key.clone()),
+                text: text.to_owned(),
+                details: Vec::new(),
+            });
+        }
+    }
+    // What loses data comes first.
+    dangers.sort_by_key(|danger| {
+        danger
+            .object
+            .as_ref()
+            .is_none_or(|key| !is_storage(&key.group_kind))
+    });
+    dangers
+}
+
+fn danger(refusal: &Refusal) -> Option<Danger> {
+    let of = |object: Option<&ObjectKey>, text: String, details: Vec<String>| {
+        Some(Danger {
+            object: object.cloned(),
+            text,
+            details,
+        })
+    };
+    match refusal {
+        Refusal::PrunesStorage { object } => of(Some(object), "DATA IS LOST".to_owned(), Vec::new()),
+        Refusal::HoldsOthers {
+            container,
+            lost,
+            unknown,
+        } => {
+            let text = match lost.len() {
+                0 => "also deletes what could not be listed:".to_owned(),
+                count => format!("also deletes {} not in the set:", counted(count, "object")),
+            };
+            let unknown = unknown.iter().map(|what| format!("{what} (could not be listed)"));
+            let container_name = (container.group_kind == GroupKind::namespace()).then_some(&container.name);
+            let details = listed(lost, container_name).into_iter().chain(unknown);
+            of(Some(container), text, details.collect())
+        }
+        Refusal::PrunesParent { object } => {
+            let text = "is the parent of another set, whose members stay";
+            of(Some(object), text.to_owned(), Vec::new())
+        }
+        Refusal::OwnsDependents {
+            object, dependents, ..
+        } => {
+            let text = "its owner references are removed from:".to_owned();
+            of(Some(object), text, listed(dependents, None))
+        }
+        Refusal::DeletesSet { .. } => None,
+        Refusal::ForgetsSet { members, .. } => {
+            let text = format!(
+                "{} leave the set, and stay in the cluster",
+                counted(*members, "object")
+            );
+            of(None, text, Vec::new())
+        }
+        Refusal::RepairsParent { parent, changes } => {
+            of(Some(parent), "is changed:".to_owned(), changes.clone())
+        }
+        Refusal::ReachesOutside {
+            inventory, objects, ..
+        } => {
+            let count = counted(objects.len(), "object");
+            let text = format!("inventory {inventory} names {count} elsewhere:");
+            of(None, text, objects.iter().map(ToString::to_string).collect())
+        }
+        other => of(None, other.to_string(), Vec::new()),
+    }
+}
+
+/// The first of these objects, and how many there are more. The namespace that all of them are in is
+/// left out.
+fn listed(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
+    let one = |key: &ObjectKey| {
+        if key.namespace.as_ref() == namespace {
+            name(key)
+        } else {
+            key.to_string()
+        }
+    };
+    let more = objects.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| format!("… and {more} more"));
+    objects.iter().take(LISTED).map(one).chain(more).collect()
+}
+
+impl Danger {
+    fn lines(&self, name_width: usize, namespace_width: usize, columns: usize) -> Vec<Line> {
+        let line = Line::new(Color::Danger, "  ! ");
+        let room = columns.saturating_sub(4);
+        let mut lines = Vec::new();
+        match &self.object {
+            Some(key) => {
+                let namespace = key.namespace.as_deref().unwrap_or_default();
+                let head = match namespace {
+                    "" => format!("{:name_width$}   ", name(key)),
+                    _ => format!("{:name_width$}   {namespace:namespace_width$}   ", name(key)),
+                };
+                let length = head.chars().count();
+                if length + self.text.chars().count() <= room {
+                    lines.push(line.with(Color::Plain, head).with(Color::Danger, &self.text));
+                } else {
+                    lines.push(line.with(Color::Plain, fitted(head.trim_end(), room)));
+                    let text = fitted(&self.text, columns.saturating_sub(INDENT.len()));
+                    lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
+                }
+            }
+            None => {
+                for (index, part) in wrapped(&self.text, room).into_iter().enumerate() {
+                    let mark = if index == 0 { "  ! " } else { "    " };
+                    lines.push(Line::new(Color::Danger, mark).with(Color::Plain, part));
+                }
+            }
+        }
+        let room = columns.saturating_sub(INDENT.len());
+        let details = self.details.iter().flat_map(|detail| wrapped(detail, room));
+        lines.extend(details.map(|detail| Line::new(Color::Plain, format!("{INDENT}{detail}"))));
+        lines
+    }
+}
+
+/// The text in lines of this width, broken at blanks.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+fn name(key: &ObjectKey) -> String {
+    key.group_kind.object_name(&key.name)
+}
+
+type Folded<'k> = BTreeMap<(Option<&'k str>, &'k GroupKind), Vec<&'k str>>;
+
+fn folded<'k>(keys: impl Iterator<Item = &'k ObjectKey>) -> Folded<'k> {
+    let mut folded = Folded::new();
+    for key in keys {
+        let place = (key.namespace.as_deref(), &key.group_kind);
+        folded.entry(place).or_default().push(&key.name);
+    }
+    folded
+}
+
+/// `deployment.apps/pg, redis and 3 more`
+fn names_of(kind: &GroupKind, names: &[&str]) -> String {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    let mut text = kind.object_name(names.first().copied().unwrap_or_default());
+    for (index, name) in names.iter().enumerate().skip(1) {
+        let more = names.len() - index;
+        // There has to be room to say how many there are more.
+        if text.chars().count() + 2 + name.len() + 12 > NAMES && more > 1
+            || text.chars().count() + 2 + name.len() > NAMES
+        {
+            return format!("{text} and {more} more");
+        }
+        text.push_str(", ");
+        text.push_str(name);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

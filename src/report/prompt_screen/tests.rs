@@ -1,0 +1,132 @@
+use super::*;
+use crate::model::applyset::Tooling;
+use crate::report::{Colors, Device, Place, SetDocument};
+
+fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
+    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+    ObjectKey {
+        group_kind: GroupKind::new(group, kind),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    }
+}
+
+fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
+    Question {
+        set: Some(SetDocument {
+            kind: Some("Secret".to_owned()),
+            group: Some(String::new()),
+            namespace: Some("platform".to_owned()),
+            ..SetDocument::named("shop")
+        }),
+        place: Place::default(),
+        refusals,
+        outline,
+        device: Device::Terminal {
+            columns: 80,
+            rows: 24,
+        },
+        colors: Colors::Off,
+    }
+}
+
+fn shown(question: &Question) -> Vec<String> {
+    let (lines, _) = lines(question);
+    let lines = lines.into_iter().chain([prompt(question)]);
+    lines.map(|line| line.text(Colors::Off)).collect()
+}
+
+#[test]
+fn what_hurts_comes_first_and_the_rest_is_folded() {
+    let data = Some("shop-data");
+    let claim = key("PersistentVolumeClaim", data, "pg-data");
+    let namespace = key("Namespace", None, "shop-data");
+    let mut removed = vec![claim.clone(), namespace.clone()];
+    removed.extend(["redis", "pg"].map(|name| key("Deployment.apps", data, name)));
+    removed.extend((0..20).map(|number| key("Service", data, &format!("s-{number:02}"))));
+    let question = question(
+        vec![
+            Refusal::HoldsOthers {
+                container: namespace,
+                lost: vec![key("ConfigMap", data, "handmade")],
+                unknown: Vec::new(),
+            },
+            Refusal::PrunesStorage { object: claim },
+        ],
+        Some(PlanOutline {
+            removed,
+            unchanged: 24,
+            ..PlanOutline::default()
+        }),
+    );
+    assert_eq!(
+        shown(&question),
+        [
+            "Plan: +0 create  ~0 change  -24 PRUNE of 48 members  (24 unchanged)",
+            "",
+            "  ! persistentvolumeclaim/pg-data    shop-data   DATA IS LOST",
+            "  ! namespace/shop-data              also deletes 1 object not in the set:",
+            "        configmap/handmade",
+            "  - deployment.apps/pg, redis        shop-data",
+            "  - service/s-00, s-01 and 18 more   shop-data",
+            "2 of these lose data. Type the set's name to continue, Enter to stop:",
+        ]
+    );
+}
+
+#[test]
+fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
+    let deletes = Refusal::DeletesSet {
+        parent: key("Secret", Some("platform"), "shop"),
+        objects: Vec::new(),
+    };
+    let outline = PlanOutline {
+        removed: vec![key("Service", Some("shop"), "web")],
+        ..PlanOutline::default()
+    };
+    assert_eq!(
+        shown(&question(vec![deletes], Some(outline))),
+        [
+            "Plan: -1 DELETE of 1 member, and the set",
+            "",
+            "  - service/web   shop",
+            "Type the set's name to continue, Enter to stop:",
+        ]
+    );
+    let foreign = Refusal::OtherTooling {
+        parent: key("Secret", Some("platform"), "shop"),
+        found: Tooling::parse("kubectl/v1.36.0").expect("tooling"),
+        ours: Tooling::ours(),
+    };
+    let lines = shown(&question(vec![foreign], None));
+    assert_eq!(
+        lines[1].split(" is managed by ").next(),
+        Some("  ! the set of secret/shop in namespace platform")
+    );
+    assert_eq!(
+        lines.last().map(String::as_str),
+        Some("Continue? Only 'yes' is accepted:")
+    );
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let long = "x".repeat(70);
+    let refusals = vec![Refusal::HoldsOthers {
+        container: key("Namespace", None, &long),
+        lost: (0..30)
+            .map(|number| key("ConfigMap", Some("shop"), &format!("{long}{number}")))
+            .collect(),
+        unknown: vec!["pods".to_owned()],
+    }];
+    let outline = PlanOutline {
+        removed: vec![
+            key("Namespace", None, &long),
+            key("ConfigMap", Some("shop"), &long),
+        ],
+        ..PlanOutline::default()
+    };
+    for line in shown(&question(refusals, Some(outline))) {
+        assert!(line.chars().count() <= 110, "{line}");
+    }
+}
