@@ -104,8 +104,11 @@ async fn apply_plan(
 async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let execution = prepared.execution(&interrupt);
-    let reporter = &mut run.reporter;
     let is_real = options.writing.dry_run == DryRun::None;
+    if !is_real {
+        run.reporter.name_place(&run.set, &run.place);
+    }
+    let reporter = &mut run.reporter;
     let patience = options.waiting.patience.filter(|_| is_real);
     let work = async {
         let mut done = wait_targets::Done::default();

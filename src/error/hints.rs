@@ -19,7 +19,7 @@ impl Error {
             Self::Manifests(_) | Self::InvalidObjects(_) => Vec::new(),
             Self::Interrupted => vec!["the same command does the rest".to_owned()],
             Self::MissingNamespaces(missing) => vec![namespace_hint(missing)],
-            Self::Refused(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
+            Self::Refused(refusals) | Self::NotConfirmed(refusals) | Self::ParentWrite(ParentWriteError::Refused(refusals)) => {
                 refusals.iter().map(Refusal::hint).collect()
             }
             Self::Overtaken(_) | Self::Altered(_) => vec![

@@ -79,6 +79,9 @@ pub enum Error {
     /// Safety checks refused.
     #[error("{}", in_lines(.0))]
     Refused(Vec<Refusal>),
+    /// The user was asked, and did not confirm.
+    #[error("not confirmed: nothing was written")]
+    NotConfirmed(Vec<Refusal>),
     /// No connection can be made.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
@@ -179,6 +182,7 @@ impl Error {
             Self::Connection(error) if error.is_usage() => Exit::Usage,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_)
+            | Self::NotConfirmed(_)
             | Self::Overtaken(_)
             | Self::Altered(_)
             | Self::NotSaved

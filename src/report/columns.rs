@@ -45,7 +45,28 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
             }
         }
     }
+    while !is_fitting(&columns(&rows)) && cut_widest(&mut rows) {}
     columns(&rows).iter().map(|line| fitted(line, width)).collect()
+}
+
+/// The narrowest that a column is cut.
+const NARROW: usize = 12;
+
+/// Cuts the widest column by one character; returns false if that would leave too little of it.
+fn cut_widest(rows: &mut [Vec<String>]) -> bool {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: &usize| {
+        let cells = rows.iter().filter_map(|row| row.get(*column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widest = (0..count).map(|column| (width(&column), column)).max();
+    let Some((width, column)) = widest.filter(|(width, _)| *width > NARROW) else {
+        return false;
+    };
+    for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+        *cell = fitted(cell, width - 1);
+    }
+    true
 }
 
 #[cfg(test)]
@@ -64,5 +85,15 @@ mod tests {
         );
         assert_eq!(fit(20), ["NAME          KINDS", "a-long-name   1"]);
         assert_eq!(fit(8), ["NAME", "a-long-…"]);
+        let long: Vec<Vec<String>> = [
+            ["NAMESPACE", "SET"],
+            ["a-long-namespace", "configmap/a-long-name"],
+        ]
+        .map(|row| row.map(str::to_owned).to_vec())
+        .to_vec();
+        assert_eq!(
+            fitting_columns(&long, 30, &[]),
+            ["NAMESPACE       SET", "a-long-names…   configmap/a-l…"]
+        );
     }
 }

@@ -8,10 +8,13 @@ use super::hints::Hints;
 use super::output::{print, print_line, print_message, say};
 use super::paint::Line;
 use super::pending::Pending;
+use super::place::{header, title};
 use super::progress::Bars;
 use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
-use super::{Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human};
+use super::{
+    Cost, Format, Loudness, Place, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human,
+};
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::settings::DryRun;
@@ -71,6 +74,14 @@ impl Reporter {
     /// Leaves this time out of the run's.
     pub fn pause(&self, time: Duration) {
         self.started.set(self.started.get() + time);
+    }
+
+    /// Names the set and the cluster of a plan at a terminal.
+    pub fn name_place(&self, set: &SetDocument, place: &Place) {
+        if self.style.messages.is_terminal() && self.style.loudness > Loudness::Quiet {
+            let line = header(&title(set), place, self.style.messages.columns());
+            say(&format!("{}\n", line.text(self.style.colors)));
+        }
     }
 
     /// Consumes one event.

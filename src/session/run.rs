@@ -181,7 +181,7 @@ impl Run {
         if is_confirmed {
             Ok(())
         } else {
-            Err(Error::Refused(refusals))
+            Err(Error::NotConfirmed(refusals))
         }
     }
 

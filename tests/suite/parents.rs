@@ -80,8 +80,7 @@ fn apply_with_parent(set: &Set, parent: &Value, changed: &Value, field: &str) {
 fn what_becomes_of_a_parent_among_the_manifests_is_reported_although_it_is_no_result() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
-    let reported =
-        |action: &str| format!("note: configmap/web in namespace {home}, the set's parent, {action}\n");
+    let reported = |action: &str| format!("note: {action} parent configmap/web in namespace {home}\n");
     let apply = |content: &str| {
         let manifests = objects_file(&[config_map(&home, "web", content)]);
         let files = Files::new().with("web.yaml", &manifests);

@@ -146,6 +146,30 @@ impl Program {
             .expect("the program starts")
     }
 
+    /// Runs it with standard output in a pipe and standard error at a terminal.
+    pub(crate) fn run_into_pipe_at(mut self, terminal: &Terminal) -> Run {
+        let child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(terminal.end())
+            .spawn()
+            .expect("the program starts");
+        Run::of(&child.wait_with_output().expect("the program ends"))
+    }
+
+    /// Runs it with standard output at a terminal and standard error in a pipe.
+    pub(crate) fn run_with_messages_piped(mut self, terminal: &Terminal) -> Run {
+        let child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(terminal.end())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        Run::of(&child.wait_with_output().expect("the program ends"))
+    }
+
     /// Starts it, and lets the test go on.
     pub(crate) fn start(mut self) -> Running {
         let mut child = self

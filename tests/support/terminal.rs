@@ -12,7 +12,7 @@ use std::thread;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Lines of every terminal.
+/// Lines of a terminal, if nothing else is wanted.
 const ROWS: NonZero<u16> = NonZero::new(24).expect("not zero");
 
 /// A terminal.
@@ -34,6 +34,12 @@ struct Screen {
 impl Terminal {
     /// One that is this many characters wide.
     pub(crate) fn new(columns: u16) -> Self {
+        Self::with_rows(columns, ROWS.get())
+    }
+
+    /// One that is this many characters wide and this many lines high.
+    pub(crate) fn with_rows(columns: u16, rows: u16) -> Self {
+        let rows = NonZero::new(rows).expect("a terminal with lines");
         let columns = NonZero::new(columns).expect("a terminal with columns");
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).expect("granted");
@@ -43,7 +49,7 @@ impl Terminal {
             .into_string()
             .expect("UTF-8");
         let size = Winsize {
-            ws_row: ROWS.get(),
+            ws_row: rows.get(),
             ws_col: columns.get(),
             ws_xpixel: 0,
             ws_ypixel: 0,
@@ -51,7 +57,7 @@ impl Terminal {
         tcsetwinsize(&master, size).expect("a size");
         let keyboard = File::from(master);
         let screen = Arc::new(Mutex::new(Screen {
-            parser: vt100::Parser::new(ROWS, columns, 0),
+            parser: vt100::Parser::new(rows, columns, 0),
             written: Vec::new(),
         }));
         let device = PathBuf::from(name);
@@ -89,6 +95,16 @@ impl Terminal {
     pub(crate) fn screen(&self) -> String {
         let screen = self.screen.lock().expect("no panic");
         screen.parser.screen().contents()
+    }
+
+    /// The lines of the screen, as they are seen.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let screen = self.screen.lock().expect("no panic");
+        let screen = screen.parser.screen();
+        let rows = screen.rows(0, screen.size().1.get());
+        let mut rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
+        while rows.pop_if(|row| row.is_empty()).is_some() {}
+        rows
     }
 
     /// What a function draws of the screen as it is now.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{Held, picture};
+use super::{Held, asks, picture};
 use crate::support::{
     Files, Program, Set, Terminal, cluster, config_map, eventually, named, namespace_object, objects_file,
     with,
@@ -102,7 +102,9 @@ fn diff() -> String {
         &["-f", manifests.to_str().expect("UTF-8")],
     );
     program.start_at(&terminal).wait().expect("it ends");
-    eventually("the end", || terminal.screen().contains("requests").then_some(()));
+    eventually("the end", || {
+        terminal.screen().contains("full text").then_some(())
+    });
     terminal.picture(picture::svg)
 }
 
@@ -118,9 +120,7 @@ fn question() -> String {
     let files = Files::new().with("a.yaml", &objects_file(&[settings]));
     let mut terminal = Terminal::new(80);
     let mut child = set.command(Program::new(), &files).start_at(&terminal);
-    eventually("the question", || {
-        terminal.screen().contains("yes or no").then_some(())
-    });
+    asks(&terminal);
     terminal.type_text("no\n");
     child.wait().expect("it ends");
     eventually("the hint", || terminal.screen().contains("hint").then_some(()));

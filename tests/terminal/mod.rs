@@ -3,6 +3,7 @@
 
 mod captures;
 mod picture;
+mod screens;
 
 use std::process::Child;
 use std::sync::mpsc::Sender;
@@ -53,6 +54,14 @@ impl Held {
         );
         self.terminal
     }
+}
+
+/// Waits until the program asks.
+fn asks(terminal: &Terminal) {
+    eventually("the question", || {
+        let screen = terminal.screen();
+        (screen.contains("Enter to stop:") || screen.contains("is accepted:")).then_some(())
+    });
 }
 
 /// What is at the lowest line of the screen.
@@ -134,13 +143,13 @@ fn colour_is_for_terminals_that_want_it() {
 }
 
 #[test]
-fn only_yes_at_the_terminal_lets_data_go() {
+fn only_the_name_of_the_set_lets_data_go() {
     for (answer, code, is_kept) in [
         ("no\n", 3, true),
-        ("n\n", 3, true),
+        ("yes\n", 3, true),
         ("\n", 3, true),
-        ("yes\n", 0, false),
-        ("y\n", 0, false),
+        ("web\n", 0, false),
+        ("secret/web\n", 0, false),
     ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
@@ -153,9 +162,7 @@ fn only_yes_at_the_terminal_lets_data_go() {
         let files = Files::new().with("a.yaml", &objects_file(&[one]));
         let mut terminal = Terminal::new(80);
         let mut child = set.command(Program::new(), &files).start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
+        asks(&terminal);
         terminal.type_text(answer);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
@@ -185,13 +192,13 @@ fn a_yes_to_a_loss_is_none_to_what_came_while_the_question_stood() {
         let mut child = program.start_at(&terminal);
         let asked = |terminal: &Terminal, times: usize| {
             eventually("the question", || {
-                let questions = terminal.written().matches("yes or no").count();
+                let questions = terminal.written().matches("Enter to stop:").count();
                 (questions == times).then_some(())
             });
         };
         asked(&terminal, 1);
         cluster().create(&config_map(&away, "late", "1"));
-        terminal.type_text("yes\n");
+        terminal.type_text("web\n");
         asked(&terminal, 2);
         assert!(
             terminal.screen().contains("configmap/late"),
@@ -234,9 +241,7 @@ fn only_yes_at_the_terminal_adopts_what_an_inventory_names_elsewhere() {
         let mut terminal = Terminal::new(120);
         let adopt = set.invocation(Program::new(), "adopt", &["--from", "kpt/inventory"]);
         let mut child = adopt.start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
+        asks(&terminal);
         let shown = terminal.screen();
         assert!(
             shown.contains("configmap/two") && !shown.contains("configmap/one"),
@@ -266,14 +271,10 @@ fn only_yes_at_the_terminal_repairs_a_record() {
         let mut terminal = Terminal::new(100);
         let program = Program::new().args(["verify", "web", "-n", &home, "--fix"]);
         let mut child = program.start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
-        assert!(
-            terminal.screen().contains("would be mended"),
-            "{}",
-            terminal.screen()
-        );
+        asks(&terminal);
+        let screen = terminal.screen();
+        let [finding, question] = ["secret/web in namespace", "is changed:"].map(|text| screen.find(text));
+        assert!(finding.is_some() && finding < question, "{screen}");
         terminal.type_text(answer);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
@@ -291,18 +292,16 @@ fn only_yes_at_the_terminal_repairs_a_record() {
 
 #[test]
 fn a_set_is_deleted_when_somebody_has_read_what_goes() {
-    for (answer, code) in [("no\n", 3), ("yes\n", 0)] {
+    for (answer, code) in [("yes\n", 3), ("web\n", 0)] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
         set.apply(&objects);
         let mut terminal = Terminal::new(120);
         let mut child = set.deletion(Program::new()).start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
-        let counts = format!("2 ConfigMap in namespace {home}");
-        assert!(terminal.screen().contains(&counts), "{}", terminal.screen());
+        asks(&terminal);
+        let members = format!("  - configmap/one, two   {home}");
+        assert!(terminal.screen().contains(&members), "{}", terminal.screen());
         terminal.type_text(answer);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
@@ -393,9 +392,7 @@ fn only_yes_at_the_terminal_forgets_a_set() {
         set.apply(&objects);
         let mut terminal = Terminal::new(80);
         let mut child = set.invocation(Program::new(), "disband", &[]).start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
+        asks(&terminal);
         terminal.type_text(answer);
         let status = child.wait().expect("it ends");
         assert_eq!(status.code(), Some(code), "{answer:?}: {}", terminal.screen());
@@ -416,9 +413,7 @@ fn a_question_can_be_left_by_a_signal() {
         set.apply(&objects);
         let terminal = Terminal::new(80);
         let mut child = set.deletion(Program::new()).start_at(&terminal);
-        eventually("the question", || {
-            terminal.screen().contains("yes or no").then_some(())
-        });
+        asks(&terminal);
         let pid = child.id().to_string();
         let sent = std::process::Command::new("kill").args([signal, &pid]).status();
         assert!(sent.expect("kill runs").success());

@@ -60,8 +60,8 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         report::warning(warning, style);
     }
     match &outcome {
-        Err(Error::Refused(_)) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_)) => report::findings(&document, style),
+        Err(Error::NotConfirmed(_)) if verifying.are_printed => report::findings_below(&document, style),
+        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed(_)) => report::findings(&document, style),
         Err(Error::Interrupted) if has_looked => report::findings(&document, style),
         // Nothing was looked at, so there are no findings to count.
         Err(_) => report::document(&document, style),
@@ -236,7 +236,7 @@ impl Asking {
             .collect();
         let is_confirmed = match self.fix {
             Fix::Confirmed => true,
-            Fix::No | Fix::Unconfirmed => false,
+            Fix::No | Fix::Unconfirmed => return Err(Error::Refused(refusals)),
             Fix::Asked => {
                 let question = Question {
                     set: None,
@@ -255,7 +255,7 @@ impl Asking {
         if is_confirmed {
             Ok(())
         } else {
-            Err(Error::Refused(refusals))
+            Err(Error::NotConfirmed(refusals))
         }
     }
 }

@@ -14,9 +14,11 @@ use entry::{Entry, Sign};
 
 use super::diff::{Comparison, Differences, RecordChange};
 use super::paint::{Color, Line, fitted};
+use super::prompt_screen;
 use crate::event::Action;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
+use crate::plan::Refusal;
 
 /// The widest column of names.
 const NAME: usize = 36;
@@ -54,6 +56,8 @@ struct Entries<'a> {
     changes: Vec<Entry<'a>>,
     pruned: Vec<&'a Comparison>,
     renamed: usize,
+    /// The refusals to prune, by object.
+    refused: BTreeMap<&'a ObjectKey, &'a Refusal>,
 }
 
 impl<'a> Entries<'a> {
@@ -88,12 +92,17 @@ impl<'a> Entries<'a> {
                 .map(|object| Entry::new(Sign::Created, object)),
         );
         changes.extend(with(Action::Configured).map(|object| Entry::new(Sign::Changed, object)));
-        changes.extend(with(Action::Failed).map(|object| Entry::new(Sign::Failed, object)));
+        let refused = refused(found);
+        let (unpruned, failed): (Vec<_>, Vec<_>) =
+            with(Action::Failed).partition(|object| refused.contains_key(&object.outcome.subject.key()));
+        pruned.extend(unpruned);
+        changes.extend(failed.into_iter().map(|object| Entry::new(Sign::Failed, object)));
         changes.extend(found.parent.as_ref().and_then(Entry::parent));
         Self {
             changes,
             pruned,
             renamed: pairs.len(),
+            refused,
         }
     }
 
@@ -151,22 +160,41 @@ impl<'a> Entries<'a> {
         let mut lines = vec![Line::new(Color::Danger, title)];
         let row = |object: &&Comparison| {
             let key = object.outcome.subject.key();
+            let refusal = self.refused.get(&key);
+            let warning = match refusal {
+                Some(refusal) => prompt_screen::warning(refusal),
+                None => loss(&key).unwrap_or_default().to_owned(),
+            };
             let name = key.group_kind.object_name(&key.name);
-            (name, key.namespace.clone().unwrap_or_default(), loss(&key))
+            (warning.is_empty(), key.namespace, name, warning)
         };
-        let rows: Vec<_> = self.pruned.iter().map(row).collect();
-        let name_width = width_of(rows.iter().map(|(name, ..)| name.as_str()));
-        let namespace_width = width_of(rows.iter().map(|(_, namespace, _)| namespace.as_str()));
-        for (name, namespace, loss) in rows {
-            let sign = if loss.is_some() { "  ! " } else { "  - " };
-            let line = Line::new(Color::Danger, sign)
-                .with(Color::Plain, format!("{name:name_width$}  "))
-                .with(Color::Plain, format!("{namespace:namespace_width$}  "))
-                .with(Color::Danger, loss.unwrap_or_default());
-            lines.push(line);
+        let mut rows: Vec<_> = self.pruned.iter().map(row).collect();
+        rows.sort();
+        let name_width = width_of(rows.iter().map(|(_, _, name, _)| name.as_str()));
+        let namespaces = rows.iter().filter_map(|(_, namespace, ..)| namespace.as_deref());
+        let namespace_width = width_of(namespaces);
+        for (is_harmless, namespace, name, warning) in rows {
+            let sign = if is_harmless { "  - " } else { "  ! " };
+            let place = match namespace {
+                Some(namespace) => format!("{name:name_width$}  {namespace:namespace_width$}  "),
+                None => format!("{name:name_width$}  "),
+            };
+            let line = Line::new(Color::Danger, sign).with(Color::Plain, place);
+            lines.push(line.with(Color::Danger, warning));
         }
         lines
     }
+}
+
+/// The refusals to prune objects, by object.
+fn refused(found: &Differences) -> BTreeMap<&ObjectKey, &Refusal> {
+    let prunes = found.refusals.iter().filter(|refusal| {
+        let is_about_prune = matches!(refusal, Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. });
+        refusal.is_data_loss() || is_about_prune
+    });
+    prunes
+        .filter_map(|refusal| Some((refusal.object()?, refusal)))
+        .collect()
 }
 
 fn retain_others<T>(items: &mut Vec<T>, left_out: &BTreeSet<usize>) {

@@ -14,8 +14,10 @@ use crate::model::text::counted;
 use crate::plan::Refusal;
 
 /// The widest column of names, and of namespaces.
-const NAMES: usize = 32;
+const NAMES: usize = 36;
 const NAMESPACE: usize = 16;
+/// The room for ` and 123 more`.
+const AND_MORE: usize = 13;
 /// The most objects that are listed below one that takes them along.
 const LISTED: usize = 10;
 /// What precedes them.
@@ -43,7 +45,7 @@ impl AnswerWanted {
 pub(super) fn title(question: &Question) -> String {
     match &question.set {
         Some(set) => super::place::title(set),
-        None => "all sets".to_owned(),
+        None => "records to repair".to_owned(),
     }
 }
 
@@ -206,6 +208,7 @@ fn dangers(question: &Question) -> Vec<Danger> {
     dangers
 }
 
+/// What hurts about a refusal; `None` if the plan says it.
 fn danger(refusal: &Refusal) -> Option<Danger> {
     let of = |object: Option<&ObjectKey>, text: String, details: Vec<String>| {
         Some(Danger {
@@ -259,6 +262,21 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             of(None, text, objects.iter().map(ToString::to_string).collect())
         }
         other => of(None, other.to_string(), Vec::new()),
+    }
+}
+
+/// What a refusal to delete an object warns of, in a few words.
+pub(super) fn warning(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::HoldsDesired { desired, .. } => {
+            format!("holds {} of the manifests", counted(desired.len(), "object"))
+        }
+        Refusal::OwnsBound { dependents, .. } | Refusal::OwnsDependents { dependents, .. } => {
+            format!("owns {} that must stay", counted(dependents.len(), "object"))
+        }
+        other => {
+            danger(other).map_or_else(String::new, |danger| danger.text.trim_end_matches(':').to_owned())
+        }
     }
 }
 
@@ -349,19 +367,24 @@ fn folded<'k>(keys: impl Iterator<Item = &'k ObjectKey>) -> Folded<'k> {
 fn names_of(kind: &GroupKind, names: &[&str]) -> String {
     let mut names = names.to_vec();
     names.sort_unstable();
+    let all = kind.object_name(&names.join(", "));
+    if all.chars().count() <= NAMES {
+        return all;
+    }
     let mut text = kind.object_name(names.first().copied().unwrap_or_default());
-    for (index, name) in names.iter().enumerate().skip(1) {
-        let more = names.len() - index;
-        // There has to be room to say how many there are more.
-        if text.chars().count() + 2 + name.len() + 12 > NAMES && more > 1
-            || text.chars().count() + 2 + name.len() > NAMES
-        {
-            return format!("{text} and {more} more");
+    let mut more = names.len().saturating_sub(1);
+    for name in names.iter().skip(1) {
+        if text.chars().count() + 2 + name.len() + AND_MORE > NAMES {
+            break;
         }
         text.push_str(", ");
         text.push_str(name);
+        more -= 1;
     }
-    text
+    match more {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
 }
 
 #[cfg(test)]

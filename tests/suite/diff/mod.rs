@@ -2,6 +2,7 @@
 
 mod absent;
 mod external;
+mod ownership;
 mod rights;
 
 use std::fs;
