@@ -11,7 +11,7 @@ use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
 use crate::session::prepare::{self, Prepared, saved_plan};
-use crate::session::prompt::Questions;
+use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::session::wait_targets;
 use crate::settings::{self, ApplyOptions, Confirm};
@@ -90,7 +90,11 @@ async fn apply_plan(
             .change()
             .filter(|_| options.confirm == Confirm::EveryChange)
         {
-            run.confirm(vec![change]).await?;
+            run.confirm(
+                vec![change],
+                Some(prompt::outline(&prepared.plan, &prepared.desired)),
+            )
+            .await?;
         }
         Ok::<_, Error>(prepared)
     };

@@ -193,8 +193,11 @@ async fn prepare(
                     break (state, policy, plan);
                 }
                 if refusals.iter().all(is_lifted_by_the_user) {
-                    run.confirm(refusals.clone(), Some(prompt::outline(&plan, &Desired::default())))
-                        .await?;
+                    run.confirm(
+                        refusals.clone(),
+                        Some(prompt::outline(&plan, &Desired::default())),
+                    )
+                    .await?;
                     losses.confirm(refusals);
                     confirmed.note(&plan);
                     // What the user confirms may have changed while they read: all is read again.

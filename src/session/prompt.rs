@@ -40,9 +40,12 @@ pub async fn answer(question: Question) -> bool {
 
 /// Returns what a prompt shows of a plan.
 pub fn outline(plan: &Plan, desired: &Desired) -> PlanOutline {
-    let is_new = |status: &MemberStatus| matches!(status, MemberStatus::NotAMember | MemberStatus::OfAnotherSet);
+    let is_new =
+        |status: &MemberStatus| matches!(status, MemberStatus::NotAMember | MemberStatus::OfAnotherSet);
     let keys = |applies: Vec<&Apply>| -> Vec<ObjectKey> {
-        let objects = applies.into_iter().filter_map(|apply| desired.members.get(apply.index));
+        let objects = applies
+            .into_iter()
+            .filter_map(|apply| desired.members.get(apply.index));
         objects.map(|object| object.key.clone()).collect()
     };
     let (created, changed) = plan.all_applies().partition(|apply| is_new(&apply.member_status));

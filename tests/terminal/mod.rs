@@ -320,9 +320,7 @@ fn answered(set: &Set, objects: &[Value], flags: &[&str], answer: &str) -> (Opti
     let mut terminal = Terminal::new(80);
     let program = set.command(Program::new(), &files).args(flags);
     let mut child = program.start_at(&terminal);
-    eventually("the question", || {
-        terminal.screen().contains("yes or no").then_some(())
-    });
+    asks(&terminal);
     terminal.type_text(answer);
     (child.wait().expect("it ends").code(), terminal)
 }
@@ -343,9 +341,9 @@ fn every_change_is_confirmed_that_the_user_wants_to_confirm() {
     let (code, terminal) = answered(&set, &two, flags, "no\n");
     assert_eq!(code, Some(3));
     for line in [
-        "apply configmap/two",
-        "prune configmap/one",
-        "1 to apply, 1 to prune",
+        "  + configmap/two",
+        "  - configmap/one",
+        "Plan: +1 create  ~0 change  -1 PRUNE of 1 member",
     ] {
         assert!(terminal.screen().contains(line), "{line}: {}", terminal.screen());
     }
@@ -363,13 +361,17 @@ fn every_change_is_confirmed_that_the_user_wants_to_confirm() {
             .args(flags)
             .start_at(&terminal);
         assert!(child.wait().expect("it ends").success(), "{}", terminal.screen());
-        assert!(!terminal.written().contains("yes or no"), "{}", terminal.screen());
+        assert!(
+            !terminal.written().contains("is accepted:"),
+            "{}",
+            terminal.screen()
+        );
     }
     set.assert_holds(&one);
 }
 
 #[test]
-fn only_yes_at_the_terminal_prunes_all_members() {
+fn only_the_name_of_the_set_prunes_all_members() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let members = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
@@ -377,7 +379,7 @@ fn only_yes_at_the_terminal_prunes_all_members() {
     let other = [config_map(&home, "other", "1")];
     assert_eq!(answered(&set, &other, &[], "no\n").0, Some(3));
     set.assert_holds(&members);
-    assert_eq!(answered(&set, &other, &[], "yes\n").0, Some(0));
+    assert_eq!(answered(&set, &other, &[], "web\n").0, Some(0));
     set.assert_holds(&other);
     assert_eq!(answered(&set, &[], &[], "yes\n").0, Some(0));
     set.assert_holds(&[]);

@@ -71,17 +71,32 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         .collect();
     let removed = question.outline.iter().flat_map(|outline| &outline.removed);
     let removed = folded(removed.filter(|key| !named.contains(key)));
-    let mut rest: Vec<(String, String)> = removed
-        .into_iter()
-        .map(|((namespace, kind), names)| (names_of(kind, &names), namespace.unwrap_or_default().to_owned()))
-        .collect();
+    let mut rest: Vec<(Color, &str, String, String)> = Vec::new();
+    let mut add = |color, sign, folded: Folded<'_>| {
+        for ((namespace, kind), names) in folded {
+            let namespace = namespace.unwrap_or_default().to_owned();
+            rest.push((color, sign, names_of(kind, &names), namespace));
+        }
+    };
+    add(Color::Danger, "  - ", removed);
+    // Who wants to confirm every change wants to see them.
+    let shows_changes = |refusal: &Refusal| matches!(refusal, Refusal::ChangesSet { .. });
+    if let Some(outline) = &question.outline
+        && question.refusals.iter().any(shows_changes)
+    {
+        add(Color::Yellow, "  ~ ", folded(outline.changed.iter()));
+        add(Color::Green, "  + ", folded(outline.created.iter()));
+    }
     let hidden = rest.len().saturating_sub(rows);
     rest.truncate(rows);
     let names = dangers
         .iter()
         .filter_map(|danger| danger.object.as_ref())
         .map(|key| (name(key), key.namespace.clone().unwrap_or_default()));
-    let all: Vec<(String, String)> = names.chain(rest.iter().cloned()).collect();
+    let listed = rest
+        .iter()
+        .map(|(_, _, names, namespace)| (names.clone(), namespace.clone()));
+    let all: Vec<(String, String)> = names.chain(listed).collect();
     let width = |text: fn(&(String, String)) -> &String, most| {
         let widths = all.iter().map(|row| text(row).chars().count());
         widths.max().unwrap_or_default().min(most)
@@ -90,11 +105,10 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     for danger in &dangers {
         lines.extend(danger.lines(name_width, namespace_width, columns));
     }
-    for (names, namespace) in rest {
+    for (color, sign, names, namespace) in rest {
         let line = format!("{names:name_width$}   {namespace}");
         lines.push(
-            Line::new(Color::Danger, "  - ")
-                .with(Color::Plain, fitted(line.trim_end(), columns.saturating_sub(4))),
+            Line::new(color, sign).with(Color::Plain, fitted(line.trim_end(), columns.saturating_sub(4))),
         );
     }
     if hidden > 0 {
@@ -133,8 +147,9 @@ fn is_storage(kind: &GroupKind) -> bool {
 
 /// Where data is lost or a whole set is deleted, a reflex must not be enough.
 fn wanted(question: &Question) -> AnswerWanted {
-    let is_grave =
-        |refusal: &Refusal| refusal.is_data_loss() || matches!(refusal, Refusal::DeletesSet { .. });
+    let is_grave = |refusal: &Refusal| {
+        refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
+    };
     match &question.set {
         Some(set) if question.refusals.iter().any(is_grave) => {
             let full = set.kind.as_ref().map(|_| reference(set));
@@ -156,7 +171,7 @@ fn plan(question: &Question) -> Option<Line> {
     } = outline;
     let count = removed.len();
     let of_all = |verb: &str| {
-        let members = counted(changed + count + unchanged + kept, "member");
+        let members = counted(changed.len() + count + unchanged + kept, "member");
         format!("-{count} {verb} of {members}")
     };
     let mut refusals = question.refusals.iter();
@@ -166,8 +181,11 @@ fn plan(question: &Question) -> Option<Line> {
         line.with(Color::Danger, of_all("DELETE"))
             .with(Color::Plain, ", and the set")
     } else {
-        line.with(Color::Plain, format!("+{created} create  ~{changed} change  "))
-            .with(Color::Danger, of_all("PRUNE"))
+        line.with(
+            Color::Plain,
+            format!("+{} create  ~{} change  ", created.len(), changed.len()),
+        )
+        .with(Color::Danger, of_all("PRUNE"))
     };
     let others = [(unchanged, "unchanged"), (kept, "kept")];
     let others: Vec<String> = others
@@ -243,7 +261,16 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             let text = "its owner references are removed from:".to_owned();
             of(Some(object), text, listed(dependents, None))
         }
-        Refusal::DeletesSet { .. } => None,
+        Refusal::DeletesSet { .. } | Refusal::ChangesSet { .. } => None,
+        Refusal::EmptyManifests { .. } => of(
+            None,
+            "there are no manifests, so every member would be pruned".to_owned(),
+            Vec::new(),
+        ),
+        Refusal::PrunesAll { .. } => {
+            let text = "the manifests keep no member: is it the right directory, and the right set?";
+            of(None, text.to_owned(), Vec::new())
+        }
         Refusal::ForgetsSet { members, .. } => {
             let text = format!(
                 "{} leave the set, and stay in the cluster",
