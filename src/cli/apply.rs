@@ -53,7 +53,7 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Print a line for each unchanged object at a terminal, too
+    /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
 }
@@ -73,7 +73,7 @@ pub struct Diff {
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Print the full text of all differences at a terminal, too
+    /// Print the full text at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub full: bool,
 }

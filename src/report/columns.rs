@@ -93,7 +93,7 @@ mod tests {
         .to_vec();
         assert_eq!(
             fitting_columns(&long, 30, &[]),
-            ["NAMESPACE       SET", "a-long-names…   configmap/a-l…"]
+            ["NAMESPACE        SET", "a-long-namesp…   configmap/a-…"]
         );
     }
 }

@@ -64,11 +64,11 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
         [
             "Plan: +0 create  ~0 change  -24 PRUNE of 48 members  (24 unchanged)",
             "",
-            "  ! persistentvolumeclaim/pg-data   shop-data   DATA IS LOST",
-            "  ! namespace/shop-data             also deletes 1 object not in the set:",
+            "  ! persistentvolumeclaim/pg-data    shop-data   DATA IS LOST",
+            "  ! namespace/shop-data              also deletes 1 object not in the set:",
             "        configmap/handmade",
-            "  - deployment.apps/pg, redis       shop-data",
-            "  - service/s-00, s-01 and 18 more  shop-data",
+            "  - deployment.apps/pg, redis        shop-data",
+            "  - service/s-00, s-01 and 18 more   shop-data",
             "2 of these lose data. Type the set's name to continue, Enter to stop:",
         ]
     );
