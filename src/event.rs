@@ -1,7 +1,7 @@
-//! What a run tells while it goes on, and what it comes to in the end.
+//! Events of a run, outcomes of objects, and the end of a run.
 //!
-//! `execute` makes events; everything that people or scripts see is made from them
-//! by `report`. No text is laid out here.
+//! `execute` makes events, and `report` makes all output from them: lines, documents and progress. No
+//! text is formatted here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,43 +15,42 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
 use crate::model::resource::Resource;
 
-/// One thing that happened.
+/// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A phase begins in which `total` objects will be worked on.
     Phase {
-        /// Which one.
+        /// The phase.
         phase: Phase,
-        /// How many objects.
+        /// The number of objects.
         total: usize,
     },
-    /// Which object of those that are worked on has been for the longest time, and how long,
-    /// where that is long; `None` once none is slow any more.
+    /// The object whose request has taken longest, and for how long, if it is slow; `None` once none is
+    /// slow.
     Slowest(Option<(ObjectKey, Duration)>),
-    /// One object is done with.
+    /// One object was processed.
     Object(ObjectOutcome),
-    /// An object that was reported as done with has changed since in this run.
+    /// The outcome of an object that was reported before has changed.
     Revised {
-        /// What was reported.
+        /// The action that was reported.
         before: Action,
-        /// What has become of it.
+        /// The outcome now.
         now: ObjectOutcome,
     },
-    /// Something that people should know, and that stops nothing.
+    /// A warning; the run continues.
     Warning(String),
-    /// Something failed that is no object of the set.
+    /// A failure that is not about an object of the set.
     Failure(Message),
-    /// Something that a run does and that takes a while.
+    /// A step of the run that takes a while.
     Note(String),
-    /// What people can do about the failure before it.
+    /// A hint for the failure before it.
     Hint(String),
-    /// The objects that a run is going to work on, each with the outcome that it has if the run
-    /// ends before it.
+    /// The objects of the plan, each with its outcome if the run ends before it reaches the object.
     Planned(Vec<ObjectOutcome>),
-    /// The planned objects that no event was about so far are skipped, all for one reason.
+    /// Planned objects without an outcome so far are skipped, all for one reason.
     NotDone(NotDone),
-    /// The set's parent was created, or configured by its own manifest. It is not a member, and so
-    /// not a result.
+    /// The set's parent was created or configured by its own manifest. It is not a member, so it has no
+    /// result.
     Parent(ObjectKey, Action),
     /// The wait for these objects begins.
     Waiting {
@@ -60,29 +59,29 @@ pub enum Event {
         /// The time limit; `None` without one.
         limit: Option<Duration>,
     },
-    /// The status of an object that is waited for.
+    /// The status of an object that the run waits for.
     Awaited(Awaited),
 }
 
 impl Event {
-    /// Something failed that is no object of the set.
+    /// A failure that is not about an object of the set.
     pub fn failure(message: impl Into<Message>) -> Self {
         Self::Failure(message.into())
     }
 }
 
-/// How a user finishes what an interrupted run has left.
+/// The way to finish what an interrupted run has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resume {
-    /// By the same command.
+    /// The same command.
     #[default]
     SameCommand,
-    /// By a new plan: the cluster is not what the saved one was made for any more.
+    /// A new plan, because the cluster no longer matches the saved one.
     NewPlan,
 }
 
 impl fmt::Display for Resume {
-    /// A clause that follows what was left.
+    /// Writes the command as a clause that follows a semicolon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SameCommand => "run the same command again to finish",
@@ -91,27 +90,27 @@ impl fmt::Display for Resume {
     }
 }
 
-/// Planned objects that a run leaves as they are, because something else failed or the run was
-/// stopped. A warning or an error reports that once, and not for each object.
+/// Planned objects that a run did not process, because something else failed or the run was stopped. A
+/// warning or an error reports the cause once, not for each object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotDone {
-    /// Which of them.
+    /// The objects.
     pub scope: NotDoneScope,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Which of the planned objects are left as they are.
+/// The planned objects that were not processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotDoneScope {
-    /// All of them.
+    /// All that are left.
     All,
     /// These.
     Objects(Vec<ObjectKey>),
 }
 
 impl NotDone {
-    /// All planned objects that are left.
+    /// Returns the event for all planned objects that are left.
     pub fn all(reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
             scope: NotDoneScope::All,
@@ -119,7 +118,7 @@ impl NotDone {
         })
     }
 
-    /// These planned objects.
+    /// Returns the event for these planned objects.
     pub fn some(keys: Vec<ObjectKey>, reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
             scope: NotDoneScope::Objects(keys),
@@ -133,7 +132,7 @@ impl NotDone {
 pub enum Phase {
     /// Members are applied.
     Applying,
-    /// What left the manifests is deleted.
+    /// Objects that are no longer in the manifests are deleted.
     Pruning,
     /// All members are deleted.
     Deleting,
@@ -141,9 +140,9 @@ pub enum Phase {
     Releasing,
     /// Objects get the set's label.
     Adopting,
-    /// What was done is waited for to take effect.
+    /// The run waits until the objects are ready or gone.
     Waiting,
-    /// The server is asked what it would make of members.
+    /// The server predicts changes in dry runs.
     Comparing,
 }
 
@@ -161,12 +160,12 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Which object an outcome is about.
+/// The object of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subject {
     /// API group; empty for the core group.
     pub group: String,
-    /// API version that was spoken.
+    /// API version of the request.
     pub version: String,
     /// CamelCase kind.
     pub kind: String,
@@ -176,12 +175,12 @@ pub struct Subject {
     pub namespace: Option<String>,
     /// Name.
     pub name: String,
-    /// UID, where it is known.
+    /// UID, if it is known.
     pub uid: Option<String>,
 }
 
 impl Subject {
-    /// The object `key` as read and written through `resource`.
+    /// Returns the subject for the object `key` as read and written through `resource`.
     pub fn new(key: &ObjectKey, resource: &Resource, uid: Option<&str>) -> Self {
         Self {
             group: resource.group.clone(),
@@ -194,7 +193,7 @@ impl Subject {
         }
     }
 
-    /// Kind, namespace and name.
+    /// Returns kind, namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey {
             group_kind: GroupKind::new(&self.group, &self.kind),
@@ -204,28 +203,28 @@ impl Subject {
     }
 }
 
-/// What became of one object.
+/// The outcome of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectOutcome {
     /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What was done.
+    /// The action.
     pub action: Action,
-    /// Why, where that is not plain from the action; empty otherwise.
+    /// The reason; empty if the action explains itself.
     pub reason: String,
-    /// What went wrong.
+    /// The error of a failed object.
     pub error: Option<Message>,
-    /// True if the object existed in no set, and is a member from this run on.
+    /// `true` if the object existed outside of any set and became a member in this run.
     #[serde(rename = "takenIn", skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
-    /// Where the object stands in the manifests; `None` for one that is not in them.
+    /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
 }
 
 impl ObjectOutcome {
-    /// An outcome that explains itself.
+    /// Returns an outcome without a reason.
     pub fn new(subject: Subject, action: Action) -> Self {
         Self {
             subject,
@@ -237,7 +236,7 @@ impl ObjectOutcome {
         }
     }
 
-    /// An outcome with its reason.
+    /// Returns an outcome with its reason.
     pub fn because(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -245,7 +244,7 @@ impl ObjectOutcome {
         }
     }
 
-    /// The outcome of an object with which something went wrong.
+    /// Returns the outcome of an object that failed.
     pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self {
             error: Some(error.into()),
@@ -254,57 +253,57 @@ impl ObjectOutcome {
     }
 }
 
-/// How an object stands that is waited for.
+/// The status of an object that the run waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Awaited {
     /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// How far it has come.
+    /// Its status.
     pub status: State,
-    /// Why it is not further.
+    /// The reason for the status.
     pub reason: String,
-    /// Whether it is waited for any longer.
+    /// Progress of the wait for it.
     #[serde(skip)]
     pub wait_status: WaitStatus,
 }
 
-/// Whether an object is waited for any longer.
+/// Progress of the wait for one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitStatus {
-    /// It is; this is news of it.
+    /// Its status changed, and the wait continues.
     Changed,
-    /// It is, and the reason was looked up.
+    /// The wait continues, and the reason was looked up.
     Explained,
-    /// It is, and has been for a while.
+    /// The wait continues and has taken a while.
     Slow,
-    /// It has come as far as it should.
+    /// It is ready or gone.
     Arrived,
-    /// The waiting is over, and it has not.
+    /// The wait is over, and it is not ready or gone.
     Missed,
 }
 
-/// The commands that tell of each object what they did to it, or would do.
+/// The commands that report an outcome for each object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// Apply manifests and prune what left them.
+    /// Apply manifests and prune objects removed from them.
     Apply,
-    /// Tell what applying manifests would do.
+    /// Show what applying manifests would change.
     Diff,
     /// Delete the members, and then the set.
     Delete,
-    /// Forget the set and keep its objects.
+    /// End the set and keep its objects.
     Disband,
-    /// Take live objects into a set.
+    /// Add live objects to a set.
     Adopt,
-    /// Take members of one set into another.
+    /// Move members to another set.
     Move,
 }
 
 impl Operation {
-    /// What can become of an object, in the order of summaries. The words of `apply` are
-    /// in each of them, so that scripts can count on them.
+    /// Returns the actions of this command, in the order of summaries. Those of `apply` are always included,
+    /// so that scripts can rely on them.
     pub fn actions(self) -> Vec<Action> {
         let own: &[Action] = match self {
             Self::Apply | Self::Diff => &[],
@@ -326,27 +325,27 @@ impl Operation {
     }
 }
 
-/// What was done to an object, or would be in a dry run.
+/// The action on an object, or its prediction in a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
     /// It was changed.
     Configured,
-    /// It was as the manifest has it.
+    /// It matched its manifest.
     Unchanged,
-    /// It had left the manifests, and was deleted.
+    /// It was no longer in the manifests and was deleted.
     Pruned,
     /// It was deleted with its set.
     Deleted,
-    /// It is in no set any more, and otherwise as it was.
+    /// It was removed from the set and is otherwise unchanged.
     Released,
-    /// It is in the set from now on, and otherwise as it was.
+    /// It was added to the set and is otherwise unchanged.
     Adopted,
-    /// It was left as it is, for the given reason.
+    /// It was kept unchanged, for the given reason.
     Skipped,
-    /// Something went wrong.
+    /// It failed.
     Failed,
 }
 
@@ -366,17 +365,17 @@ impl fmt::Display for Action {
     }
 }
 
-/// How many objects each action was done to.
+/// Number of objects for each action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary(BTreeMap<Action, usize>);
 
 impl Summary {
-    /// Counts one more object.
+    /// Adds an object.
     pub fn add(&mut self, action: Action) {
         *self.0.entry(action).or_default() += 1;
     }
 
-    /// Counts an object again that was counted before.
+    /// Moves an object from one action to another.
     pub fn revise(&mut self, before: Action, now: Action) {
         if let Some(count) = self.0.get_mut(&before) {
             *count = count.saturating_sub(1);
@@ -384,18 +383,18 @@ impl Summary {
         self.add(now);
     }
 
-    /// The number of objects that this was done to.
+    /// Returns the number of objects with this action.
     pub fn count(&self, action: Action) -> usize {
         self.0.get(&action).copied().unwrap_or_default()
     }
 }
 
-/// How a run ended that got as far as writing.
+/// The end of a run that started to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Everything was done.
     Done,
-    /// Some of it failed; the record of the parent was kept wide.
+    /// Some of it failed; the parent's record was not narrowed.
     Incomplete,
     /// The user stopped it.
     Interrupted,

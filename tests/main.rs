@@ -1,7 +1,7 @@
 //! Tests of the real program against a real API server, all in one binary that shares
 //! one throw-away control plane.
 //!
-//! A test belongs here where only a server can tell: they assert on the state of the
+//! A test belongs here if only a server can decide it: they assert on the state of the
 //! cluster and on exit codes. Rules of single stages are tested beside their code.
 
 mod changes_property;
@@ -9,6 +9,7 @@ mod documentation;
 mod faults;
 mod hostile;
 mod kubernetes_tables;
+mod language;
 mod layers;
 mod model;
 mod packaging;

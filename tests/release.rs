@@ -82,7 +82,7 @@ fn krew() -> PathBuf {
     directory
 }
 
-/// What krew has installed for somebody.
+/// What krew has installed for a person.
 struct Installation {
     root: TempDir,
     krew: PathBuf,
@@ -160,7 +160,7 @@ fn krew_installs_what_a_release_holds() {
     let pages = fs::read_dir(installation.file("man")).expect("pages").count();
     assert_eq!(pages, commands.lines().count() - 1);
 
-    // What krew tells people to do after the installation.
+    // What krew reports people to do after the installation.
     let manifest = fs::read_to_string(manifest).expect("the manifest");
     let copy = manifest.lines().find(|line| line.trim_start().starts_with("cp "));
     let mut shell = installation.command(Path::new("sh"));
@@ -199,7 +199,7 @@ fn no_archive_is_made_when_the_program_cannot_be_built() {
     assert!(!place.path().join("dist").exists());
 }
 
-/// Whoever packs the same files at another time gets the same archives.
+/// Packing the same files at another time makes the same archives.
 #[test]
 fn archives_of_the_same_files_are_the_same() {
     let make = |umask: &str| {

@@ -78,7 +78,7 @@ fn is_pinned_action(reference: &str) -> bool {
     is_hex(commit, 40) && version.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// A tag can be moved to another commit, by whoever gets hold of the action's repository.
+/// A tag can be moved to another commit, by anyone who gets hold of the action's repository.
 #[test]
 fn actions_are_pinned_by_commit() {
     let page = (

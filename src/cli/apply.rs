@@ -9,6 +9,10 @@ use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 
 /// `apply`
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; `settings` makes enums of them"
+)]
 #[command(
     mut_arg("set", |set| set.required_unless_present("plan")),
     mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))

@@ -89,7 +89,7 @@ pub struct Move {
     /// The new set, created if it does not exist
     #[arg(value_name = "NEW", help_heading = ARGUMENTS)]
     pub new: String,
-    /// Namespace of the new parent (default: that of -n)
+    /// Namespace of the new parent (default -n)
     #[arg(long, value_name = "NAMESPACE", help_heading = OBJECTS)]
     pub to_namespace: Option<String>,
     /// Only members with these labels

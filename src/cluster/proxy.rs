@@ -20,7 +20,7 @@ pub struct Proxy {
 
 /// An invalid proxy URL, or one of another scheme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{named_by} is not the address of an http, https or socks5 proxy")]
+#[error("{named_by}: not the URL of an http, https or socks5 proxy")]
 pub struct InvalidProxy {
     /// The variable or the field of the kubeconfig.
     pub named_by: String,

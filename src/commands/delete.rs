@@ -90,13 +90,9 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
     let left = prepared.state.likely_members_left;
     if ending == Ending::Done && left > 0 {
         run.reporter.event(Event::failure(format!(
-            "{} that most likely {} of the set left, because you may not delete there",
+            "{} that probably {} the set kept: you cannot delete there",
             counted(left, "object"),
-            if left == 1 {
-                "is a member is"
-            } else {
-                "are members are"
-            }
+            if left == 1 { "belongs to" } else { "belong to" }
         )));
         return Ok(Ending::Incomplete);
     }
@@ -130,7 +126,7 @@ async fn delete_and_wait(
         deadline: Deadline::of(patience),
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,
-        done_before: "the members were deleted or are being deleted, and the set's parent is still there",
+        done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let members = deletion.going().filter(|live| done.is_going(live));
     let members = members

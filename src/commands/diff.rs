@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
         (outcome, _) => {
             print(&mut run, &found, options.layout, outcome.as_ref().err());
             if matches!(outcome, Ok(Exit::Interrupted)) {
-                let text = "interrupted before all was compared: there may be more differences";
+                let text = "interrupted: there may be more differences";
                 run.reporter.event(Event::Warning(text.to_owned()));
             }
             outcome
@@ -96,8 +96,7 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
         Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
         Err(message) => Err(Error::Usage {
             message,
-            hint: "KUBECTL_EXTERNAL_DIFF names a program that ends with 0 or 1; unset it to do without"
-                .to_owned(),
+            hint: "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it".to_owned(),
         }),
     }
 }
@@ -304,7 +303,7 @@ async fn compare_parent(
     let interrupt = run.interrupt.clone();
     let predictions = prepared.execution(&interrupt).predict_parent().await;
     let predictions = predictions.map_err(|error| Error::Read {
-        what: format!("what would become of the set's parent {}", named.set.parent),
+        what: format!("the set's parent {}", named.set.parent),
         error,
     })?;
     let error = predictions
@@ -351,7 +350,7 @@ fn warn_of_failures(run: &mut Run, found: &Differences, prepared: &Prepared) {
     let failing = found.objects.iter().filter(is_failing).count();
     if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
         run.warn(&[format!(
-            "{} would fail, and then nothing is pruned",
+            "{} would fail; nothing would be pruned",
             counted(failing, "object")
         )]);
     }

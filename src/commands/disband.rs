@@ -60,7 +60,7 @@ async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
     let ending = Run::until_insisted(&run.interrupt, disbanding.run(&mut sink)).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         let parent = &prepared.read.named.set.parent;
-        let text = format!("{parent} is an ordinary object now; delete it when nothing needs it");
+        let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
         report::note(&text, settings::style(shared));
     }
     Ok(ending)

@@ -63,10 +63,14 @@ async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<()
     }
     if document.sets.is_empty() {
         let place = namespace.map_or_else(String::new, |namespace| {
-            format!(" in namespace {namespace}; -A looks into all")
+            format!(" in namespace {namespace}; use -A for all namespaces")
         });
-        let there_are = if are_all_seen { "there are" } else { "you can see" };
-        report::note(&format!("{there_are} no sets{place}"), style);
+        let found = if are_all_seen {
+            "no sets found"
+        } else {
+            "no sets found among those that you can list"
+        };
+        report::note(&format!("{found}{place}"), style);
     }
     report::data(&document, style, report::list_text, |document| {
         document.sets.iter().map(SetListing::reference).collect()

@@ -6,13 +6,14 @@ use clap::CommandFactory as _;
 
 use crate::cli::Cli;
 use crate::error::{Error, Exit};
+use crate::model::text::os_cause;
 
 /// Writes a page for the program and one for each command into a directory that is there.
 pub(super) fn write(directory: &Path) -> Result<Exit, Error> {
     clap_mangen::generate_to(Cli::command(), directory)
         .map(|()| Exit::Done)
         .map_err(|error| Error::Usage {
-            message: format!("no pages can be written into {}: {error}", directory.display()),
-            hint: "name a directory".to_owned(),
+            message: format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+            hint: "pass a directory".to_owned(),
         })
 }

@@ -17,6 +17,7 @@ mod view;
 
 use crate::cli::{self, Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
+use crate::model::text::os_cause;
 use crate::{report, settings};
 
 /// Runs the command, prints its output, and returns how it ended.
@@ -31,8 +32,8 @@ pub fn run(cli: &Cli) -> Exit {
 fn run_command(line: &Cli) -> Exit {
     if line.shared.output == Some(OutputFormat::Wide) && !has_tables(&line.command) {
         let error = Error::Usage {
-            message: "-o wide is for `list` and `view`".to_owned(),
-            hint: "leave it out, or take -o json for everything there is to tell".to_owned(),
+            message: "-o wide works with `list` and `view` only".to_owned(),
+            hint: "use -o json for all details".to_owned(),
         };
         report::error(&error, settings::style(&line.shared).colors);
         return error.exit();
@@ -88,8 +89,8 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
             outcome
         }
         Err(error) => Err(Error::Usage {
-            message: format!("the operating system does not let this program start: {error}"),
-            hint: "are there enough file descriptors? `ulimit -n` shows".to_owned(),
+            message: format!("cannot start: {}", os_cause(&error)),
+            hint: "check the limit of open files with `ulimit -n`".to_owned(),
         }),
     }
 }

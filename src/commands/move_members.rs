@@ -109,9 +109,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     }
     if old.set.parent == new.set.parent {
         return Err(Error::Usage {
-            message: format!("{}: the members are in this set already", old.set.parent),
-            hint: "name another set to move to, or another namespace for its parent with --to-namespace"
-                .to_owned(),
+            message: format!("{}: source and target are the same set", old.set.parent),
+            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
         });
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
@@ -133,11 +132,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     let plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
         return Err(Error::Usage {
-            message: format!(
-                "no member of the set has the labels {:?}",
-                labels.unwrap_or_default()
-            ),
-            hint: "`kubectl applyset view SET` shows the members".to_owned(),
+            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            hint: "list the members with `kubectl applyset view SET`".to_owned(),
         });
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));

@@ -46,7 +46,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     let mut notes = manifest::hook_notes(&desired.hooks, options.hooks);
     let past = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
-            notes.push(format!("{error}; the rights are those for the manifests alone"));
+            notes.push(format!("{error}; printing permissions for the manifests alone"));
             Past::default()
         }
         past => past?,
@@ -106,13 +106,13 @@ fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
     let brought: Vec<&str> = desired.namespaces().filter(|name| used.contains(name)).collect();
     if !brought.is_empty() {
         remarks.push(format!(
-            "a Role needs its namespace: unless they exist, create first what the manifests bring: {}",
+            "create these namespaces before you apply the Roles: {}",
             brought.join(", ")
         ));
     }
     if desired.namespaces().next().is_some() {
         remarks.push(
-            "to prune a namespace will need --allow-data-loss: what else is in it can only be told by one who may list everything"
+            "pruning a namespace needs --allow-data-loss, because these permissions cannot list all that it contains"
                 .to_owned(),
         );
     }
@@ -123,7 +123,7 @@ fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
         .collect();
     if !powerful.is_empty() {
         remarks.push(format!(
-            "{} let the subject give away rights that it does not have: {}; whoever has the rights of these roles can do without",
+            "{} for roles that the subject does not hold itself: {}; remove them if the subject has the permissions of these roles",
             counted(powerful.len(), "grant"),
             powerful.join(", ")
         ));

@@ -65,7 +65,7 @@ impl From<ReadError> for Error {
             ReadError::List { place, error } => Self::List { place, error },
             ReadError::Refused(refusals) => Self::Refused(refusals),
             ReadError::MissingNamespaces(missing) => Self::MissingNamespaces(missing),
-            ReadError::MembersUnseen { parent, hidden } => Self::NobodyKnows { parent, hidden },
+            ReadError::MembersUnseen { parent, hidden } => Self::MembersUnknown { parent, hidden },
             ReadError::LabelledElsewhere { parent, left_out } => Self::LabelledElsewhere { parent, left_out },
             ReadError::Parent(error) => error.into(),
             selector @ ReadError::Selector { .. } => Self::Usage {

@@ -5,21 +5,22 @@
 
 mod conversions;
 mod hints;
+mod messages;
 
-use std::fmt;
+use messages::in_lines;
 
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::connection::ConnectionError;
 use crate::cluster::discovery::DiscoveryError;
 use crate::execute::ParentWriteError;
+use crate::manifest::ManifestErrors;
 use crate::manifest::desired::InvalidObject;
-use crate::manifest::{ManifestError, ManifestErrors};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::permission::Permission;
-use crate::model::text::{counted, members_missed};
+use crate::model::text::members_missed;
 use crate::plan::Refusal;
-use crate::plan::saved::{Alteration, Moved};
+use crate::plan::saved::{Alteration, Drift};
 use crate::read::{ListError, MissingNamespace, Place};
 
 /// The end of a run, as scripts see it.
@@ -57,7 +58,7 @@ impl Exit {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The user stopped it.
-    #[error("interrupted before everything was done")]
+    #[error("interrupted")]
     Interrupted,
     /// The command line makes no sense.
     #[error("{message}")]
@@ -71,13 +72,13 @@ pub enum Error {
     #[error(transparent)]
     Manifests(#[from] ManifestErrors),
     /// Manifests that this cluster cannot take.
-    #[error("{}", .0.iter().map(|misfit| format!("{misfit}\n  hint: {}", misfit.hint())).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", in_lines(&messages::invalid_objects(.0)))]
     InvalidObjects(Vec<InvalidObject>),
     /// Namespaces that are not there.
-    #[error("{}", in_lines(.0))]
+    #[error("{}", in_lines(&messages::each(.0)))]
     MissingNamespaces(Vec<MissingNamespace>),
     /// Safety checks refused.
-    #[error("{}", in_lines(.0))]
+    #[error("{}", in_lines(&Refusal::messages(.0)))]
     Refused(Vec<Refusal>),
     /// The user was asked, and did not confirm.
     #[error("not confirmed: nothing was written")]
@@ -98,7 +99,7 @@ pub enum Error {
     #[error("{0}")]
     KindNotServed(String),
     /// A read that a decision needs did not succeed.
-    #[error("{what} could not be read: {}", request(.error))]
+    #[error("{what}: cannot be read: {}", request(.error))]
     Read {
         /// The object that was to be read.
         what: String,
@@ -106,7 +107,7 @@ pub enum Error {
         error: ApiError,
     },
     /// Members could not be listed, so it is not known what there is to prune.
-    #[error("{} could not be listed{}: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
+    #[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
     List {
         /// The collection.
         place: Place,
@@ -114,14 +115,14 @@ pub enum Error {
         error: ListError,
     },
     /// The user may not do what the run is about to do; nothing was written.
-    #[error("{}", .0.iter().map(missing_right).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", in_lines(&messages::forbidden(.0)))]
     MissingPermissions(Vec<Permission>),
     /// A right is missing in a command whose rights `rbac` prints.
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
     /// The parent does not exist, and it could not be seen whether members are left.
-    #[error("{parent} is not the parent of a set, and {}", members_missed(.hidden))]
-    NobodyKnows {
+    #[error("{parent}: not the parent of a set; {}", members_missed(.hidden))]
+    MembersUnknown {
         /// The parent that the set would have.
         parent: ObjectKey,
         /// Names of what could not be listed in all namespaces.
@@ -129,7 +130,7 @@ pub enum Error {
     },
     /// The parent does not exist, and objects carry the label of its set that are not taken for
     /// members.
-    #[error("{parent} is not the parent of a set, and objects that carry the label of its set are left:\n{}", .left_out.join("\n"))]
+    #[error("{}", in_lines(&messages::labelled_elsewhere(parent, left_out)))]
     LabelledElsewhere {
         /// The parent that the set would have.
         parent: ObjectKey,
@@ -137,16 +138,16 @@ pub enum Error {
         left_out: Vec<String>,
     },
     /// The effect of a run on some objects could not be found out.
-    #[error("{}", in_lines(&unpredicted(.0)))]
+    #[error("{}", in_lines(&messages::unpredicted(.0)))]
     Unpredicted(Vec<(ObjectKey, Message)>),
     /// A saved plan is not what the cluster is any more.
-    #[error("{OVERTAKEN}\n{}", in_lines(.0))]
-    Overtaken(Vec<Moved>),
+    #[error("{}", in_lines(&messages::stale(.0)))]
+    Overtaken(Vec<Drift>),
     /// Secrets among the manifests are not those that a saved plan was made with.
-    #[error("{}", in_lines(.0))]
+    #[error("{}", in_lines(&messages::each(.0)))]
     Altered(Vec<Alteration>),
     /// A plan is not saved, because it could not be carried out.
-    #[error("the plan is not saved, because it could not be carried out")]
+    #[error("plan not saved: it could not be applied")]
     NotSaved,
     /// The parent could not be written.
     #[error(transparent)]
@@ -199,47 +200,8 @@ impl Error {
             | Self::Read { .. }
             | Self::List { .. }
             | Self::MissingPermissions(_)
-            | Self::NobodyKnows { .. }
+            | Self::MembersUnknown { .. }
             | Self::Unpredicted(_) => Exit::Cluster,
-        }
-    }
-
-    /// The messages for people: one for each thing that is wrong, those of the manifests and of
-    /// refusals with their hints. All other hints are those of `hints`.
-    pub fn messages(&self) -> Vec<Message> {
-        match self {
-            Self::Manifests(errors) => {
-                let message = |error: &ManifestError| Message::new(error.to_string()).with_hint(error.hint());
-                errors.0.iter().map(message).collect()
-            }
-            Self::InvalidObjects(misfits) => {
-                let message = |misfit: &InvalidObject| Message::new(misfit.to_string()).with_hint(misfit.hint());
-                misfits.iter().map(message).collect()
-            }
-            Self::Refused(refusals) => {
-                let message = |refusal: &Refusal| Message::new(refusal.to_string()).with_hint(refusal.hint());
-                refusals.iter().map(message).collect()
-            }
-            Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
-                let details = refusals.iter().map(ToString::to_string);
-                vec![Message::new(error.to_string()).with_details(details)]
-            }
-            Self::Altered(alterations) => each(alterations),
-            Self::MissingNamespaces(missing) => each(missing),
-            Self::MissingPermissions(missing) => missing.iter().map(missing_right).map(Message::new).collect(),
-            Self::Overtaken(moved) => {
-                let first = Message::new(OVERTAKEN);
-                std::iter::once(first).chain(each(moved)).collect()
-            }
-            Self::Unpredicted(objects) => unpredicted(objects),
-            Self::LabelledElsewhere { parent, left_out } => vec![
-                Message::new(format!(
-                    "{parent} is not the parent of a set, and objects that carry the label of its set are left:"
-                ))
-                .with_details(left_out.iter().cloned()),
-            ],
-            Self::GrantedByRbac(error) => error.messages(),
-            other => vec![Message::new(other.to_string())],
         }
     }
 }
@@ -251,7 +213,7 @@ fn is_denied(error: &ApiError) -> bool {
 
 fn request(error: &ApiError) -> String {
     match error.status().map(|status| status.code) {
-        Some(401) => "the server does not accept these credentials".to_owned(),
+        Some(401) => "Unauthorized: the server does not accept these credentials".to_owned(),
         _ => error.kind.to_string(),
     }
 }
@@ -260,48 +222,10 @@ fn request(error: &ApiError) -> String {
 fn discovery(error: &ApiError) -> String {
     match error.status().map(|status| status.code) {
         None | Some(401) => request(error),
-        Some(_) => format!("the cluster's kinds could not be found out: {}", request(error)),
+        Some(_) => format!("discovery failed: {}", request(error)),
     }
 }
 
-fn unpredicted(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
-    let reported = objects.iter().take(SHOWN_OBJECTS).map(|(key, reason)| {
-        reason.clone().behind(format_args!(
-            "what would become of {key} could not be found out: "
-        ))
-    });
-    let more = objects.len().saturating_sub(SHOWN_OBJECTS);
-    let more = (more > 0).then(|| {
-        Message::new(format!(
-            "what would become of {} more could not be found out either",
-            counted(more, "object")
-        ))
-    });
-    reported.chain(more).collect()
-}
-
-/// The most objects that an error lists: mostly all of them share one reason.
-const SHOWN_OBJECTS: usize = 10;
-
 fn in_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
-}
-
-/// The headline of what a plan and the cluster differ in.
-const OVERTAKEN: &str = "the cluster is not what the plan was made for:";
-
-fn missing_right(right: &Permission) -> String {
-    format!("you may not {right}")
-}
-
-fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
-    errors
-        .iter()
-        .map(|error| Message::new(error.to_string()))
-        .collect()
-}
-
-fn in_lines<T: fmt::Display>(errors: &[T]) -> String {
-    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }

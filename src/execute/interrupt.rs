@@ -1,20 +1,20 @@
-//! The wish to stop, as `execute` sees it: no new write is begun once it is there.
+//! The interrupt of a run: no new write starts once it is requested.
 //!
-//! Who listens for signals, and how long a run may take, is not known here.
+//! Signals and time limits are handled elsewhere.
 
 use tokio::sync::watch;
 
 use crate::event::{Event, Resume};
 use crate::model::text::counted;
 
-/// A wish that only grows; it can be uttered from anywhere, and waited for.
+/// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     wishes: watch::Sender<Wish>,
     cause: watch::Sender<Cause>,
 }
 
-/// Who wants a run to stop.
+/// The cause of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The user.
@@ -23,16 +23,16 @@ pub enum Cause {
     Time,
 }
 
-/// How urgent it is.
+/// The urgency of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
-    /// Nobody wants the run to stop.
+    /// No interrupt.
     GoOn,
-    /// What is under way is waited for, and nothing more is begun.
+    /// Requests in flight are awaited, and no new ones start.
     Stop,
-    /// Nothing is waited for.
+    /// Nothing is awaited.
     StopAtOnce,
-    /// It was asked for again, and again.
+    /// It was requested a third time.
     Leave,
 }
 
@@ -46,11 +46,11 @@ impl Default for Interrupt {
 }
 
 impl Interrupt {
-    /// Asks the run to stop, more urgently each time, and says how urgently now.
+    /// Requests a stop, more urgently each time, and returns the urgency.
     ///
-    /// `tell` is called with the wish while nobody can look at it: nothing is begun once it
-    /// was told, and no run ends because of it before. It must not ask for the wish itself.
-    pub fn request(&self, tell: impl FnOnce(Wish)) -> Wish {
+    /// `report` is called with the urgency before others can read it: nothing starts once it is reported,
+    /// and no run ends because of it before. It must not read the urgency itself.
+    pub fn request(&self, report: impl FnOnce(Wish)) -> Wish {
         let mut now = Wish::Stop;
         self.wishes.send_modify(|wish| {
             now = match wish {
@@ -58,14 +58,14 @@ impl Interrupt {
                 Wish::Stop => Wish::StopAtOnce,
                 Wish::StopAtOnce | Wish::Leave => Wish::Leave,
             };
-            tell(now);
+            report(now);
             *wish = now;
         });
         now
     }
 
-    /// Asks the run to stop because its time is over, which is said of a run that nobody
-    /// has asked before.
+    /// Requests a stop because the time of the run is over, which is the cause only if the user has
+    /// not requested one before.
     pub fn run_out(&self) {
         if !self.is_requested() {
             self.cause.send_replace(Cause::Time);
@@ -75,27 +75,27 @@ impl Interrupt {
         }
     }
 
-    /// Who wants the run to stop, where somebody does.
+    /// Returns the cause of the interrupt.
     pub fn cause(&self) -> Cause {
         *self.cause.borrow()
     }
 
-    /// Whether the run is to stop.
+    /// Returns whether the run has to stop.
     pub fn is_requested(&self) -> bool {
         *self.wishes.borrow() >= Wish::Stop
     }
 
-    /// Whether it is not to wait for what is under way either.
+    /// Returns whether it has to stop without waiting for requests in flight.
     pub fn is_insisted(&self) -> bool {
         *self.wishes.borrow() >= Wish::StopAtOnce
     }
 
-    /// Returns once the run is to stop.
+    /// Returns once the run has to stop.
     pub async fn requested(&self) {
         self.wished(Wish::Stop).await;
     }
 
-    /// Returns once the run is to stop without waiting for what is under way.
+    /// Returns once the run has to stop without waiting for requests in flight.
     pub async fn insisted(&self) {
         self.wished(Wish::StopAtOnce).await;
     }
@@ -110,10 +110,10 @@ impl Interrupt {
 /// Reports that a run ends before so many objects, and how to finish it.
 pub(super) fn left(objects: usize, resume: Resume) -> Event {
     let what = match objects {
-        0 => "all objects were done, but not the set's record".to_owned(),
+        0 => "all objects are done, the set's record is not".to_owned(),
         left => format!("{} not done", counted(left, "object")),
     };
-    Event::Warning(format!("the run ended early: {what}; {resume}"))
+    Event::Warning(format!("run ended early: {what}; {resume}"))
 }
 
 #[cfg(test)]
@@ -125,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_sees_the_wish_before_it_is_reported_nor_misses_it_afterwards() {
+    fn the_wish_is_seen_exactly_from_its_report_on() {
         let interrupt = Interrupt::default();
         let asking = interrupt.clone();
         let (answer, answered) = mpsc::channel();
         let wish = interrupt.request(|_| {
             thread::spawn(move || answer.send(asking.is_requested()));
-            // Whoever asks now has to wait; this only gives a wrong answer the time to come.
+            // A reader has to wait now; the pause only gives a wrong answer time to show.
             let early = answered.recv_timeout(Duration::from_millis(50));
             assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout));
         });

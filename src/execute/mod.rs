@@ -1,8 +1,8 @@
-//! Carries a plan out, in the order in which an interruption anywhere leaves the
+//! Executes a plan, in an order in which an interruption anywhere leaves the
 //! parent's record too wide and never too narrow: parent, members, prunes, parent.
 //!
-//! All writes of the program are made here. What is written was decided in `plan`;
-//! what happens is told as events.
+//! All writes of the program are made here. `plan` decides them; outcomes are
+//! reported as events.
 
 mod concurrency_limit;
 mod deletion;
@@ -47,47 +47,47 @@ use crate::model::text::counted;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
 use crate::read::{ListTargets, NamespaceState};
 
-/// Everything that carrying out a plan needs.
+/// Context for executing a plan.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
-    /// Where to write.
+    /// The server.
     pub server: &'a ApiServer,
     /// The set.
     pub set: &'a Set,
     /// The resource of the parent.
     pub parent_resource: &'a Arc<Resource>,
-    /// The parent as the plan knows it.
+    /// The parent as it was read for the plan.
     pub parent: Option<&'a ParentObject>,
-    /// What may be done about another parent than that.
+    /// Policy for a parent that differs from that.
     pub parent_policy: ParentPolicy,
-    /// Where members were looked for.
+    /// The scope in which members were listed.
     pub places: &'a ListTargets,
     /// The namespaces of the manifests and of the parent that exist; the others come with
     /// the manifests.
     pub namespaces: &'a BTreeMap<String, NamespaceState>,
-    /// The objects that the plan speaks of.
+    /// The desired objects.
     pub desired: &'a Desired,
-    /// What to do.
+    /// The plan.
     pub plan: &'a Plan,
-    /// What the plan was made under; objects that changed meanwhile are judged again.
+    /// The policy of the plan; objects that have changed since are judged again.
     pub policy: &'a Policy,
-    /// What namespaces and definitions of kinds held when their deletion was judged.
+    /// The contents of namespaces and CRDs when their deletion was judged.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// How.
+    /// The write settings.
     pub writing: &'a WriteSettings,
-    /// The user's wish to stop.
+    /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
 }
 
-/// Tells whoever watches what happens.
+/// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
-/// What became of the members that were applied.
+/// State of the members that were applied.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     uids: BTreeSet<String>,
     failed: usize,
-    /// Members that were there, and in no set, when they were applied.
+    /// Members that existed outside of any set when they were applied.
     found: BTreeSet<ObjectKey>,
     /// Objects of which the plan knows that owner references have to be removed.
     attached: BTreeSet<ObjectKey>,
@@ -97,7 +97,7 @@ pub(crate) struct Applied {
     held: Vec<ObjectOutcome>,
 }
 
-/// What a run has come to so far.
+/// Progress of a run.
 pub(crate) struct Progress {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record stays wide.
@@ -126,7 +126,7 @@ impl Progress {
 }
 
 impl Execution<'_> {
-    /// Carries the plan out.
+    /// Executes the plan.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Execution<'_> {
     ///
     /// # Panics
     ///
-    /// Where the plan has refusals: carrying it out would be worse.
+    /// If the plan has refusals: executing it would be worse.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         assert!(
             self.plan.refusals.is_empty(),
@@ -181,7 +181,7 @@ impl Execution<'_> {
                 .await;
             match self.stopped(&progress) {
                 Some(ending) => return Ok(ending),
-                None => self.tell_unchanged(&mut progress.applied, sink),
+                None => self.report_unchanged(&mut progress.applied, sink),
             }
         }
         let mut known = match self
@@ -200,7 +200,7 @@ impl Execution<'_> {
             known => known?,
         };
         if has_parent {
-            self.tell_unchanged(&mut progress.applied, sink);
+            self.report_unchanged(&mut progress.applied, sink);
             self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
                 .await;
         }
@@ -210,7 +210,7 @@ impl Execution<'_> {
             // something that failed while writing.
             Err(error) => {
                 sink(Event::failure(error.to_string()));
-                progress.applied.tell_held(&BTreeSet::new(), sink);
+                progress.applied.report_held(&BTreeSet::new(), sink);
                 sink(NotDone::all(error.brief()));
                 reported = Some(error.brief());
                 Ending::Incomplete
@@ -263,10 +263,10 @@ impl Execution<'_> {
                 progress.applied.failed += 1;
                 sink(Event::failure(error.to_string()));
             }
-            Ok(()) => self.tell_parent(&version, known, sink),
+            Ok(()) => self.report_parent(&version, known, sink),
         }
         for (place, wave) in self.plan.waves.iter().enumerate() {
-            // A wave may take long, and another run may have narrowed the record meanwhile.
+            // A wave may take long, and another run may have narrowed the record in that time.
             if place > 0 && !self.interrupt.is_requested() {
                 self.parent_writing()
                     .ensure_covers(known, &self.plan.record_during, sink)
@@ -275,17 +275,15 @@ impl Execution<'_> {
             self.apply_wave(wave, progress, sink).await;
         }
         progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
-        self.tell_skips(sink);
+        self.report_skips(sink);
         if let Some(ending) = self.stopped(progress) {
-            progress.applied.tell_held(&BTreeSet::new(), sink);
+            progress.applied.report_held(&BTreeSet::new(), sink);
             if ending == Ending::Incomplete && self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
-                    "nothing was pruned, because {} could not be applied; the next run prunes what left the manifests",
+                    "nothing was pruned: {} could not be applied; the next successful run prunes",
                     counted(progress.applied.failed, "object")
                 )));
-                sink(NotDone::all(
-                    "nothing is pruned, because an object could not be applied",
-                ));
+                sink(NotDone::all("not pruned: an object could not be applied"));
             }
             return Ok(ending);
         }
@@ -298,7 +296,7 @@ impl Execution<'_> {
         })
     }
 
-    /// How a run ends that must not go on.
+    /// Returns the ending of a run that must stop.
     fn stopped(&self, progress: &Progress) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)
@@ -344,7 +342,7 @@ impl Execution<'_> {
                 definitions.push(reply.outcome.clone());
             }
             if reply.outcome.action == Action::Unchanged {
-                self.tell_unchanged_member(reply.outcome, applied, sink);
+                self.report_unchanged_member(reply.outcome, applied, sink);
             } else {
                 sink(Event::Object(reply.outcome));
             }

@@ -13,9 +13,9 @@ use crate::model::text::counted;
 use crate::plan::{DataLoss, Skip, SkipReason};
 
 impl Applied {
-    /// Tells what has become of the members that nothing else has changed, of which these were
+    /// Reports the members that nothing else has changed, of which these were
     /// `detached` from their owners.
-    pub(super) fn tell_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+    pub(super) fn report_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,
             reason: detach::OWNERS_REMOVED.to_owned(),
@@ -30,7 +30,7 @@ impl Applied {
                 outcome
             }));
         }
-        // These have owners that nobody knew of when they were told about.
+        // Their owners were not known when they were reported.
         for outcome in self.unchanged.drain(..).filter(is_detached) {
             sink(Event::Revised {
                 before: outcome.action,
@@ -41,7 +41,7 @@ impl Applied {
 }
 
 impl Execution<'_> {
-    /// What becomes of each object of the plan if the run ends before it.
+    /// Returns the outcome of each object of the plan if the run ends before it.
     pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
         let applied = applies.map(|apply| {
@@ -62,8 +62,8 @@ impl Execution<'_> {
             .collect()
     }
 
-    /// Tells what its own manifest made of the parent, which had this resourceVersion before.
-    pub(super) fn tell_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
+    /// Reports how its own manifest changed the parent, which had this resourceVersion before.
+    pub(super) fn report_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
         let action = match self.parent {
             // That it was created was reported when it was.
             None => return,
@@ -74,16 +74,16 @@ impl Execution<'_> {
         sink(Event::Parent(self.set.parent.clone(), action));
     }
 
-    pub(super) fn tell_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
+    pub(super) fn report_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
         for outcome in self.unchanged() {
             applied.uids.extend(outcome.subject.uid.clone());
-            self.tell_unchanged_member(outcome, applied, sink);
+            self.report_unchanged_member(outcome, applied, sink);
         }
     }
 
     /// Reports a member that was not sent or not changed; later, if it may still be detached from its
     /// owners.
-    pub(super) fn tell_unchanged_member(
+    pub(super) fn report_unchanged_member(
         &self,
         outcome: ObjectOutcome,
         applied: &mut Applied,
@@ -127,7 +127,7 @@ impl Execution<'_> {
         })
     }
 
-    pub(super) fn tell_skips(&self, sink: &mut Sink<'_>) {
+    pub(super) fn report_skips(&self, sink: &mut Sink<'_>) {
         for outcome in self.skipped() {
             sink(Event::Object(outcome));
         }
@@ -135,7 +135,7 @@ impl Execution<'_> {
         let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
         if unpruned > 0 {
             sink(Event::Warning(format!(
-                "{} that left the manifests stay, because of --prune=false",
+                "{} kept that are not in the manifests (--prune=false)",
                 counted(unpruned, "object")
             )));
         }

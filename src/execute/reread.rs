@@ -69,15 +69,15 @@ pub(super) async fn reread_selected(
     }
 }
 
-/// Told of an object that somebody else has deleted.
-pub(super) const GONE_ALREADY: &str = "it was gone already";
+/// Reason for an object that another client has deleted.
+pub(super) const GONE_ALREADY: &str = "it did not exist any more";
 
-/// Whether an answer to a write is about this object.
+/// Returns whether an answer to a write is about this object.
 pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
     is_about(reply, &live.uid)
 }
 
-/// Whether an answer to a write is about the object with this UID.
+/// Returns whether an answer to a write is about the object with this UID.
 pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";

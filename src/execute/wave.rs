@@ -14,10 +14,10 @@ use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 
-/// What is told of a wave while it goes on.
+/// An event of a wave.
 #[derive(Debug)]
 pub enum WaveEvent<A> {
-    /// What came of one item.
+    /// The outcome of one item.
     Answer(A),
     /// The object that has been under way longest, and for how long, if that is long; `None` when none
     /// is slow any more.
@@ -37,7 +37,7 @@ impl WaveEvent<ObjectOutcome> {
     }
 }
 
-/// From when on people are told what they wait for.
+/// Time after which a slow write is reported.
 const SLOW: Duration = Duration::from_secs(2);
 
 /// Begins a write for each of `items` and hands on each answer as it comes. After an

@@ -46,7 +46,7 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     }
     let resources = application.pointer("/status/resources");
     let resources = resources
-        .ok_or_else(|| Unusable::new("it has no resources in its status; has it been synced?"))
+        .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))
         .and_then(|resources| {
             Vec::<Resource>::deserialize(resources)
                 .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))
@@ -70,7 +70,7 @@ pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
         return match metadata["labels"][INSTANCE].as_str() {
             Some(instance) if is_application(instance) => Mark::Own,
             Some(instance) => Mark::Other(format!(
-                "it is not of this application: its {INSTANCE} is {instance}"
+                "it belongs to another application: its {INSTANCE} is {instance}"
             )),
             None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {INSTANCE}")),
         };
@@ -90,7 +90,7 @@ pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
     if is_itself {
         Mark::Own
     } else {
-        Mark::Other(format!("Argo CD tracks it as {id}, which is another object"))
+        Mark::Other(format!("Argo CD tracks another object as {id}"))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let entries = object.pointer("/status/inventory/entries");
     let entries = entries
         .and_then(Value::as_array)
-        .ok_or_else(|| Unusable::new("it has no inventory in its status; has it been reconciled?"))?;
+        .ok_or_else(|| Unusable::new("no inventory in its status: it may not have been reconciled yet"))?;
     entries
         .iter()
         .map(|entry| object_id::parse(entry["id"].as_str().unwrap_or_default()))
@@ -43,7 +43,7 @@ pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     match (label("name"), label("namespace")) {
         (Some(owner), Some(place)) if owner == name && place == namespace => Mark::Own,
         (None, None) => Mark::Missing(format!(
-            "Flux does not know it for its own: it has no label {}/name",
+            "Flux does not manage it: it has no label {}/name",
             kind.group
         )),
         (owner, place) => Mark::Other(format!(

@@ -68,22 +68,22 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
 fn meta(config_map: &Value) -> Result<Meta, Unusable> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(Unusable::new(format!(
-            "its ConfigMap is not that of a kapp app: it has no label {IS_APP}"
+            "its ConfigMap is not a kapp app: it has no label {IS_APP}"
         )));
     }
     let spec = config_map["data"]["spec"].as_str();
-    let spec = spec.ok_or_else(|| Unusable::new("its ConfigMap is not that of a kapp app"))?;
+    let spec = spec.ok_or_else(|| Unusable::new("its ConfigMap is not a kapp app"))?;
     let meta: Meta = serde_json::from_str(spec)
         .map_err(|error| Unusable::new(format!("its ConfigMap cannot be read: {error}")))?;
     if meta.label_key != APP_LABEL {
         return Err(Unusable::new(format!(
-            "its ConfigMap names the label {:?}, and kapp's is {APP_LABEL}",
+            "its ConfigMap has the label {:?}, expected {APP_LABEL}",
             meta.label_key
         )));
     }
     if !is_label_value(&meta.label_value) {
         return Err(Unusable::new(format!(
-            "its ConfigMap names {:?}, which is not the value of a label",
+            "its ConfigMap has {:?}, which is not a label value",
             meta.label_value
         )));
     }
@@ -109,7 +109,7 @@ pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
         (Some(label), _) => {
             return Mark::Other(format!("it belongs to another app: its {APP_LABEL} is {label}"));
         }
-        (None, _) => return Mark::Missing(format!("it belongs to no app: it has no {APP_LABEL}")),
+        (None, _) => return Mark::Missing(format!("it does not belong to an app: it has no {APP_LABEL}")),
     }
     let identity = metadata["annotations"][IDENTITY].as_str().unwrap_or_default();
     let parts: Vec<&str> = identity.split(';').collect();
@@ -122,9 +122,7 @@ pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
     );
     match parts[..] {
         ["v1", found, _] if found == own => Mark::Own,
-        ["v1", found, _] => Mark::Other(format!(
-            "kapp did not apply it: its {IDENTITY} is that of {found}"
-        )),
+        ["v1", found, _] => Mark::Other(format!("kapp did not apply it: its {IDENTITY} names {found}")),
         _ => Mark::Missing(format!("kapp did not apply it: it has no {IDENTITY}")),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
         Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
         Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
-        None => Mark::Missing(format!("it belongs to no inventory: it has no {OWNER}")),
+        None => Mark::Missing(format!("it does not belong to an inventory: it has no {OWNER}")),
     }
 }
 

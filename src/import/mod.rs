@@ -124,7 +124,7 @@ pub enum Unusable {
     #[error("{0}")]
     Unreadable(String),
     /// It lists objects of another cluster.
-    #[error("its objects are in the cluster of {0}, and not in this one")]
+    #[error("its objects are in the cluster of {0}, not in this one")]
     InAnotherCluster(String),
 }
 
@@ -141,12 +141,8 @@ impl Unusable {
     /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable(_) => {
-                "check what it is and who wrote it; --from TOOL/NAMESPACE/NAME reads one of another namespace"
-            }
-            Self::InAnotherCluster(_) => {
-                "adopt them where they are: name that cluster with --context, and give their manifests to -f"
-            }
+            Self::Unreadable(_) => "check the name; --from TOOL/NAMESPACE/NAME reads another namespace",
+            Self::InAnotherCluster(_) => "select that cluster with --context, and adopt with -f MANIFESTS",
         }
     }
 }
@@ -254,23 +250,23 @@ impl Tool {
         let kind = resource(&found.kind);
         match self {
             Self::Helm => format!(
-                "Helm still has the release, and `helm uninstall` would delete its objects; `kubectl delete secret -n {namespace} -l owner=helm,name={name}` makes Helm forget it and keeps them"
+                "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
             ),
             Self::Kapp => {
                 let object = found.object().map(|object| &object["metadata"]["name"]);
                 let object = object.ok().and_then(Value::as_str).unwrap_or(name);
                 format!(
-                    "kapp still has the app, and `kapp delete` would delete its objects; `kubectl delete {kind} -n {namespace} {object}` makes kapp forget it and keeps them"
+                    "forget the kapp app with `kubectl delete {kind} -n {namespace} {object}`; `kapp delete` would delete its objects"
                 )
             }
             Self::Kpt => format!(
-                "the inventory is still there, and `kpt live destroy` would delete its objects; `kubectl delete {kind} -n {namespace} {name}` forgets it and keeps them"
+                "forget the kpt inventory with `kubectl delete {kind} -n {namespace} {name}`; `kpt live destroy` would delete its objects"
             ),
             Self::Flux => format!(
-                "Flux goes on applying these objects: suspend it with `kubectl patch {kind} -n {namespace} {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'`; once it is suspended, `kubectl delete {kind} -n {namespace} {name}` keeps them"
+                "suspend Flux, which still applies these objects, with `kubectl patch {kind} -n {namespace} {name} --type=merge -p '{{\"spec\":{{\"suspend\":true}}}}'`, then run `kubectl delete {kind} -n {namespace} {name}`"
             ),
             Self::ArgoCd => format!(
-                "Argo CD goes on syncing these objects: stop it with `argocd app set {name} --sync-policy none`; `argocd app delete {name} --cascade=false` deletes the application and keeps them"
+                "stop Argo CD, which still syncs these objects, with `argocd app set {name} --sync-policy none`, then run `argocd app delete {name} --cascade=false`"
             ),
         }
     }

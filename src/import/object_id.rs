@@ -6,7 +6,7 @@ use crate::model::identity::ObjectKey;
 
 /// Reads `namespace_name_group_kind`, where a colon of the name is written as `__`.
 pub(super) fn parse(entry: &str) -> Result<ObjectKey, Unusable> {
-    let invalid = || Unusable::new(format!("its entry {entry:?} names no object"));
+    let invalid = || Unusable::new(format!("its entry {entry:?} is not an object"));
     let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
     let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
     let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;

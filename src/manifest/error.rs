@@ -12,7 +12,7 @@ use kubernetes_yaml::InvalidText;
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
-use crate::model::text::shell_word;
+use crate::model::text::{os_cause, shell_word};
 
 /// A problem and its line.
 pub(super) type Fault = (usize, Problem);
@@ -78,19 +78,19 @@ pub enum Problem {
     #[error("no such file or directory")]
     NotFound,
     /// `-f ""`.
-    #[error("this is no name of a file")]
+    #[error("empty file name")]
     NoName,
     /// The operating system refused to open or read it.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read: {}", os_cause(.0))]
     Unreadable(#[from] io::Error),
     /// A directory without a single manifest file.
-    #[error("no file in this directory ends in .json, .yaml or .yml")]
+    #[error("no .json, .yaml or .yml files in this directory")]
     NoManifestFiles,
     /// A kustomization among the files of a directory, or as a file.
     #[error("{0:?} is a kustomization, which -f does not build")]
     Kustomization(PathBuf),
     /// A pattern that cannot be understood.
-    #[error("not a valid file name pattern: {0}")]
+    #[error("invalid file name pattern: {0}")]
     Pattern(String),
     /// `-f -` was given twice.
     #[error("standard input can be read only once")]
@@ -99,7 +99,7 @@ pub enum Problem {
     #[error("{0:?} is a pipe, a socket or a device")]
     SpecialFile(PathBuf),
     /// A source with more bytes than are read of one.
-    #[error("more than {} MiB come from here", super::source::STREAM_LIMIT >> 20)]
+    #[error("larger than {} MiB", super::source::STREAM_LIMIT >> 20)]
     TooLarge,
     /// A URL that yields no manifest.
     #[error(transparent)]
@@ -119,13 +119,13 @@ pub enum Problem {
     #[error("{0} is not a Kubernetes object")]
     NotAnObject(&'static str),
     /// `items` of a List that are not a list of objects.
-    #[error("items must be a list of objects, this is {0}")]
+    #[error("items: must be a list of objects, not {0}")]
     Items(&'static str),
     /// A required field that is missing or empty.
-    #[error("{0} is missing")]
+    #[error("{0} not set")]
     Missing(&'static str),
     /// A field of the wrong type.
-    #[error("{field} must be a {wanted}, this is {found}")]
+    #[error("{field}: must be a {wanted}, not {found}")]
     Type {
         /// The field, as `metadata.name`.
         field: String,
@@ -135,34 +135,31 @@ pub enum Problem {
         found: &'static str,
     },
     /// A value that the server would have to decode. It is not shown: it may be secret.
-    #[error("{field} is no base64")]
+    #[error("{field}: invalid base64")]
     NotBase64 {
         /// The field, as `data["key"]`.
         field: String,
     },
     /// `metadata.generateName` instead of a name.
-    #[error("metadata.generateName makes a new object of every apply")]
+    #[error("metadata.generateName: cannot use generate name with apply")]
     GenerateName,
     /// A name that cannot be part of a request path.
-    #[error("metadata.name {0:?} cannot be the name of an object")]
+    #[error("metadata.name: invalid name {0:?}")]
     Name(String),
     /// A namespace that is not a DNS label.
-    #[error("metadata.namespace {0:?} cannot be the name of a namespace")]
+    #[error("metadata.namespace: invalid namespace {0:?}")]
     Namespace(String),
     /// An `apiVersion` that is neither `VERSION` nor `GROUP/VERSION`.
-    #[error("apiVersion {0:?} is neither VERSION nor GROUP/VERSION")]
+    #[error("apiVersion: {0:?} is neither VERSION nor GROUP/VERSION")]
     ApiVersion(String),
     /// A kind that no resource can have.
-    #[error("kind {0:?} is not a kind")]
+    #[error("kind: invalid kind {0:?}")]
     Kind(String),
     /// The manifest claims membership of a set by itself.
-    #[error("label applyset.kubernetes.io/part-of is already in the manifest")]
+    #[error("label applyset.kubernetes.io/part-of: not allowed in a manifest")]
     PartOf,
     /// More faults than are shown. This one and all behind it are left out.
-    #[error(
-        "and more from here on: only the first {} faults are shown",
-        super::MAX_FAULTS
-    )]
+    #[error("too many errors: only the first {} are shown", super::MAX_FAULTS)]
     More,
     /// A field of metadata that does not fit the API.
     #[error("metadata: {0}")]
@@ -173,32 +170,34 @@ impl Problem {
     fn hint(&self) -> String {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
-            Self::NoName => "the name is empty: is the variable set that -f is given?".to_owned(),
-            Self::Unreadable(_) => "check that it is a file that you may read".to_owned(),
-            Self::NoManifestFiles => "name the file itself, or add -R to look into its folders".to_owned(),
+            Self::NoName => "check that the variable given to -f is set".to_owned(),
+            Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
+            Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),
             Self::Kustomization(file) => {
                 let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
                 let directory = directory.unwrap_or_else(|| Path::new("."));
                 format!("use -k {}", shell_word(&directory.to_string_lossy()))
             }
-            Self::Pattern(_) => "name files with *, ? and [...], and folders of folders with -R".to_owned(),
-            Self::StandardInputTwice => "give -f - once".to_owned(),
-            Self::SpecialFile(_) => {
-                "take it out of the directory, or name it with -f, where it is read to its end".to_owned()
-            }
+            Self::Pattern(_) => "use *, ? and [...] in patterns, or -R for subdirectories".to_owned(),
+            Self::StandardInputTwice => "pass -f - once".to_owned(),
+            Self::SpecialFile(_) => "move it out of the directory, or name it with -f".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
             Self::Kustomize(error) => error.hint(),
-            Self::Encoding(InvalidText) => "save the file as UTF-8; put binary data into binaryData as base64".to_owned(),
+            Self::Encoding(InvalidText) => {
+                "save the file as UTF-8; store binary data as base64 in binaryData".to_owned()
+            }
             Self::Text(kubernetes_yaml::Problem::Template) => {
-                "render it first, as in `helm template CHART | kubectl applyset apply SET -f -`; text with {{ in it is quoted".to_owned()
+                "render it first: `helm template CHART | kubectl applyset apply SET -f -`; quote literal {{"
+                    .to_owned()
             }
             Self::Text(problem) => problem.hint(),
-            Self::NotAnObject(_) => {
-                "each document is a mapping with apiVersion, kind and metadata".to_owned()
-            }
+            Self::NotAnObject(_) => "write a mapping with apiVersion, kind and metadata".to_owned(),
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
-            Self::NotBase64 { .. } => "`base64 -w0` it, or write a text as it is: under stringData in a Secret, under data in a ConfigMap".to_owned(),
+            Self::NotBase64 { .. } => {
+                "encode it with `base64 -w0`, or write text to stringData (Secret) or data (ConfigMap)"
+                    .to_owned()
+            }
             Self::Missing("metadata.name") => "add a name under metadata".to_owned(),
             Self::Missing(field) => format!("add {field} to the object"),
             Self::Type {
@@ -206,20 +205,20 @@ impl Problem {
                 found,
                 ..
             } if *found != "a list" && *found != "a mapping" => "quote it".to_owned(),
-            Self::Type { wanted, .. } => format!("write a {wanted} there"),
-            Self::GenerateName => "give it a fixed metadata.name".to_owned(),
+            Self::Type { wanted, .. } => format!("write a {wanted}"),
+            Self::GenerateName => "set metadata.name".to_owned(),
             Self::Name(_) => {
-                "a name is neither \".\" nor \"..\" and holds no \"/\", \"%\" or control character".to_owned()
+                "use a name without \"/\", \"%\" and control characters, and not \".\" or \"..\"".to_owned()
             }
             Self::Namespace(_) => {
-                "at most 63 lower case letters, digits and \"-\", beginning and ending with a letter or digit"
+                "use at most 63 lower-case letters, digits and \"-\"; begin and end with a letter or digit"
                     .to_owned()
             }
-            Self::ApiVersion(_) => "write v1 or apps/v1, for example".to_owned(),
-            Self::Kind(_) => "a kind is letters and digits, such as Deployment".to_owned(),
-            Self::PartOf => "remove the label: membership is recorded by apply".to_owned(),
-            Self::More => "correct these first".to_owned(),
-            Self::Metadata(_) => "correct the field as the API reference describes it".to_owned(),
+            Self::ApiVersion(_) => "write, for example, v1 or apps/v1".to_owned(),
+            Self::Kind(_) => "use letters and digits, for example Deployment".to_owned(),
+            Self::PartOf => "remove the label; apply sets it".to_owned(),
+            Self::More => "fix these first".to_owned(),
+            Self::Metadata(_) => "fix the field; `kubectl explain KIND.metadata` describes it".to_owned(),
         }
     }
 }

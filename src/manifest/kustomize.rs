@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::source::{STREAM_LIMIT, credentials};
+use crate::model::text::os_cause;
 use crate::programs::{self, ProgramError};
 
 /// The programs that render a kustomization, each with its subcommand.
@@ -19,10 +20,10 @@ const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "bu
 #[derive(Debug, thiserror::Error)]
 pub enum KustomizeError {
     /// Neither program is in `PATH`.
-    #[error("neither kubectl nor kustomize is on the search path")]
+    #[error("neither kubectl nor kustomize found in PATH")]
     NoProgram,
     /// The program is in the current directory, by way of `PATH`.
-    #[error("`{program}` cannot be started: {error}")]
+    #[error("{program}: cannot be started: {error}")]
     Refused {
         /// The program.
         program: &'static str,
@@ -30,7 +31,7 @@ pub enum KustomizeError {
         error: ProgramError,
     },
     /// The program cannot be started.
-    #[error("`{command}` cannot be started: {error}")]
+    #[error("{command}: cannot be started: {}", os_cause(error))]
     NotStarted {
         /// The program and its command.
         command: String,
@@ -38,7 +39,7 @@ pub enum KustomizeError {
         error: std::io::Error,
     },
     /// The program failed.
-    #[error("`{command}` failed: {said}")]
+    #[error("{command}: failed: {said}")]
     Failed {
         /// The program and its command.
         command: String,
@@ -51,12 +52,10 @@ impl KustomizeError {
     /// Returns what to type next.
     pub(super) fn hint(&self) -> String {
         match self {
-            Self::NoProgram => {
-                "install one of them, or render the manifests elsewhere and give them with -f -".to_owned()
-            }
+            Self::NoProgram => "install one of them, or pipe rendered manifests to -f -".to_owned(),
             Self::Refused { .. } => "remove empty and relative entries from PATH".to_owned(),
             Self::NotStarted { command, .. } | Self::Failed { command, .. } => {
-                format!("`{command} DIR` by itself shows the same")
+                format!("reproduce it with `{command} DIR`")
             }
         }
     }

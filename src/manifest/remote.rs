@@ -19,6 +19,7 @@ use super::error::Problem;
 use super::source::stream;
 use super::url::Target;
 use crate::cluster::proxy::Proxy;
+use crate::model::text::os_cause;
 
 /// The attempts at one URL, and the pause between them (`defaultHttpGetAttempts`).
 const ATTEMPTS: u32 = 3;
@@ -37,28 +38,28 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The text is not a URL.
-    #[error("this is no address")]
+    #[error("invalid URL")]
     Address,
     /// The environment names a proxy that cannot be used.
     #[error(transparent)]
     Proxy(#[from] crate::cluster::proxy::InvalidProxy),
     /// The server answered with another status than 200.
-    #[error("the server answered {0}")]
+    #[error("the server returned {0}")]
     Status(StatusCode),
     /// The host name does not resolve.
-    #[error("there is no host of this name")]
+    #[error("no such host")]
     NoHost,
     /// The server gave no answer, or half of one.
     #[error("no answer: {0}")]
     NoAnswer(String),
     /// A redirect leads from https to http.
-    #[error("the server leads on from https to an address without encryption, which is not followed")]
+    #[error("refused redirect from https to http")]
     Unencrypted,
     /// There are too many redirects.
-    #[error("the server leads on and on: more than ten redirects")]
+    #[error("stopped after 10 redirects")]
     Redirects,
     /// The answer is HTML.
-    #[error("this is a web page (HTML) and no manifest")]
+    #[error("HTML page instead of a manifest")]
     WebPage,
 }
 
@@ -67,18 +68,17 @@ impl RemoteError {
     pub(super) fn hint(&self) -> String {
         match self {
             Self::Address => "write it as https://HOST/PATH".to_owned(),
-            Self::Proxy(_) => "write the proxy as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned(),
+            Self::Proxy(_) => {
+                "write the proxy as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned()
+            }
             Self::Status(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                "fetch it with credentials first: curl -fsSL … | kubectl applyset apply SET -f -".to_owned()
+                "fetch it with credentials: `curl -fsSL … | kubectl applyset apply SET -f -`".to_owned()
             }
             Self::Status(status) if status.is_server_error() => "try again later".to_owned(),
-            Self::Status(_) | Self::NoHost => "check the address".to_owned(),
-            Self::NoAnswer(_) => {
-                "check the address, HTTPS_PROXY and NO_PROXY; SSL_CERT_FILE names more certificate authorities"
-                    .to_owned()
-            }
-            Self::Unencrypted | Self::Redirects => "give the address that it leads to in the end".to_owned(),
-            Self::WebPage => "give the address of the raw file".to_owned(),
+            Self::Status(_) | Self::NoHost => "check the URL".to_owned(),
+            Self::NoAnswer(_) => "check the URL, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE".to_owned(),
+            Self::Unencrypted | Self::Redirects => "pass the URL that it redirects to".to_owned(),
+            Self::WebPage => "pass the URL of the raw file".to_owned(),
         }
     }
 
@@ -213,13 +213,13 @@ fn failure(error: ureq::Error) -> RemoteError {
     match error {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
-        ureq::Error::Timeout(_) => RemoteError::NoAnswer("it takes too long".to_owned()),
-        ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("the proxy cannot be used".to_owned()),
+        ureq::Error::Timeout(_) => RemoteError::NoAnswer("timed out".to_owned()),
+        ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("cannot use the proxy".to_owned()),
         // The resolver's error has no kind of its own.
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
             RemoteError::NoHost
         }
-        ureq::Error::Io(error) => RemoteError::NoAnswer(error.to_string()),
+        ureq::Error::Io(error) => RemoteError::NoAnswer(os_cause(&error)),
         ureq::Error::Rustls(error) => RemoteError::NoAnswer(error.to_string()),
         error => RemoteError::NoAnswer(error.to_string()),
     }

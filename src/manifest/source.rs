@@ -147,7 +147,7 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     };
     // In Go two asterisks match within one directory, here in all below it.
     if pattern.contains("**") {
-        return Err(Problem::Pattern("** has no meaning here".to_owned()));
+        return Err(Problem::Pattern("** is not supported".to_owned()));
     }
     let found = glob::glob(pattern)
         .map_err(|error| Problem::Pattern(error.to_string()))?
@@ -316,13 +316,10 @@ mod tests {
     fn sources_without_manifests_are_errors() {
         let directory = Directory::new("nothing", &["a.txt", "sub/b.yaml"]);
         let table = [
-            ("", "no file in this directory ends in .json, .yaml or .yml"),
+            ("", "no .json, .yaml or .yml files in this directory"),
             ("gone.yaml", "no such file or directory"),
             ("*.yaml", "no such file or directory"),
-            (
-                "**/b.yaml",
-                "not a valid file name pattern: ** has no meaning here",
-            ),
+            ("**/b.yaml", "invalid file name pattern: ** is not supported"),
         ];
         for (path, expected) in table {
             let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
@@ -379,7 +376,7 @@ mod tests {
         let read = read_with(&sources, Recursion::Flat, io::empty());
         assert_eq!(problems(read), ["standard input can be read only once"]);
         let read = read_with(&sources[..1], Recursion::Flat, io::repeat(b' '));
-        assert_eq!(problems(read), ["more than 256 MiB come from here"]);
+        assert_eq!(problems(read), ["larger than 256 MiB"]);
     }
 
     #[cfg(unix)]

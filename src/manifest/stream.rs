@@ -22,7 +22,7 @@ pub enum StreamError {
         problem: Problem,
     },
     /// Values, anchors and aliases that multiply.
-    #[error("its documents take more than {} MiB in memory", MAX_WEIGHT >> 20)]
+    #[error("the documents need more than {} MiB of memory", MAX_WEIGHT >> 20)]
     TooHeavy,
 }
 

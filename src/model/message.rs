@@ -17,6 +17,11 @@ pub struct Message {
     pub details: Vec<String>,
     /// Hints, a line each.
     pub hints: Vec<String>,
+    /// What this message and others about other objects have in common; if it is repeated, it is
+    /// counted.
+    pub alike: Option<String>,
+    /// Bytes of the text before the message itself.
+    prefix: usize,
 }
 
 impl Message {
@@ -26,7 +31,21 @@ impl Message {
             text: text.into(),
             details: Vec::new(),
             hints: Vec::new(),
+            alike: None,
+            prefix: 0,
         }
+    }
+
+    /// Returns the message as one of a group of equal ones.
+    #[must_use]
+    pub fn in_group(mut self, alike: impl Into<String>) -> Self {
+        self.alike = Some(alike.into());
+        self
+    }
+
+    /// Returns what the message is about, as `behind` has put it before the text.
+    pub fn subject(&self) -> &str {
+        self.text[..self.prefix].trim_end_matches(": ")
     }
 
     /// The message with these lines below it, after those that it has.
@@ -46,7 +65,9 @@ impl Message {
     /// The message with this prefix, such as its object and a colon.
     #[must_use]
     pub fn behind(mut self, prefix: impl fmt::Display) -> Self {
-        self.text.insert_str(0, &prefix.to_string());
+        let prefix = prefix.to_string();
+        self.text.insert_str(0, &prefix);
+        self.prefix += prefix.len();
         self
     }
 }

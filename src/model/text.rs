@@ -20,10 +20,37 @@ pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     }
 }
 
+/// At most ten lines, and one with the number of the others.
+pub fn with_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String> {
+    let mut lines = lines.into_iter();
+    let mut shown: Vec<String> = lines
+        .by_ref()
+        .take(SHOWN_NAMES)
+        .map(|line| line.to_string())
+        .collect();
+    let more = lines.count();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown
+}
+
+/// The text of an error of the operating system, in lower case and without its number.
+pub fn os_cause(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    let Some((before, behind)) = text.split_once(" (os error ") else {
+        return text;
+    };
+    let rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    let mut characters = before.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(characters).chain(rest.chars()).collect()
+}
+
 /// The warning that members may be among these resources.
 pub fn members_missed(hidden: &[String]) -> String {
     format!(
-        "{} could not be listed in all namespaces, so members may be missed: {}",
+        "cannot list {} in all namespaces, so members may be missed: {}",
         counted(hidden.len(), "resource"),
         listed(hidden)
     )
@@ -173,6 +200,21 @@ mod tests {
         assert_eq!(listed(["a", "b"]), "a, b");
         assert_eq!(listed(1..=10), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
         assert_eq!(listed(1..=1000), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more");
+    }
+
+    #[test]
+    fn numbers_of_the_operating_system_are_left_out() {
+        let table = [
+            (
+                "No such file or directory (os error 2)",
+                "no such file or directory",
+            ),
+            ("Is a directory (os error 21) at x", "is a directory at x"),
+            ("Unexpected end", "Unexpected end"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(os_cause(&text), expected);
+        }
     }
 
     #[test]

@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::refusal::Target;
 use super::{Observed, Refusal};
-use crate::manifest::desired::Desired;
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource, Scope};
+use crate::model::set::Set;
 
 /// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
 pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
@@ -66,21 +68,34 @@ impl OtherParents {
 }
 
 /// Returns a refusal for each object of the manifests that is in another set.
-pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
+pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let held: BTreeMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
-    desired
+    let overlaps: Vec<(&DesiredObject, String)> = desired
         .members
         .iter()
         .filter_map(|member| {
             let id = held.get(&member.key)?.part_of.clone()?;
-            Some(Refusal::Overlap {
-                position: member.position.clone(),
-                object: member.key.clone(),
-                parent: observed.other_parents.of(&id),
-                id,
-            })
+            Some((member, id))
         })
-        .collect()
+        .collect();
+    let sets: BTreeSet<&String> = overlaps.iter().map(|(_, id)| id).collect();
+    let all_in_one = sets.len() == 1 && overlaps.len() == desired.members.len();
+    let refusal = |(member, id): &(&DesiredObject, String)| {
+        let parent = observed.other_parents.of(id);
+        let has_our_name = matches!(&parent, OtherParent::Found(parent) if parent.name == set.parent.name);
+        Refusal::Overlap {
+            position: member.position.clone(),
+            object: member.key.clone(),
+            parent,
+            id: id.clone(),
+            target: if has_our_name || all_in_one {
+                Target::Likely
+            } else {
+                Target::Unlikely
+            },
+        }
+    };
+    overlaps.iter().map(refusal).collect()
 }
 
 #[cfg(test)]
@@ -117,15 +132,31 @@ mod tests {
     }
 
     #[test]
-    fn taking_ownership_is_advised_only_where_the_other_set_is_seen_to_be_gone() {
+    fn taking_ownership_is_advised_only_if_the_other_set_is_not_meant_and_not_hidden() {
         let (manifests, mut observed) = overlapping();
-        let hint = |observed: &Observed| plan(&set(), &manifests, observed, &policy()).refusals[0].hint();
-        assert!(hint(&observed).contains("take them into this one with --take-ownership"));
+        let hint = |manifests: &Desired, observed: &Observed| {
+            plan(&set(), manifests, observed, &policy()).refusals[0].hint()
+        };
+        assert!(hint(&manifests, &observed).contains("--take-ownership"));
         observed.other_parents.some_unseen = true;
-        assert!(hint(&observed).starts_with("ask somebody who may list"));
-        let found = ("applyset-other-v1".to_owned(), set().parent);
-        observed.other_parents.found.extend([found]);
-        assert!(hint(&observed).contains("take them into this one with --take-ownership"));
+        assert!(hint(&manifests, &observed).starts_with("find the set with"));
+        let mut other = set().parent;
+        other.namespace = Some("platform".to_owned());
+        let same_name = ("applyset-other-v1".to_owned(), other.clone());
+        observed.other_parents.found.extend([same_name]);
+        assert_eq!(
+            hint(&manifests, &observed),
+            format!("did you mean `{} -n platform`?", other.name)
+        );
+        other.name = "other".to_owned();
+        let other_name = ("applyset-other-v1".to_owned(), other);
+        observed.other_parents.found.extend([other_name]);
+        assert!(hint(&manifests, &observed).contains("--take-ownership"));
+        let all = Desired {
+            members: manifests.members[..1].to_vec(),
+            ..Desired::default()
+        };
+        assert_eq!(hint(&all, &observed), "did you mean `other -n platform`?");
     }
 
     #[test]

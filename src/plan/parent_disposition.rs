@@ -44,13 +44,11 @@ impl fmt::Display for ParentKeptReason {
         match self {
             Self::MemberOf(id) => write!(f, "it is a member of the set {id}"),
             Self::Owned(owner) => write!(f, "it is owned by {} {}", owner.kind, owner.name),
-            Self::Protected { mark } => write!(f, "it is kept by its mark {mark}"),
+            Self::Protected { mark } => write!(f, "kept by {mark}"),
             Self::HasContents { writers } => {
-                write!(f, "it has contents that {} wrote", writers.join(" and "))
+                write!(f, "{} wrote other content to it", writers.join(" and "))
             }
-            Self::Untracked => {
-                f.write_str("its managedFields are empty, so it may have contents that somebody else wrote")
-            }
+            Self::Untracked => f.write_str("its managedFields are empty, so it may hold other content"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The preconditions of a plan's writes: what each object has to be at that moment.
 //!
-//! An object counts by its UID and its content. What changes without anybody wanting something
-//! else, such as its status, does not count.
+//! An object is compared by its UID and its content. Changes that are not made on purpose, such as
+//! its status, are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,8 +17,8 @@ use crate::model::identity::ObjectKey;
 /// Fields of the metadata that any write changes.
 const PASSING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
-/// Random text that each digest of one plan is made with, so that nobody can look up what
-/// a short value may have been.
+/// Random salt of all digests of one plan, so that short values cannot be looked
+/// up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salt(String);
 
@@ -45,7 +45,7 @@ pub struct Preconditions(Option<Bound>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bound {
     salt: Salt,
-    /// `None` for an object that must not be there.
+    /// `None` for an object that must not exist.
     objects: BTreeMap<ObjectKey, Option<Seen>>,
     /// The parent, if it has a manifest and was there.
     parent: Option<Seen>,
@@ -56,7 +56,7 @@ struct Bound {
 pub enum Precondition<'a> {
     /// There is none.
     None,
-    /// The object must not be there.
+    /// The object must not exist.
     Absent,
     /// The object must be the one that was seen.
     Unchanged(&'a Seen),
@@ -73,18 +73,18 @@ impl<'a> Precondition<'a> {
 }
 
 impl Salt {
-    /// A new one.
+    /// Returns a new one.
     ///
     /// # Errors
     ///
-    /// Where the operating system gives no random bytes.
+    /// If the operating system returns no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
         Ok(Self(hexadecimal(&bytes)))
     }
 
-    /// The digest of a value; `what` keeps equal values of different fields apart.
+    /// Returns the digest of a value; `what` distinguishes equal values of different fields.
     pub(super) fn digest(&self, what: &str, value: &Value) -> String {
         let mut hash = Sha256::new();
         for part in [self.0.as_bytes(), what.as_bytes(), value.to_string().as_bytes()] {
@@ -96,7 +96,7 @@ impl Salt {
     }
 }
 
-/// The digest of what is no secret.
+/// Returns the digest of a value that is not secret.
 pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
     format!("sha256:{}", hexadecimal(&Sha256::digest(content)))
 }
@@ -110,7 +110,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 impl Seen {
-    /// A live object that a plan is about to write; `None` for what is no object.
+    /// Returns what to remember of a live object that the plan writes; `None` if it is not a JSON object.
     pub fn of(object: &Value, salt: &Salt) -> Option<Self> {
         let text = |pointer| object.pointer(pointer)?.as_str();
         let mut content = object.clone();
@@ -126,8 +126,8 @@ impl Seen {
         })
     }
 
-    /// A live parent whose own manifest is applied. The bookkeeping is no part of its content:
-    /// the run writes that, too, and it is compared by itself.
+    /// Returns what to remember of a live parent whose own manifest is applied. Its record is not part of the content:
+    /// the run writes that, too, and it is compared separately.
     pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
@@ -143,7 +143,7 @@ impl Seen {
         Self::of(&content, salt)
     }
 
-    /// A live object that stays as it is.
+    /// Returns what to remember of a live object that the plan does not write.
     pub fn left_alone(uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),

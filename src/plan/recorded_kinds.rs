@@ -1,7 +1,7 @@
-//! The kinds that a parent records, in the light of what the server serves.
+//! The kinds that a parent records, compared with discovery.
 //!
-//! Pure, and the one reading of recorded kinds: `plan` asks it where a run has to look,
-//! `inspect` and `verify` what to say of a set. What follows from it is theirs.
+//! Pure, and the only reading of recorded kinds: `plan` derives the scope of a run from it,
+//! `inspect` and `verify` the findings about a set.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource};
 
-/// What the server says of an entry of the recorded kinds.
+/// State of a recorded kind on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry<'d> {
-    /// It serves it.
+    /// The server serves it.
     Served(&'d Resource),
-    /// It serves what the entry names in another way, such as `configmaps` for
-    /// `ConfigMap`. To take that for a kind that vanished would leak its objects.
+    /// The server serves the kind under another spelling, such as `configmaps` for
+    /// `ConfigMap`. Treating it as a vanished kind would leak its objects.
     Misspelled(&'d Resource),
     /// Nothing defines or serves it: it has no objects.
     Gone,
     /// Its objects cannot be listed now, and it may have some: it stays in the record.
     Kept(&'d UnlistedKind),
-    /// Discovery does not list it although it should, or nobody has asked why: nothing may be
+    /// Discovery does not list it although it should, or the reason is unknown: nothing may be
     /// concluded.
     Unlisted(Option<&'d Expected>),
-    /// It could not tell.
+    /// Its state could not be determined.
     Unknowable(&'d FailedVersion),
 }
 
 /// The recorded kinds that discovery does not list, under their names in the record. What is
-/// known of them has to be asked for by a discovery that is younger than the record.
+/// known of them has to come from a discovery that is younger than the record.
 pub fn undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
     let unlisted = entries.filter(|(_, entry)| match entry {
@@ -61,7 +61,7 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
     }
 }
 
-/// What the server says of one entry of the form `Kind.group`.
+/// Returns the state of one entry of the form `Kind.group`.
 pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
     of_lookup(discovery.preferred(kind), kind, discovery)
 }
@@ -70,7 +70,7 @@ fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discov
     match lookup {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
         KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
-        // A promise says nothing about what the cluster has: its definition may be there already.
+        // A kind that is not served yet may have a definition and objects already.
         KindLookup::Found(_) | KindLookup::Absent => {
             if let Some(resource) = meant(kind, discovery) {
                 return Entry::Misspelled(resource);
@@ -85,7 +85,7 @@ fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discov
     }
 }
 
-/// A kind that is served and that the entry names in another way: by its resource, in
+/// Finds a served kind that the entry spells differently: by its resource, in
 /// other letters, or with a version between kind and group.
 fn meant<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.resource_argument(text) {

@@ -43,12 +43,12 @@ impl MemberScope {
         let has_definitions = self.recorded.group_kinds.contains(&GroupKind::definition());
         let vanished = self.vanished.iter().filter(|_| !has_definitions);
         let vanished = vanished.map(|kind| {
-            format!("kind {kind} is no longer served; a run that completes removes it from the set's record")
+            format!(
+                "kind {kind} is no longer served; the next successful run removes it from the set's record"
+            )
         });
         let kept = self.kept.iter().map(|(kind, reason)| {
-            format!(
-                "objects of kind {kind} cannot be listed, so the kind stays in the set's record: {reason}"
-            )
+            format!("kind {kind} stays in the set's record: its objects cannot be listed: {reason}")
         });
         vanished.chain(kept).collect()
     }
@@ -58,12 +58,10 @@ impl MemberScope {
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
-    #[error("the set's record cannot be trusted")]
+    #[error("the set's record is invalid")]
     Refused(Vec<Refusal>),
     /// A recorded kind whose group could not be discovered.
-    #[error(
-        "the set may hold objects of kind {kind}, and whether the server has it could not be found out: {failure}"
-    )]
+    #[error("kind {kind}: recorded, and cannot determine whether the server has it: {failure}")]
     KindUnknowable {
         /// The recorded kind.
         kind: String,
@@ -71,7 +69,7 @@ pub enum ScopeError {
         failure: FailedVersion,
     },
     /// A recorded kind that discovery does not list, and that may have objects.
-    #[error("kind {kind}: recorded, but cannot tell whether it has objects: {reason}")]
+    #[error("kind {kind}: recorded, and its objects cannot be listed: {reason}")]
     NotListed {
         /// The recorded kind.
         kind: String,

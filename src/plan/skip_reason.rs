@@ -68,25 +68,24 @@ pub enum SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PruningDisabled => f.write_str("pruning is switched off"),
+            Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
             Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
             Self::Terminating { waits_for } => {
-                write!(f, "already being deleted, and waiting: {}", waits_for.join("; "))
+                write!(f, "already being deleted, waiting: {}", waits_for.join("; "))
             }
-            Self::Protected { mark } => write!(f, "kept by its mark {mark}"),
-            Self::HoldsKept { kept } => write!(f, "it holds {kept}, which is kept"),
+            Self::Protected { mark } => write!(f, "kept by {mark}"),
+            Self::HoldsKept { kept } => write!(f, "it contains {kept}, which is kept"),
             Self::HoldsMarked { marked, mark } => {
-                write!(f, "it holds {marked}, which is kept by its mark {mark}")
+                write!(f, "it contains {marked}, which is kept by {mark}")
             }
             Self::Hook { mark } => write!(f, "a hook, left as it is ({mark})"),
-            Self::HoldsParent => f.write_str("it holds the set's parent"),
+            Self::HoldsParent => f.write_str("it contains the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
-                write!(f, "deleting it would by now take along {}", losses(lost, unknown))
+                write!(f, "deleting it would now also delete {}", losses(lost, unknown))
             }
             Self::Owned { owner, mark } => {
                 write!(f, "owned by {} {}", owner.kind, owner.name)?;
-                mark.iter()
-                    .try_for_each(|mark| write!(f, ", and kept by its mark {mark}"))
+                mark.iter().try_for_each(|mark| write!(f, ", and kept by {mark}"))
             }
             Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } => {
@@ -94,14 +93,10 @@ impl fmt::Display for SkipReason {
                 match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
                     Some(writer) => write!(
                         f,
-                        "{cause}; if {writer} applies members of this set, use --field-manager {}, \
-                         else delete the object by hand, or remove the label to take it out of the set",
+                        "{cause}; remove the label, delete the object, or pass --field-manager {} if {writer} applies this set",
                         shell_word(writer)
                     ),
-                    None => write!(
-                        f,
-                        "{cause}; delete the object by hand, or remove the label to take it out of the set"
-                    ),
+                    None => write!(f, "{cause}; remove the label or delete the object"),
                 }
             }
         }
@@ -114,7 +109,7 @@ pub fn label_written_by(writers: &[String]) -> String {
         "no field manager owns its part-of label".to_owned()
     } else {
         format!(
-            "its part-of label was written by {}, not by an applier",
+            "its part-of label was written by {}, which does not apply this set",
             writers.join(" and ")
         )
     }
@@ -129,12 +124,12 @@ mod tests {
         for (writers, flag) in [
             (&[][..], None),
             (&["kubectl-label"], None),
-            (&["zzz"], Some("use --field-manager zzz,")),
-            (&["kubectl-label", "zzz"], Some("use --field-manager zzz,")),
+            (&["zzz"], Some("pass --field-manager zzz if")),
+            (&["kubectl-label", "zzz"], Some("pass --field-manager zzz if")),
         ] {
             let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
             let text = SkipReason::CopiedLabel { writers }.to_string();
-            assert!(text.contains("delete the object by hand"), "{text}");
+            assert!(text.contains("delete the object"), "{text}");
             assert_eq!(text.contains("--field-manager"), flag.is_some(), "{text}");
             assert!(flag.is_none_or(|flag| text.contains(flag)), "{text}");
         }

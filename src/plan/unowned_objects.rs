@@ -30,12 +30,12 @@ pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &P
         ..policy.clone()
     };
     match judge(&member, set, &policy) {
-        Judgement::Skip(reason) => format!("existed before; kept when it leaves the manifests: {reason}"),
+        Judgement::Skip(reason) => format!("existed before; kept when removed from the manifests: {reason}"),
         Judgement::Prune | Judgement::Refuse(_) | Judgement::Ignore => PRUNED_LATER.to_owned(),
     }
 }
 
-const PRUNED_LATER: &str = "existed before; will be pruned when it leaves the manifests";
+const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
 
 /// Returns the objects of the manifests that are not members yet and may exist, each with the resource to
 /// read it through. `served` are the resources that the server serves, and `namespaces` has the
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(refused(Unowned::TakenIn), [""; 0]);
         assert_eq!(
             refused(Unowned::Refused),
-            ["manifests.yaml:1: configmap/unowned in namespace shop exists and is in no set"]
+            ["manifests.yaml:1: configmap/unowned in namespace shop exists and is not in a set"]
         );
     }
 
@@ -161,21 +161,18 @@ mod tests {
 
     #[test]
     fn the_reason_says_what_a_later_run_does() {
-        let pruned = "existed before; will be pruned when it leaves the manifests";
-        let kept = "existed before; kept when it leaves the manifests: ";
+        let pruned = "existed before; pruned when removed from the manifests";
+        let kept = "existed before; kept when removed from the manifests: ";
         assert_eq!(reason("ConfigMap", "a", |_| {}), pruned);
         assert_eq!(reason("Namespace", "other", |_| {}), pruned);
         assert_eq!(
             reason("Namespace", "shop", |_| {}),
-            format!("{kept}it holds the set's parent")
+            format!("{kept}it contains the set's parent")
         );
         let marked = reason("ConfigMap", "a", |live| {
             live.protection = Some("helm.sh/resource-policy: keep".to_owned());
         });
-        assert_eq!(
-            marked,
-            format!("{kept}kept by its mark helm.sh/resource-policy: keep")
-        );
+        assert_eq!(marked, format!("{kept}kept by helm.sh/resource-policy: keep"));
         let owned = reason("ConfigMap", "a", |live| {
             live.owners.push(OwnerReference {
                 api_version: "v1".to_owned(),

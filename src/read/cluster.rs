@@ -154,7 +154,7 @@ impl Cluster {
     }
 
     /// Waits until discovery lists every kind that is defined, so that a look through all kinds
-    /// misses none. Names what cannot be listed all the same.
+    /// misses none. Returns the names of those that still cannot be listed.
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.waits.begin();
         let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);

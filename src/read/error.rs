@@ -27,7 +27,7 @@ pub enum ReadError {
     #[error(transparent)]
     Contents(#[from] ContentsError),
     /// One object could not be read.
-    #[error("{what} could not be read: {error}")]
+    #[error("{what}: cannot be read: {error}")]
     Object {
         /// The object, with its article.
         what: String,
@@ -35,7 +35,7 @@ pub enum ReadError {
         error: ApiError,
     },
     /// A collection could not be listed.
-    #[error("{} could not be listed: {error}", .place.resource.plural)]
+    #[error("{}: cannot be listed: {error}", .place.resource.plural)]
     List {
         /// The collection.
         place: Place,
@@ -43,7 +43,7 @@ pub enum ReadError {
         error: ListError,
     },
     /// The label selector was typed wrong.
-    #[error("-l {labels:?} is no label selector: {error}")]
+    #[error("-l {labels:?}: invalid label selector: {error}")]
     Selector {
         /// The selector.
         labels: String,
@@ -57,7 +57,7 @@ pub enum ReadError {
     #[error("namespaces are missing")]
     MissingNamespaces(Vec<MissingNamespace>),
     /// The kind that is to be the parent's may have it, and the server could not say.
-    #[error("resource {argument:?}: cannot tell whether the server has it: {failure}")]
+    #[error("resource {argument:?}: cannot determine whether the server has it: {failure}")]
     ResourceUnknowable {
         /// The resource as it was typed.
         argument: String,
@@ -98,19 +98,19 @@ pub enum ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum ParentError {
     /// The server has no such resource.
-    #[error("the server has no resource {argument:?} that could be the parent of a set")]
+    #[error("the server doesn't have a resource type {argument:?} that can be the parent of a set")]
     UnknownResource {
         /// The resource as it was typed.
         argument: String,
     },
     /// Objects of the kind cannot be parents.
-    #[error("a {kind} may not be the parent of a set")]
+    #[error("{kind} cannot be the parent of a set")]
     ForbiddenKind {
         /// The kind.
         kind: String,
     },
     /// The definition of the kind lacks the label of parents.
-    #[error("{kind} may not be the parent of a set: its CustomResourceDefinition does not say so")]
+    #[error("{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it")]
     UnlabelledKind {
         /// The kind.
         kind: String,
@@ -118,7 +118,7 @@ pub enum ParentError {
         definition: String,
     },
     /// A custom resource is not there, and cannot be made up.
-    #[error("the set's parent {parent} does not exist")]
+    #[error("{parent}: the set's parent does not exist")]
     CustomResourceMissing {
         /// The parent.
         parent: ParentIdentity,
@@ -126,11 +126,11 @@ pub enum ParentError {
         kind: String,
     },
     /// The set does not exist.
-    #[error("there is no set {0}")]
+    #[error("set not found: {0}")]
     NoSuchSet(ParentIdentity),
     /// The set to move members from does not exist; an earlier run may have finished, since a move
     /// of all members ends the old set.
-    #[error("there is no set {0}")]
+    #[error("set not found: {0}")]
     NoSetToMove(ParentIdentity),
 }
 
@@ -139,22 +139,22 @@ impl ParentError {
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownResource { .. } => {
-                "write secret/NAME, configmap/NAME, or the custom resource as RESOURCE.GROUP/NAME".to_owned()
+                "use secret/NAME, configmap/NAME or RESOURCE.GROUP/NAME".to_owned()
             }
             Self::ForbiddenKind { .. } => {
-                "use a Secret (a bare NAME), a ConfigMap (configmap/NAME) or a custom resource made for it".to_owned()
+                "use a Secret (NAME), a ConfigMap (configmap/NAME) or a custom resource whose definition allows it".to_owned()
             }
             Self::UnlabelledKind { definition, .. } => {
-                format!("`kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
+                format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
             }
             Self::CustomResourceMissing { parent, kind } => {
-                format!("put the {kind} {} among the manifests, or create it first", parent.name)
+                format!("add the {kind} {} to the manifests, or create it first", parent.name)
             }
             Self::NoSuchSet(_) => {
-                "`kubectl applyset list -A` shows all sets; -n says in which namespace to look".to_owned()
+                "list all sets with `kubectl applyset list -A`, or select a namespace with -n".to_owned()
             }
             Self::NoSetToMove(_) => {
-                "look at the new set with `kubectl applyset view`: a move of all members ends the old set, so if they are there, nothing is left to do"
+                "check the new set with `kubectl applyset view`: an earlier move may have finished"
                     .to_owned()
             }
         }
@@ -174,8 +174,8 @@ impl fmt::Display for MissingNamespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { namespace, wanted_by } = self;
         match wanted_by {
-            Some((position, key)) => write!(f, "{position}: {key}: there is no namespace {namespace}"),
-            None => write!(f, "there is no namespace {namespace} for the set's parent"),
+            Some((position, key)) => write!(f, "{position}: {key}: namespaces \"{namespace}\" not found"),
+            None => write!(f, "the set's parent: namespaces \"{namespace}\" not found"),
         }
     }
 }

@@ -334,7 +334,7 @@ mod tests {
                 Invalid,
             ),
             (set(&["Namespace"], &[]), vec![here(Present)], Invalid),
-            // A kind that is not served is recorded all the same.
+            // A kind that is not served is still recorded.
             (
                 set(&["ConfigMap", "Gone.example.com"], &[]),
                 vec![here(Present)],

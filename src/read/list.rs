@@ -41,13 +41,13 @@ pub enum ListError {
     #[error("{}", .0.kind)]
     Request(#[from] ApiError),
     /// The list expired again and again while it was read.
-    #[error("the list {path} expired {FRESH_STARTS} times while it was read")]
+    #[error("{path}: the list expired {FRESH_STARTS} times while reading it")]
     KeepsExpiring {
         /// The path of the collection.
         path: String,
     },
     /// The server's pages lead nowhere.
-    #[error("the server answers {path} with a list that {fault}")]
+    #[error("{path}: invalid list: it {fault}")]
     Senseless {
         /// The path of the collection.
         path: String,

@@ -22,7 +22,7 @@ pub async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<
     match custom_parent_kinds(&cluster.server).await {
         Ok(custom) => kinds.extend(custom),
         Err(error) => warnings.push(format!(
-            "sets whose parent is a custom resource are not shown, because CustomResourceDefinitions could not be listed: {error}"
+            "sets with custom resources as parents are not shown: cannot list CustomResourceDefinitions: {error}"
         )),
     }
     let unlisted = |discovery: &Discovery| -> BTreeSet<GroupKind> {
@@ -49,11 +49,8 @@ pub async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<
                 (None, None) => None,
             },
         };
-        warnings.extend(
-            hidden.map(|reason| {
-                format!("sets whose parent is of kind {kind} could not be looked at: {reason}")
-            }),
-        );
+        warnings
+            .extend(hidden.map(|reason| format!("sets with parents of kind {kind} are not shown: {reason}")));
     }
     resources
 }

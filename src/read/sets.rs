@@ -113,7 +113,7 @@ fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
 pub fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
     let reason = |error: ListError| {
         if error.is_forbidden() {
-            "the server does not let you".to_owned()
+            "forbidden".to_owned()
         } else {
             error.to_string()
         }
@@ -139,7 +139,7 @@ pub fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
                 [namespace] => format!(" in namespace {namespace}"),
                 _ => format!(" in the namespaces {}", listed(namespaces)),
             };
-            format!("{name} could not be listed{place}: {reason}")
+            format!("{name}: cannot be listed{place}: {reason}")
         })
         .collect()
 }

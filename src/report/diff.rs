@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument, SetDocument};
-use super::hints::Hints;
+use super::hints::{Hints, shared_hints_last};
 use super::output::print_line;
 use super::place::{header, title};
 use super::reporter::ParentLine;
@@ -338,6 +338,11 @@ impl Reporter {
 /// refusals, they are printed even with `--quiet`.
 fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
     let mut hints = Hints::default();
+    let print = |hints: &mut Hints, label, message: &Message| {
+        if let Some(shown) = hints.shown(message) {
+            print_message(label, &shown, style.colors);
+        }
+    };
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
     let mut taken_in = TakenIn::default();
     for Comparison { outcome, .. } in &found.objects {
@@ -354,26 +359,22 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
         if style.loudness >= loudness
             && let Some(detail) = human::detail(outcome)
         {
-            print_message(human::label(outcome), &hints.keep(&detail), style.colors);
+            print(&mut hints, human::label(outcome), &detail);
         }
     }
     for line in taken_in.lines() {
         super::note(&line, style);
     }
     for failure in &found.failures {
-        print_message(human::Label::Error, &hints.keep(failure), style.colors);
+        print(&mut hints, human::Label::Error, failure);
     }
     if style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
-        for refusal in &found.refusals {
-            print_message(
-                human::Label::Warning,
-                &format!("apply would refuse this: {refusal}").into(),
-                style.colors,
-            );
-            hints.add(refusal.hint());
+        for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
+            let message = refusal.behind("apply would refuse this: ");
+            print(&mut hints, human::Label::Warning, &message);
         }
     }
-    hints.print(style.colors);
+    hints.print_rest(style.colors);
 }
 
 /// Adds the colors of `diff --color`.

@@ -1,45 +1,81 @@
-//! Hints that several messages share, each printed once.
+//! What was printed already: a hint is printed once, below the first message that has it. Equal
+//! messages and warnings are counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::output::print_message;
 use super::{Colors, human};
 use crate::model::message::Message;
+use crate::model::text::{counted, with_more};
 
-/// The hints of messages that were printed without them, in the order of their first occurrence.
+/// The messages of one group that are printed in full.
+const SHOWN_ALIKE: usize = 3;
+
+/// The hints, groups of messages and warnings that were printed.
 #[derive(Debug, Default)]
-pub(super) struct Hints(Vec<String>);
+pub(super) struct Hints {
+    printed: BTreeSet<String>,
+    /// The subjects of each group, those that were printed included.
+    alike: BTreeMap<String, Vec<String>>,
+    /// The number of times that each warning was given.
+    warnings: BTreeMap<String, usize>,
+}
 
 impl Hints {
-    /// Adds a hint unless it is there already.
-    pub(super) fn add(&mut self, hint: String) {
-        if !self.0.contains(&hint) {
-            self.0.push(hint);
+    /// Returns the message as it is to be printed: without hints that were printed before. `None` if
+    /// enough messages of its group were printed; `rest` counts it.
+    pub(super) fn shown(&mut self, message: &Message) -> Option<Message> {
+        if let Some(group) = &message.alike {
+            let subjects = self.alike.entry(group.clone()).or_default();
+            subjects.push(message.subject().to_owned());
+            if subjects.len() > SHOWN_ALIKE {
+                return None;
+            }
+        }
+        let mut shown = message.clone();
+        shown.hints.retain(|hint| self.printed.insert(hint.clone()));
+        Some(shown)
+    }
+
+    /// Counts a warning, and returns whether it is the first with this text.
+    pub(super) fn is_first(&mut self, warning: &str) -> bool {
+        let count = self.warnings.entry(warning.to_owned()).or_default();
+        *count += 1;
+        *count == 1
+    }
+
+    /// Prints the messages and warnings that were only counted.
+    pub(super) fn print_rest(&self, colors: Colors) {
+        for message in self.rest() {
+            print_message(human::Label::Error, &message, colors);
         }
     }
 
-    /// Returns the message without its hints, which are added.
-    pub(super) fn keep(&mut self, message: &Message) -> Message {
-        message.hints.iter().for_each(|hint| self.add(hint.clone()));
-        Message {
-            hints: Vec::new(),
-            ..message.clone()
+    /// Prints the warnings that were repeated.
+    pub(super) fn print_repeated(&self, colors: Colors) {
+        for (text, count) in self.warnings.iter().filter(|(_, count)| **count > 1) {
+            let line = format!("{text} ({count} times)");
+            print_message(human::Label::Warning, &line.into(), colors);
         }
     }
 
-    /// Prints all hints.
-    pub(super) fn print(&self, colors: Colors) {
-        for hint in &self.0 {
-            print_message(human::Label::Hint, &hint.as_str().into(), colors);
-        }
+    fn rest(&self) -> Vec<Message> {
+        let rest = self.alike.iter().filter_map(|(group, subjects)| {
+            let more = subjects.get(SHOWN_ALIKE..).filter(|more| !more.is_empty())?;
+            let count = counted(more.len(), "more object");
+            Some(Message::new(format!("{count}: {group}")).with_details(with_more(more)))
+        });
+        rest.collect()
     }
 }
 
-/// Moves a hint that several messages of one error share to the last of these.
+/// Leaves a hint that consecutive messages share to the last of these.
 pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
-    let mut seen = BTreeSet::new();
-    for message in messages.iter_mut().rev() {
-        message.hints.retain(|hint| seen.insert(hint.clone()));
+    for place in 1..messages.len() {
+        let (before, after) = messages.split_at_mut(place);
+        if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
+            one.hints.retain(|hint| !next.hints.contains(hint));
+        }
     }
     messages
 }
@@ -49,33 +85,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_hint_is_kept_once() {
+    fn each_hint_is_printed_once() {
         let mut hints = Hints::default();
         let failed = Message::new("failed");
-        for message in [
-            failed.clone().with_hint("try"),
-            failed.clone().with_hint("wait").with_hint("try"),
-            failed.clone(),
+        for (message, shown) in [
+            (failed.clone().with_hint("try"), failed.clone().with_hint("try")),
+            (
+                failed.clone().with_hint("wait").with_hint("try"),
+                failed.clone().with_hint("wait"),
+            ),
+            (failed.clone(), failed.clone()),
         ] {
-            assert_eq!(hints.keep(&message), failed);
+            assert_eq!(hints.shown(&message), Some(shown));
         }
-        assert_eq!(hints.0, ["try", "wait"]);
+        assert_eq!(hints.rest(), []);
     }
 
     #[test]
-    fn a_shared_hint_stands_below_the_last_message_that_it_belongs_to() {
+    fn the_fourth_message_of_a_group_and_all_others_are_counted() {
+        let mut hints = Hints::default();
+        for number in 0..15 {
+            let message = Message::new("conflict")
+                .in_group("conflict with \"helm\"")
+                .behind(format_args!("configmap/{number}: "));
+            assert_eq!(hints.shown(&message).is_some(), number < 3, "{number}");
+        }
+        let rest = hints.rest();
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].text, "12 more objects: conflict with \"helm\"");
+        assert_eq!(rest[0].details.len(), 11);
+        assert_eq!(rest[0].details[0], "configmap/3");
+        assert_eq!(rest[0].details[10], "and 2 more");
+    }
+
+    #[test]
+    fn a_shared_hint_is_below_the_last_of_the_messages_in_a_row_that_share_it() {
         let message = |text: &str, hint: &str| Message::new(text).with_hint(hint);
         let messages = vec![
             message("a", "try"),
-            message("b", "wait"),
-            message("c", "try"),
-            Message::new("d"),
+            message("b", "try"),
+            message("c", "wait"),
+            message("d", "try"),
+            Message::new("e"),
         ];
         let expected = [
             Message::new("a"),
-            message("b", "wait"),
-            message("c", "try"),
-            Message::new("d"),
+            message("b", "try"),
+            message("c", "wait"),
+            message("d", "try"),
+            Message::new("e"),
         ];
         assert_eq!(shared_hints_last(messages), expected);
     }

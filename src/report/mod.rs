@@ -64,13 +64,8 @@ pub enum RunEnd {
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    let messages = hints::shared_hints_last(error.messages());
-    let is_shown = |hint: &String| messages.iter().any(|message| message.hints.contains(hint));
-    for message in &messages {
-        print_message(human::Label::Error, message, colors);
-    }
-    for hint in error.hints().into_iter().filter(|hint| !is_shown(hint)) {
-        print_message(human::Label::Hint, &hint.into(), colors);
+    for message in hints::shared_hints_last(error.messages()) {
+        print_message(human::Label::Error, &message, colors);
     }
 }
 

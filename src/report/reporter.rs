@@ -17,6 +17,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
+use crate::model::message::Message;
 use crate::model::settings::DryRun;
 
 /// Consumes the events of a run.
@@ -28,7 +29,7 @@ pub struct Reporter {
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     pending: Pending,
-    /// Hints of the errors so far, printed once each: many objects may fail for one reason.
+    /// Hints and messages that were printed: many objects may fail for one reason.
     hints: Hints,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
@@ -99,8 +100,7 @@ impl Reporter {
             Event::Slowest(slowest) => self.bars.dwell(slowest),
             Event::Warning(text) => self.warn(text),
             Event::Failure(text) => {
-                let shown = self.hints.keep(&text);
-                print_message(human::Label::Error, &shown, self.style.colors);
+                self.message(human::Label::Error, &text);
                 self.collected.failures.push(text);
             }
             Event::Note(text) => {
@@ -156,8 +156,7 @@ impl Reporter {
             };
             if self.style.loudness >= loudness {
                 let label = human::label(&outcome);
-                let shown = self.hints.keep(&detail);
-                print_message(label, &shown, self.style.colors);
+                self.message(label, &detail);
             }
         }
         self.keep(outcome);
@@ -222,8 +221,16 @@ impl Reporter {
         }
     }
 
+    /// Prints a message unless enough like it were printed.
+    fn message(&mut self, label: human::Label, message: &Message) {
+        if let Some(shown) = self.hints.shown(message) {
+            print_message(label, &shown, self.style.colors);
+        }
+    }
+
     fn warn(&mut self, text: String) {
-        if self.style.loudness > Loudness::Quiet {
+        let is_first = self.hints.is_first(&text);
+        if is_first && self.style.loudness > Loudness::Quiet {
             print_message(human::Label::Warning, &text.as_str().into(), self.style.colors);
         }
         self.collected.warnings.push(text);
@@ -238,7 +245,10 @@ impl Reporter {
     /// `set` is the set as far as it is known.
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: RunEnd, cost: Cost) {
         self.bars.clear();
-        self.hints.print(self.style.colors);
+        self.hints.print_rest(self.style.colors);
+        if self.style.loudness > Loudness::Quiet {
+            self.hints.print_repeated(self.style.colors);
+        }
         for line in self.taken_in.lines() {
             super::note(&line, self.style);
         }

@@ -44,8 +44,8 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {
             return Err(Error::Usage {
-                message: format!("--namespace {namespace:?} cannot be the name of a namespace"),
-                hint: "a namespace is lower-case letters, digits and dashes, at most 63".to_owned(),
+                message: format!("--namespace: invalid namespace {namespace:?}"),
+                hint: "use at most 63 lower-case letters, digits and \"-\"".to_owned(),
             });
         }
         connection.namespace.clone_from(namespace);

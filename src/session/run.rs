@@ -114,14 +114,14 @@ impl Run {
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
             let text = format!(
-                "stopped at once: the requests under way may have been carried out; {}",
+                "stopped immediately: requests in flight may have taken effect; {}",
                 self.resume
             );
             self.reporter.event(Event::Warning(text));
         }
         let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_over {
-            let text = "the time that --timeout gives was over before everything was done";
+            let text = "timed out waiting for the condition: --timeout ran out";
             self.reporter.event(Event::failure(text.to_owned()));
         }
         if let Some(reason) = self.reason_of_what_is_left(&outcome) {
@@ -155,7 +155,7 @@ impl Run {
                 "not reached: --timeout ran out"
             }
             Ok(Ending::Interrupted) if self.interrupt.is_insisted() => {
-                "the run was stopped at once; the request may still have been carried out"
+                "the run was stopped; the request may have taken effect"
             }
             Ok(Ending::Interrupted) => "not reached: the run was interrupted",
         })

@@ -34,7 +34,7 @@ fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>
         .filter(|live| !is_within(live, &recorded, set))
         .map(|live| {
             let message = format!(
-                "it is a member of the set of {}, in a place that the record does not name; its label was written by {}",
+                "member of {}, not covered by its record; its label was written by {}",
                 set.identity,
                 listed(&live.part_of_writers)
             );
@@ -43,8 +43,8 @@ fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>
         .collect()
 }
 
-const UNRECORDED: &str = "an apply would neither find nor prune it; if those who wrote the label may add to the set, \
-    --fix --include-namespaces records its namespace";
+const UNRECORDED: &str =
+    "record its namespace with --fix --include-namespaces if you trust the writers of the label";
 
 /// Finds members whose set has no parent. `known` are the ids of all sets, and `reference` is the
 /// command line's name of the set, if known.
@@ -63,9 +63,8 @@ pub(super) fn orphans(
         .filter_map(|live| {
             let id = live.part_of.as_deref().filter(|id| !is_known(id))?;
             let finding = if is_later_format(id) {
-                let message = format!("it is a member of the set {id}, which is named in a later format");
-                Finding::new(Rule::LaterFormat, &live.key, message)
-                    .hint("a newer version of this program may read it")
+                let message = format!("member of the set {id}, whose id has a newer format");
+                Finding::new(Rule::LaterFormat, &live.key, message).hint("upgrade kubectl-applyset")
             } else {
                 copy(live, None, appliers).unwrap_or_else(|| orphan(live, id, reference))
             };
@@ -82,12 +81,13 @@ fn is_later_format(id: &str) -> bool {
 }
 
 fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
-    let message = format!("it is a member of the set {id}, which has no parent");
+    let message = format!("member of the set {id}, which has no parent");
     let hint = match reference {
-        Some(reference) => format!(
-            "`kubectl applyset apply {reference} -f …` makes the parent again, and goes on with all members that it finds"
-        ),
-        None => "apply its set again under the name that it had, take it into another with `kubectl applyset adopt`, or delete it".to_owned(),
+        Some(reference) => format!("recreate the parent with `kubectl applyset apply {reference} -f …`"),
+        None => {
+            "apply its set again under its old name, adopt it with `kubectl applyset adopt`, or delete it"
+                .to_owned()
+        }
     };
     Finding::new(Rule::Orphan, &live.key, message).hint(hint)
 }
@@ -97,15 +97,15 @@ fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> O
         SkipReason::CopiedLabel { writers } => label_written_by(&writers),
         reason => reason.to_string(),
     };
-    let message = format!("it carries the part-of label of a set, and is no member: {reason}");
-    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("it is never pruned; nothing has to be done"))
+    let message = format!("has the part-of label of a set and is not a member: {reason}");
+    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("ignore it: it is never pruned"))
 }
 
 /// The finding for an object that has lost its label.
 pub(super) fn lost(live: &Live) -> Finding {
-    let message = "it was applied as a member of a set, and has lost its part-of label";
+    let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).hint(format!(
-        "take it back with `kubectl applyset adopt` or delete it; to keep it in no set, let the server forget who applied it: `kubectl patch {} --type=merge -p '{{\"metadata\":{{\"managedFields\":[{{}}]}}}}'`",
+        "adopt {} with `kubectl applyset adopt`, or delete it",
         kubectl_name(&live.key)
     ))
 }

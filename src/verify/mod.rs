@@ -66,7 +66,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
             Err(reason) => {
                 let repairable = findings.iter_mut().filter(|finding| finding.rule.is_repairable());
                 repairable.for_each(|finding| {
-                    finding.hint = format!("--fix does not mend it: {reason}; {}", finding.hint);
+                    finding.hint = format!("{}; --fix cannot repair it: {reason}", finding.hint);
                 });
             }
         }
@@ -119,12 +119,11 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
         object: object.cloned(),
         set: None,
         message: format!(
-            "{} could not be listed in the whole cluster, so what is there is not known: {}",
+            "cannot list {} in the whole cluster: {}",
             counted(unread.len(), "resource"),
             listed(unread)
         ),
-        hint: "have it verified by somebody who may list everything; --fix only widens records until then"
-            .to_owned(),
+        hint: "verify as a user who can list everything; until then, --fix only widens records".to_owned(),
         fix_status: FixStatus::ByHand,
     })
 }

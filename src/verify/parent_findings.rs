@@ -28,25 +28,27 @@ pub(super) fn findings(set: &Examined) -> Vec<Finding> {
     findings.extend(of_values(set));
     let key = &set.parent.identity;
     if set.parent.object.presence == Presence::Terminating {
-        let message = "it is being deleted; members that are left then are in a set without a parent";
-        findings.push(
-            Finding::new(Rule::TerminatingParent, key, message)
-                .hint("`kubectl get -o yaml` shows its finalizers; an apply of the set once it is gone takes the members up again"),
-        );
+        let message = "being deleted; remaining members will have no parent";
+        findings
+            .push(Finding::new(Rule::TerminatingParent, key, message).hint(
+                "check its finalizers with `kubectl get -o yaml`; apply the set again when it is gone",
+            ));
     }
     if set.parent.labels.get(PART_OF_LABEL).map(String::as_str) == Some(set.found.id.as_str()) {
-        let message = "it is labelled as a member of its own set; a tool that prunes by this label would delete the record";
+        let message =
+            "labeled as a member of its own set; a tool that prunes by this label would delete the record";
         findings.push(Finding::new(Rule::ParentInOwnSet, key, message).hint(format!(
-            "take the label off with `kubectl label {} {PART_OF_LABEL}-`",
+            "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
             super::kubectl_name(key)
         )));
     }
     let size = annotations_size(&set.parent.object.annotations);
     if size * 100 > ANNOTATIONS_LIMIT * LARGE_ANNOTATIONS {
-        let message = format!("its annotations take {size} bytes, and the server allows {ANNOTATIONS_LIMIT}");
+        let message =
+            format!("its annotations have {size} bytes of the {ANNOTATIONS_LIMIT} that the server allows");
         findings.push(
             Finding::new(Rule::LargeAnnotations, key, message)
-                .hint("split the set into several smaller ones, or take other annotations off the parent"),
+                .hint("split the set, or remove other annotations from the parent"),
         );
     }
     findings
@@ -66,7 +68,7 @@ fn of_reading(set: &Examined) -> Vec<Finding> {
         Reading::Parent(_) => Vec::new(),
         Reading::Faulty(faults) => faults.iter().map(|fault| of_fault(set, fault)).collect(),
         Reading::Unfinished(tooling) => {
-            let message = format!("{tooling} has begun to make it the parent of a set, and recorded nothing");
+            let message = format!("{tooling} started to create the set and recorded no kinds");
             vec![Finding::new(Rule::UnfinishedParent, key, message).hint("apply the set again")]
         }
         Reading::NoBookkeeping => vec![without_bookkeeping(set)],
@@ -75,15 +77,15 @@ fn of_reading(set: &Examined) -> Vec<Finding> {
 
 fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
     let key = &set.parent.identity;
-    let newer = "a newer version of this program may read it";
+    let newer = "upgrade kubectl-applyset";
     let (rule, hint) = match fault {
         ParentFault::IdMissing => (
             Rule::MissingId,
-            "compare it with a backup: it may be a copy of a parent, or have lost its label",
+            "compare it with a backup: it may be a copy, or have lost its label",
         ),
         ParentFault::WrongId { .. } => (
             Rule::WrongId,
-            "compare it with a backup: a copy of a parent under another name keeps the id of the original",
+            "compare it with a backup: it may be a copy of another parent",
         ),
         ParentFault::LaterIdFormat(_)
         | ParentFault::InvalidValue {
@@ -92,17 +94,17 @@ fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
         } => (Rule::LaterFormat, newer),
         ParentFault::ToolingMissing | ParentFault::InvalidTooling(_) => (
             Rule::InvalidTooling,
-            "find out which tool manages the set, and write its name back",
+            "restore the name of the tool that manages the set",
         ),
         ParentFault::KindsMissing => (
             Rule::MissingKinds,
-            "compare it with a backup: where members are is not recorded any more",
+            "restore it from a backup, or verify as a user who can list everything",
         ),
         ParentFault::InvalidValue { .. }
         | ParentFault::NoNamespaceFor(_)
         | ParentFault::MisspelledKind { .. } => (
             Rule::MalformedValue,
-            "compare it with a backup, or have somebody verify the set who may list everything",
+            "restore it from a backup, or verify as a user who can list everything",
         ),
     };
     Finding::new(rule, key, fault.to_string()).hint(hint)
@@ -115,16 +117,16 @@ fn without_bookkeeping(set: &Examined) -> Finding {
     let count = set.found.members.len();
     if count > 0 {
         let objects = crate::model::text::counted(count, "object");
-        let message = format!("it has no bookkeeping, and {objects} are members of its set");
+        let message = format!("no ApplySet metadata, but {objects} are members of its set");
         return Finding::new(Rule::NoBookkeeping, key, message)
-            .hint("`kubectl applyset apply --take-over-set` of the same set takes the members up again");
+            .hint("apply the set again with `kubectl applyset apply --take-over-set`");
     }
     if key.group_kind.group.is_empty() {
-        let message = "it is not the parent of a set";
+        let message = "not the parent of a set";
         return Finding::new(Rule::NoBookkeeping, key, message)
-            .hint("`kubectl applyset list -A` shows all sets");
+            .hint("list all sets with `kubectl applyset list -A`");
     }
-    let finding = Finding::new(Rule::NoBookkeeping, key, "no set was recorded on it yet");
+    let finding = Finding::new(Rule::NoBookkeeping, key, "no set recorded yet");
     Finding {
         severity: Severity::Info,
         ..finding
@@ -138,18 +140,18 @@ fn of_kind(set: &Examined) -> Option<Finding> {
         ParentKind::Permitted | ParentKind::Unknown => None,
         ParentKind::Unlabelled => {
             let message = format!(
-                "its kind may not be a parent: the CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
+                "its kind cannot be a parent: its CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
             );
             Some(Finding::new(Rule::ParentKind, key, message).hint(format!(
-                "`kubectl label crd {}.{} {IS_PARENT_TYPE_LABEL}=true`",
+                "allow it with `kubectl label crd {}.{} {IS_PARENT_TYPE_LABEL}=true`",
                 resource.plural, resource.group
             )))
         }
         ParentKind::Forbidden => {
-            let message = "it carries the id of a set, and its kind may not be a parent";
+            let message = "has the id of a set, but its kind cannot be a parent";
             Some(
                 Finding::new(Rule::ParentKind, key, message)
-                    .hint("take the label applyset.kubernetes.io/id off; it may be a copy of its owner's"),
+                    .hint("remove the label applyset.kubernetes.io/id; it may be a copy of its owner's"),
             )
         }
     }
@@ -166,17 +168,15 @@ fn of_values(set: &Examined) -> Vec<Finding> {
         if let (Some(value), Some(canonical)) = (value, canonical)
             && *value != canonical
         {
-            let message = format!("annotation {annotation} is {value:?}, and should read {canonical:?}");
-            findings.push(
-                Finding::new(Rule::UnsortedValue, key, message).hint("the next apply writes it in order"),
-            );
+            let message = format!("annotation {annotation} is {value:?}, should be {canonical:?}");
+            findings.push(Finding::new(Rule::UnsortedValue, key, message).hint("apply the set again"));
         }
     }
     if annotations.contains_key(GROUP_RESOURCES_ANNOTATION) {
-        let message = format!("it carries the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
+        let message = format!("has the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
         findings.push(
             Finding::new(Rule::DeprecatedKinds, key, message)
-                .hint("the tool that manages the set should write contains-group-kinds in its place"),
+                .hint("upgrade the tool that manages the set; it should write contains-group-kinds"),
         );
     }
     findings

@@ -49,7 +49,7 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
             );
             Some(
                 Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("fix or delete its CustomResourceDefinition, or ask for the permission; the kind stays recorded until then"),
+                    .hint("fix or delete its CustomResourceDefinition, or ask for the permission"),
             )
         }
         Entry::Unlisted(expected) => {
@@ -62,17 +62,17 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
             )
         }
         Entry::Gone => {
-            let message = format!("the recorded kind {name} is not served by the cluster");
+            let message = format!("recorded kind {name}: not served by the cluster");
             Some(
                 Finding::new(Rule::UnservedKind, key, message)
-                    .hint("the next apply drops it from the record, with a warning"),
+                    .hint("apply the set again: the next apply removes it from the record"),
             )
         }
         Entry::Unknowable(failure) => {
-            let message = format!("members of the recorded kind {name} could not be looked for: {failure}");
+            let message = format!("recorded kind {name}: its members cannot be listed: {failure}");
             Some(
                 Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("`kubectl get apiservices` shows which API is down"),
+                    .hint("restore the API that `kubectl get apiservices` shows as unavailable"),
             )
         }
         Entry::Misspelled(resource) => {
@@ -82,14 +82,14 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
             };
             Some(
                 Finding::new(Rule::MalformedValue, key, fault.to_string())
-                    .hint("no apply works on the set until the entry is put right"),
+                    .hint("fix the entry; apply is refused until then"),
             )
         }
         Entry::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
             Some(
                 Finding::new(Rule::MissingNamespaces, key, fault.to_string())
-                    .hint("compare it with a backup: where members are is not recorded any more"),
+                    .hint("restore it from a backup, or verify as a user who can list everything"),
             )
         }
         Entry::Served(_) => None,
@@ -99,7 +99,7 @@ fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<
 fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
     let missing = names_beyond(needed, recorded);
     (!missing.is_empty()).then(|| {
-        let message = format!("there are members outside the record: {missing}");
+        let message = format!("members not covered by the record: {missing}");
         Finding::new(Rule::RecordTooNarrow, &set.identity, message)
             .hint("record their kinds with --fix, and their namespaces with --fix --include-namespaces")
     })
@@ -108,11 +108,9 @@ fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Find
 fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     let unused = names_beyond(recorded, &accounted(set));
     (!unused.is_empty()).then(|| {
-        let message = format!("the record names places without members: {unused}");
-        Finding::new(Rule::RecordTooWide, &set.identity, message).hint(
-            "a run was interrupted or failed, or the last members there were deleted since, as Jobs \
-                 delete themselves; the next apply that succeeds narrows it",
-        )
+        let message = format!("recorded, but without members: {unused}");
+        Finding::new(Rule::RecordTooWide, &set.identity, message)
+            .hint("ignore it, or apply the set again, which narrows the record")
     })
 }
 
@@ -141,12 +139,8 @@ fn unread(set: &FoundSet) -> Option<Finding> {
             _ => format!("{name} in {}", listed(namespaces)),
         });
     let places: Vec<String> = places.collect();
-    let message = format!("members could not be looked for among {}", places.join("; "));
-    Some(
-        Finding::new(Rule::UnreadPlace, &set.identity, message).hint(
-            "have it verified by somebody who may list them; nothing is concluded from what was not seen",
-        ),
-    )
+    let message = format!("members cannot be listed: {}", places.join("; "));
+    Some(Finding::new(Rule::UnreadPlace, &set.identity, message).hint("verify as a user who can list them"))
 }
 
 #[cfg(test)]
@@ -243,7 +237,7 @@ mod tests {
             panic!("no finding");
         };
         // A sound set may look so, too.
-        assert!(wide.hint.contains("were deleted since"), "{}", wide.hint);
+        assert!(wide.hint.starts_with("ignore it"), "{}", wide.hint);
         set.found.unread.push(Place {
             resource: resource("Secret", Scope::Namespaced),
             namespace: Some("away".to_owned()),

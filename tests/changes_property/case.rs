@@ -22,7 +22,7 @@ pub(crate) struct Case<'w> {
     name: String,
     manifest: Value,
     earlier: Vec<Value>,
-    /// Whether somebody has sent metadata that reads otherwise than it is stored.
+    /// Whether another client has sent metadata that reads otherwise than it is stored.
     may_hide_metadata: bool,
     tally: Tally,
     story: Vec<String>,
@@ -146,7 +146,7 @@ impl<'w> Case<'w> {
         }
     }
 
-    /// Something that somebody else does, or we did before.
+    /// Something that another client does, or we did before.
     async fn happen(&mut self) {
         let server = self.world.server.clone();
         let there = self.place.object.clone();
@@ -290,7 +290,7 @@ impl<'w> Case<'w> {
         body["items"].get_mut(0).map(Value::take)
     }
 
-    /// Compares, sends, and sees who was right. False where the case cannot go on.
+    /// Compares, sends, and sees who was right. False where the case cannot continue.
     async fn check(&mut self) -> bool {
         let Some(live) = self.list().await else {
             return false;
@@ -356,7 +356,7 @@ impl<'w> Case<'w> {
         true
     }
 
-    /// Controllers of the server write the status of definitions meanwhile: there
+    /// Controllers of the server write the status of definitions in the meantime: there
     /// only a second false verdict counts.
     async fn repeats_false(&self, kind: &str) -> bool {
         if kind != "CustomResourceDefinition" {

@@ -4,7 +4,7 @@
 //!
 //! `CHANGES_CASES` sets how many objects are tried, `CHANGES_SEED` with which
 //! seed, `CHANGES_CASE` one of them alone. What is sent without need is counted
-//! and printed, and is no failure.
+//! and printed, and is not a failure.
 
 #![expect(
     clippy::unwrap_used,

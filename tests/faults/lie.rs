@@ -26,7 +26,7 @@ impl Lie {
     ];
 
     /// The answer, as a lie.
-    pub(super) fn tell(self, answer: Response<Bytes>) -> Response<Bytes> {
+    pub(super) fn falsify(self, answer: Response<Bytes>) -> Response<Bytes> {
         answer.map(|body| match serde_json::from_slice::<Value>(&body) {
             Ok(mut answer) => {
                 self.twist(&mut answer);

@@ -133,7 +133,7 @@ fn run(trials: &[Trial]) -> Table {
                         table::print(&format!("{number} of {} trials begun", trials.len()));
                     }
                     let outcome = trial::attempt(trial.scenario, &trial.target, trial.disturbance, number);
-                    // Whoever waits for an hour wants to begin with the first one.
+                    // A soak of an hour begins with the first one.
                     if let Err(problem) = &outcome {
                         table::print(&format!("FAILED {trial}: {problem}"));
                     }

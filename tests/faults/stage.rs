@@ -1,4 +1,4 @@
-//! The commands that are disturbed, each in a situation of its own: fresh namespaces, a
+//! The commands that are disturbed, each in a scenario of its own: fresh namespaces, a
 //! set, bystanders, and what has to hold in the end.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(super) fn custom_group() -> &'static str {
 /// What members are looked for by, as it is in an address.
 const PART_OF_SELECTOR: &str = "labelSelector=applyset.kubernetes.io%2Fpart-of";
 
-/// A command and the situation that it is run in.
+/// A command and the scenario that it is run in.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) stage: fn() -> Stage,
@@ -66,7 +66,7 @@ pub(super) const SCENARIOS: [Scenario; 6] = [
     },
 ];
 
-/// A situation, in namespaces that nothing else knows of.
+/// A scenario, in namespaces that nothing else knows of.
 pub(super) struct Stage {
     /// Fresh names, and what stands for them in the name of a request.
     names: Vec<(String, &'static str)>,
@@ -158,7 +158,7 @@ impl Sequel {
     }
 
     /// Whether a run that has nothing to do says of every object that it is unchanged.
-    pub(super) fn tells_of_unchanged(&self) -> bool {
+    pub(super) fn reports_unchanged(&self) -> bool {
         self.arguments[0] == "apply"
     }
 
@@ -180,7 +180,7 @@ impl Sequel {
         }
     }
 
-    /// `disband` of the set with these members. Where it is forgotten already there is no set
+    /// `disband` of the set with these members. Where it is forgotten already there is not a set
     /// of this name, and the command line is wrong.
     fn disband(set: &Set, objects: &[Value]) -> Self {
         let arguments = ["disband", &set.reference, "-n", &set.namespace, "--yes"];
@@ -429,7 +429,7 @@ impl Stage {
             if let Some(was) = uid(before)
                 && uid(now) != Some(was)
             {
-                return Err(format!("{identity} is wanted, and was deleted or made anew"));
+                return Err(format!("{identity} is wanted, and was deleted or recreated"));
             }
         }
         Ok(())

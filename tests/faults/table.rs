@@ -80,7 +80,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Shows a text to whoever has asked for it.
+/// Shows a text to the caller that asked for it.
 #[expect(
     clippy::print_stdout,
     clippy::disallowed_macros,

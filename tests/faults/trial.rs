@@ -54,7 +54,7 @@ pub(super) enum Disturbance {
     Once(Fault),
     /// It fails, and so does every later one.
     FromHereOn(Fault),
-    /// The server lies, once: a lie that lasts cannot be told from the truth.
+    /// The server lies, once: a lie that lasts looks like the truth.
     Lie(Lie),
     /// Discovery leaves the group of the custom resources out.
     Omission(Span),
@@ -122,7 +122,7 @@ impl Disturbance {
                 target.request.contains("continue=")
             }
             Self::Omission(_) => target.request == "GET /apis",
-            // A server that says that it serves other groups cannot be told from one that does.
+            // A server that says that it serves other groups looks like one that does.
             Self::Lie(Lie::AnotherObject) => !["GET /api", "GET /apis"].contains(&target.request.as_str()),
             // Nor can members elsewhere, where all namespaces are asked for. The record then
             // names a place too much.
@@ -214,7 +214,7 @@ pub(super) fn attempt(
         .unwrap_or_else(|| Err(NOT_SENT.to_owned()))
 }
 
-/// Runs the command to its end, whoever brings that about; `None` where it was killed.
+/// Runs the command to its end, for whichever reason; `None` where it was killed.
 fn disturb(
     mut running: Running,
     director: &Director,
@@ -290,7 +290,7 @@ fn check_run(
         Disturbance::Once(_) | Disturbance::FromHereOn(_) | Disturbance::Omission(Span::FromHereOn) => {
             &[0, 1, 4]
         }
-        // Whoever is told that kinds are not served takes the manifests to be wrong.
+        // If kinds are not served, the manifests are wrong.
         Disturbance::Lie(_) => &[0, 1, 2, 3, 4],
         // What is missing for a moment is waited for.
         Disturbance::Omission(Span::Once) => &[0],
@@ -312,7 +312,7 @@ fn check_run(
         return Err("the document does not say that it was interrupted".to_owned());
     }
     let results = document["results"].as_array().ok_or("no results")?;
-    // Of what was done after a lie only the next run can tell.
+    // Only the next run can show what was done after a lie.
     if matches!(disturbance, Disturbance::Lie(_)) {
         return Ok(());
     }
@@ -363,8 +363,8 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
 fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), String> {
     let sequel = &stage.sequels[number];
     stage.settle();
-    let tells_of_done = sequel.code_when_done != 0;
-    let expected = if tells_of_done && stage.check_done(sequel, &stage.look()).is_ok() {
+    let reports_done = sequel.code_when_done != 0;
+    let expected = if reports_done && stage.check_done(sequel, &stage.look()).is_ok() {
         sequel.code_when_done
     } else {
         0
@@ -388,7 +388,7 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
     if run.code != sequel.code_when_done {
         return Err(format!("the third run ends with {}: {}", run.code, run.stderr));
     }
-    let changed = if sequel.tells_of_unchanged() {
+    let changed = if sequel.reports_unchanged() {
         let document = run.document();
         let mut results = document["results"].as_array().expect("results").iter();
         results.find(|result| result["action"] != "unchanged").cloned()
@@ -437,7 +437,7 @@ impl Director {
         self.is_there.load(Ordering::SeqCst)
     }
 
-    /// Lets the request go on that a signal waits for.
+    /// Lets the request continue that a signal waits for.
     fn release(&self) {
         *self.released.0.lock().expect("no panic") = true;
         self.released.1.notify_all();
@@ -541,7 +541,7 @@ impl Watch for Director {
         if let Some((_, Disturbance::Lie(lie))) = &self.plan
             && is_target
         {
-            return lie.tell(answer);
+            return lie.falsify(answer);
         }
         if let Some((_, Disturbance::Signal(_, Moment::After) | Disturbance::Insistence(Moment::After))) =
             &self.plan

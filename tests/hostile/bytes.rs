@@ -36,7 +36,7 @@ fn number(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Runs so many cases, and tells which one failed.
+/// Runs so many cases, and reports which one failed.
 fn cases(default: u64, mut case: impl FnMut(&mut Random)) {
     let seed = number("HOSTILE_SEED", 1);
     for number in 0..number("HOSTILE_CASES", default) {

@@ -109,7 +109,7 @@ fn a_line_of_many_megabytes_is_read() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused() {
+fn bytes_that_are_not_text_are_refused() {
     for (name, manifest, text) in [
         (
             "latin 1",

@@ -1,4 +1,4 @@
-//! Parents that somebody has written on: whatever they say, a run that is refused leaves
+//! Parents that another client has written on: whatever they say, a run that is refused leaves
 //! everything as it is, and no run deletes what is not a member.
 
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn pretences(set: &Set, victim: &str) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn no_parent_makes_a_run_delete_what_is_no_member() {
+fn no_parent_makes_a_run_delete_what_is_not_a_member() {
     let home = namespace("home");
     let other = namespace("other");
     let victim = Set::secret(&other, "victim");

@@ -132,7 +132,7 @@ fn differences_keep_foreign_lines_behind_their_marks() {
         let mut arguments = vec!["-f", file];
         arguments.extend(flags);
         let run = set.invoke("diff", &arguments).expect(1);
-        // Tabs are no controls in a text of several lines.
+        // Tabs are not controls in a text of several lines.
         assert_escaped(&run);
     }
 }

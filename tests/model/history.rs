@@ -30,21 +30,21 @@ pub(super) enum Step {
         manifests: Manifests,
         moment: Moment,
     },
-    /// Somebody creates an object, where it is not there.
+    /// Another client creates an object, where it is not there.
     Stranger { slot: Slot, variant: Variant },
-    /// Somebody writes the set's part-of label on an object, or makes one that has it.
+    /// Another client writes the set's part-of label on an object, or makes one that has it.
     Label { set: SetNumber, slot: Slot },
-    /// Somebody says that an object is to be kept, or takes that back.
+    /// Another client says that an object is to be kept, or takes that back.
     Protect { slot: Slot, protection: Protection },
-    /// Somebody makes an object belong to another one, or takes that back.
+    /// Another client makes an object belong to another one, or takes that back.
     Own { slot: Slot, ownership: Ownership },
     /// A server-side apply in the program's name that knows nothing of sets.
     ServerSideApply { slot: Slot, variant: Variant },
     /// `kubectl apply` as most people know it.
     ClientSideApply { slot: Slot, variant: Variant },
-    /// Somebody deletes an object.
+    /// Another client deletes an object.
     Delete { slot: Slot },
-    /// Somebody adds a field to an object.
+    /// Another client adds a field to an object.
     Drift { slot: Slot, value: Variant },
 }
 

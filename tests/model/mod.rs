@@ -1,7 +1,7 @@
 //! Random histories of two sets that share three namespaces, against the real server.
 //!
 //! A history is a list of steps: runs with random manifests, runs that race, that are
-//! killed, that steal or that only rehearse, and what others do to the same objects in
+//! killed, that steal or that only only do a dry run, and what others do to the same objects in
 //! between. After each step the cluster must be what `world` says that it must be. A
 //! history that fails is tried again in fresh namespaces with fewer and fewer steps.
 //!

@@ -1,4 +1,4 @@
-//! What a run may have done to a cluster, told from what was there before it. Knows the
+//! What a run may have done to a cluster, reported from what was there before it. Knows the
 //! rules in words of its own, and nothing of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +115,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// After a run that succeeded, with nothing else going on.
+    /// After a run that succeeded, with nothing else running.
     pub(super) fn check_run(
         &self,
         before: &Snapshot,
@@ -144,19 +144,19 @@ impl Subject<'_> {
 
     fn check_member(&self, slot: Slot, variant: u8, was: Option<&Value>, is: &Value) -> Result<(), String> {
         if !self.holds(is) {
-            return Err(format!("{slot:?} is wanted, and is no member: {is}"));
+            return Err(format!("{slot:?} is wanted, and is not a member: {is}"));
         }
         if !slot.shows(is, variant) {
             return Err(format!("{slot:?} is not what the manifest says: {is}"));
         }
         let uid = |object: &Value| object["metadata"]["uid"].clone();
         if was.is_some_and(|was| uid(was) != uid(is)) {
-            return Err(format!("{slot:?} was made anew"));
+            return Err(format!("{slot:?} was recreated"));
         }
         check_no_stale_keys(slot, variant, is)
     }
 
-    /// The other set is nobody's business but its own.
+    /// The other set belongs to its own runs only.
     pub(super) fn check_other(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let other = 1 - self.number;
         if before.parents[other] == after.parents[other] {
@@ -222,7 +222,7 @@ fn changed(slot: Slot, was: Option<&Value>, is: Option<&Value>) -> String {
     )
 }
 
-/// A key that left the manifest leaves the object, unless it is somebody else's, too.
+/// A key that left the manifest leaves the object, unless it is another client's, too.
 fn check_no_stale_keys(slot: Slot, variant: u8, is: &Value) -> Result<(), String> {
     let Some(data) = is["data"].as_object() else {
         return Ok(());

@@ -13,7 +13,7 @@ use crate::support::{
     service, with,
 };
 
-/// Adopts the live objects of these manifests, by whoever this kubeconfig is of.
+/// Adopts the live objects of these manifests, by the user of this kubeconfig.
 fn adopt(set: &Set, kubeconfig: Option<&Path>, objects: &[Value], flags: &[&str]) -> Run {
     let files = Files::new().with("objects.yaml", &objects_file(objects));
     let directory = files.directory().to_string_lossy().into_owned();
@@ -149,7 +149,7 @@ fn what_was_labelled_by_hand_is_reported_never_to_be_pruned() {
 
     let run = adopt(&set, None, &[by_hand.clone(), reset.clone()], &[]).expect(0);
 
-    // Nobody knows who labelled the one, so it may be noted as ours.
+    // It is unknown who labelled the one, so it may be noted as ours.
     assert_eq!(run.results("adopted"), identities([&reset]));
     assert_eq!(run.results("unchanged"), identities([&by_hand]));
     let warnings = run.warnings();
@@ -178,13 +178,13 @@ fn a_selector_takes_what_the_old_prune_would_have_deleted() {
     ];
     let account = mine(named("v1", "ServiceAccount", Some(&b), "web"));
     applied(&[&default_kinds[..], std::slice::from_ref(&account)].concat());
-    // The same labels, by nobody who applies.
+    // The same labels, by a manager that does not apply.
     let copy = cluster().create(&mine(config_map(&b, "copy", "1")));
     let selector = format!("app={app}");
 
     let run = set.invoke("adopt", &["-l", &selector]).expect(0);
     assert_eq!(run.results("adopted"), identities(&default_kinds[..1]));
-    assert!(run.stderr.contains("other kinds with --kinds"), "{}", run.stderr);
+    assert!(run.stderr.contains("add others with --kinds"), "{}", run.stderr);
     set.assert_holds(&default_kinds[..1]);
 
     let run = set.invoke("adopt", &["-l", &selector, "-A"]).expect(0);
@@ -306,9 +306,9 @@ fn members_of_other_sets_are_all_named_and_only_stolen_by_name() {
     let before = cluster().state(&[&home]);
 
     let run = adopt(&set, None, &objects, &[]).expect(3);
-    assert_eq!(run.errors().len(), 2, "{}", run.stderr);
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
     assert!(
-        run.stderr.contains("secret/other") && run.stderr.contains("move"),
+        run.errors()[0].contains("2 objects belong to secret/other") && run.stderr.contains("move"),
         "{}",
         run.stderr
     );
@@ -414,8 +414,12 @@ fn who_may_not_write_hears_it_before_the_first_write() {
     let rule =
         |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
     for (members, parent, what) in [
-        (&["get"][..], &["get", "create"][..], "patch configmaps/one"),
-        (&["get", "patch"], &["get"], "create secrets"),
+        (
+            &["get"][..],
+            &["get", "create"][..],
+            "patch resource \"configmaps\" \"one\"",
+        ),
+        (&["get", "patch"], &["get"], "create resource \"secrets\""),
         (&["patch"], &["get", "create"], "configmap/one"),
     ] {
         let rules = [rule("configmaps", members), rule("secrets", parent)];
@@ -453,7 +457,7 @@ fn the_rights_that_are_printed_for_a_set_suffice_to_adopt_and_to_disband_it() {
     for object in run.document()["items"].as_array().expect("items") {
         cluster().apply_as("admin", object);
     }
-    eventually("the rights are heeded", || {
+    eventually("the permissions are in effect", || {
         let run = adopt(&set, Some(&user.kubeconfig), &objects, &[]);
         (run.code == 0).then_some(())
     });

@@ -1,4 +1,4 @@
-//! What is offered behind `kubectl applyset` when somebody presses Tab, asked of kubectl as
+//! What is offered behind `kubectl applyset` when a person presses Tab, asked of kubectl as
 //! its completion scripts ask, and once of a bash that has loaded them.
 
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ struct Answer {
     directive: String,
 }
 
-/// The search path of somebody who has installed kubectl, the plugin and its completion.
+/// The search path of a person who has installed kubectl, the plugin and its completion.
 fn search_path() -> OsString {
     let program = Path::new(env!("CARGO_BIN_EXE_kubectl-applyset"));
     let places = [program, ControlPlane::shared().kubectl()].map(|file| file.parent().expect("a directory"));
@@ -240,14 +240,14 @@ fn a_user_of_one_namespace_is_offered_what_they_may_see() {
 
 #[test]
 fn what_goes_wrong_is_not_reported_at_a_prompt() {
-    let nobody = json!({
+    let without_rights = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "nowhere",
         "clusters": [{"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere", "user": "nobody"}}],
+        "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere", "user": "none"}}],
     });
     let files = Files::new()
-        .with("nowhere", &nobody.to_string())
-        .with("broken", "{ this is: no kubeconfig");
+        .with("nowhere", &without_rights.to_string())
+        .with("broken", "{ this: not a kubeconfig");
     for kubeconfig in ["nowhere", "broken", "missing"] {
         for words in [
             ["view", "-n", ""],
@@ -261,7 +261,7 @@ fn what_goes_wrong_is_not_reported_at_a_prompt() {
     }
 }
 
-/// A plugin for credentials that does not end would hold up the prompt for ever.
+/// A plugin for credentials that does not end would hold up the prompt forever.
 #[test]
 fn a_login_that_does_not_end_is_not_waited_for() {
     let files = Files::new();

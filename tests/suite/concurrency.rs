@@ -52,7 +52,7 @@ fn run_within_a_run(write: usize, parent: ParentManifest) -> bool {
 }
 
 #[test]
-fn a_run_does_not_erase_what_another_one_recorded_meanwhile() {
+fn a_run_does_not_erase_what_another_one_recorded_during_it() {
     let mut writes = 0;
     while run_within_a_run(writes, ParentManifest::Absent) {
         writes += 1;
@@ -61,7 +61,7 @@ fn a_run_does_not_erase_what_another_one_recorded_meanwhile() {
 }
 
 #[test]
-fn a_run_that_brings_its_parent_does_not_erase_what_another_one_recorded_meanwhile() {
+fn a_run_that_brings_its_parent_does_not_erase_what_another_one_recorded_during_it() {
     let mut writes = 0;
     while run_within_a_run(writes, ParentManifest::Present) {
         writes += 1;
@@ -69,24 +69,24 @@ fn a_run_that_brings_its_parent_does_not_erase_what_another_one_recorded_meanwhi
     assert!(writes >= 6, "only {writes} writes");
 }
 
-/// A gate that tells when it is asked for the second write, and then waits for a word.
+/// A gate that reports when it is asked for the second write, and then waits for a word.
 fn pausing_gate() -> (Proxy, Receiver<()>, Sender<()>) {
     let (reached, is_reached) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
-    let ends = Mutex::new((reached, may_go_on));
+    let (release, released) = mpsc::channel();
+    let ends = Mutex::new((reached, released));
     let proxy = Proxy::gated(move |writes| {
         if writes == 1 {
-            let (reached, may_go_on) = &*ends.lock().expect("no panic");
+            let (reached, released) = &*ends.lock().expect("no panic");
             let _ = reached.send(());
-            let _ = may_go_on.recv();
+            let _ = released.recv();
         }
         Verdict::Forward
     });
-    (proxy, is_reached, go_on)
+    (proxy, is_reached, release)
 }
 
 #[test]
-fn a_run_that_is_interrupted_stops_tells_and_converges_later() {
+fn a_run_that_is_interrupted_stops_reports_and_converges_later() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     set.apply(&[service(&b, "dropped", 80)]);
@@ -94,7 +94,7 @@ fn a_run_that_is_interrupted_stops_tells_and_converges_later() {
         .map(|number| config_map(&a, &format!("one-{number}"), "1"))
         .collect();
     let files = Files::new().with("a.yaml", &objects_file(&objects));
-    let (proxy, is_reached, go_on) = pausing_gate();
+    let (proxy, is_reached, release) = pausing_gate();
 
     let mut running = set
         .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
@@ -103,7 +103,7 @@ fn a_run_that_is_interrupted_stops_tells_and_converges_later() {
     is_reached.recv().expect("the second write");
     running.interrupt();
     running.wait_for_message("stopping");
-    go_on.send(()).expect("the gate waits");
+    release.send(()).expect("the gate waits");
     let run = running.finish().expect(130);
 
     // The write that was under way is carried out, and none after it.
@@ -116,7 +116,7 @@ fn a_run_that_is_interrupted_stops_tells_and_converges_later() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_twice_ends_at_once_and_still_tells() {
+fn a_run_that_is_interrupted_twice_ends_at_once_and_still_reports() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
@@ -134,8 +134,8 @@ fn a_run_that_is_interrupted_twice_ends_at_once_and_still_tells() {
 
     assert_eq!(run.results("created"), [format!("ConfigMap {home}/one")]);
     assert_eq!(run.document()["error"]["exitCode"], 130);
-    let tells = |warning: &String| warning.contains("may have been carried out");
-    assert!(run.warnings().iter().any(tells), "{:?}", run.warnings());
+    let warns = |warning: &String| warning.contains("may have taken effect");
+    assert!(run.warnings().iter().any(warns), "{:?}", run.warnings());
     assert_eq!(set.unrecorded(), Vec::<String>::new());
     set.apply(&objects);
     set.assert_holds(&objects);

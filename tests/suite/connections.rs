@@ -1,4 +1,4 @@
-//! Which kubeconfig is used, and what is told of one that cannot be.
+//! Which kubeconfig is used, and what is reported one that cannot be.
 
 use std::env::join_paths;
 
@@ -44,7 +44,7 @@ fn a_token_is_not_shown() {
 }
 
 #[test]
-fn groups_are_impersonated_by_somebody() {
+fn groups_are_impersonated_with_a_user() {
     let run = Program::new().args(["list", "--as-group=system:masters"]).run();
     assert_eq!(run.expect(2).errors().len(), 1);
     let home = namespace("home");
@@ -52,7 +52,7 @@ fn groups_are_impersonated_by_somebody() {
     Program::new().args(arguments).run().expect(0);
 }
 
-/// Runs `list`, and asserts that the one error and its hint tell these.
+/// Runs `list`, and asserts that the one error and its hint name these.
 #[track_caller]
 fn assert_reported(program: Program, code: i32, texts: &[&str]) {
     let run = program.args(["list"]).run().expect(code);
@@ -84,9 +84,9 @@ fn a_proxy_that_does_not_answer_is_named_with_where_that_is_said() {
 fn a_certificate_that_is_not_trusted_is_reported_as_such() {
     let authority = ControlPlane::shared().data_dir().join("admin.crt");
     let program = Program::new().args(["--certificate-authority".as_ref(), authority.as_os_str()]);
-    assert_reported(program, 4, &["is not trusted", "certificate-authority"]);
+    assert_reported(program, 4, &["not trusted", "certificate-authority"]);
     let program = Program::new().args(["--tls-server-name=other.example.com"]);
-    assert_reported(program, 4, &["is not trusted", "--tls-server-name"]);
+    assert_reported(program, 4, &["not trusted", "--tls-server-name"]);
 }
 
 #[test]

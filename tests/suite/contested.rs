@@ -35,7 +35,7 @@ fn race(home: &str, object: &Value) {
     assert!(run.errors()[0].contains(&early.id), "{}", run.stderr);
     assert_eq!(late.unrecorded(), Vec::<String>::new());
     assert_eq!(late.members(), identities([object]));
-    // The set that has lost it is told so by its next run, and the other one has it.
+    // The set that has lost it is reported so by its next run, and the other one has it.
     early.apply_with(std::slice::from_ref(object), &[]).expect(3);
     let run = late.apply(std::slice::from_ref(object));
     assert_eq!(run.results("unchanged"), identities([object]));
@@ -62,19 +62,19 @@ fn the_set_that_loses_an_object_while_it_runs_reports_it_as_well() {
     cluster().apply_as("kubectl", &shared);
     let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
     let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&shared)));
-    let (held, is_reached, go_on) = Proxy::held_at(1);
+    let (held, is_reached, release) = Proxy::held_at(1);
     let running = late
         .command(Program::with_kubeconfig(&held.kubeconfig()), &files)
         .args(["-o", "json"])
         .start();
     is_reached.recv().expect("the apply of the late run");
-    let ends = Mutex::new((go_on, Some(running)));
+    let ends = Mutex::new((release, Some(running)));
     let late_run = Arc::new(Mutex::new(None));
     let reported = Arc::clone(&late_run);
     // The second write of the early run is the shared object, and the third the Service.
     let proxy = Proxy::before_write(2, move || {
-        let (go_on, running) = &mut *ends.lock().expect("no panic");
-        go_on.send(()).expect("the proxy waits");
+        let (release, running) = &mut *ends.lock().expect("no panic");
+        release.send(()).expect("the proxy waits");
         *reported.lock().expect("no panic") = running.take().map(crate::support::Running::finish);
     });
 
@@ -140,16 +140,10 @@ impl Watch for Unreadable {
 }
 
 #[test]
-fn a_run_fails_that_cannot_tell_whether_an_object_was_another_sets() {
+fn a_run_fails_if_an_object_may_have_been_another_sets() {
     for (path, error) in [
-        (
-            "resourceVersionMatch=Exact",
-            "cannot tell whether it was a member of another set",
-        ),
-        (
-            "part-of%21%3D",
-            "cannot tell whether another set took any of them",
-        ),
+        ("resourceVersionMatch=Exact", "it may belong to another set"),
+        ("part-of%21%3D", "another set may have taken some of them"),
     ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");

@@ -1,4 +1,4 @@
-//! Labels that controllers and people copied: such objects are kept, told of, and stay
+//! Labels that controllers and people copied: such objects are kept, reported, and stay
 //! recorded.
 
 use controlplane::ControlPlane;
@@ -80,7 +80,7 @@ fn an_object_that_the_parent_itself_owns_is_pruned() {
 }
 
 #[test]
-fn an_object_whose_label_nobody_applied_is_skipped() {
+fn an_object_whose_label_no_applier_wrote_is_skipped() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let kept = config_map(&a, "kept", "1");
@@ -101,7 +101,7 @@ fn an_object_whose_label_nobody_applied_is_skipped() {
     let results = document["results"].as_array().expect("results");
     let skipped = results.iter().find(|result| result["action"] == "skipped");
     let reason = skipped.expect("a skipped object")["reason"].to_string();
-    for text in ["kubectl-label", "delete the object by hand", "remove the label"] {
+    for text in ["kubectl-label", "delete the object", "remove the label"] {
         assert!(reason.contains(text), "{reason}");
     }
     set.assert_holds(&[kept.clone(), theirs.clone()]);

@@ -8,7 +8,7 @@ use crate::support::{
 };
 
 #[test]
-fn mirrors_of_a_service_are_skipped_wherever_they_are_and_whoever_made_them() {
+fn mirrors_of_a_service_are_skipped_in_every_namespace_and_by_every_maker() {
     let [a, b] = [namespace("a"), namespace("b")];
     let set = Set::secret(&a, "web");
     let kept = service(&a, "web", 80);
@@ -66,7 +66,7 @@ fn a_copy_becomes_a_member_when_the_manifests_ask_for_it() {
 }
 
 #[test]
-fn a_copy_is_pruned_by_whoever_names_its_writer_as_field_manager() {
+fn a_copy_is_pruned_if_its_writer_is_the_field_manager() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");

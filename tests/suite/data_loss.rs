@@ -19,8 +19,8 @@ fn assert_refused(set: &Set, objects: &[Value], flags: &[&str], watched: &[Value
         let reported = run.errors();
         assert_eq!(reported.len(), errors.len(), "{}", run.stderr);
         for texts in errors {
-            let tells_all = |line: &&str| texts.iter().all(|text| line.contains(text));
-            assert!(reported.iter().any(tells_all), "no {texts:?} in\n{}", run.stderr);
+            let has_all = |line: &&str| texts.iter().all(|text| line.contains(text));
+            assert!(reported.iter().any(has_all), "no {texts:?} in\n{}", run.stderr);
         }
         assert_eq!((look(), set.live_parent(), set.members()), before, "{mode}");
     }
@@ -237,7 +237,7 @@ fn claims_and_volumes_and_parents_are_all_reported_of_at_once() {
 
     for object in [&claim, &volume] {
         assert_gone(object);
-        // Nobody protects storage in use here, so nobody lets go of it either.
+        // No controller protects storage in use here, so none releases it either.
         if cluster().live(object).is_some() {
             cluster().patch(object, &json!({"metadata": {"finalizers": null}}));
         }

@@ -112,7 +112,7 @@ fn an_object_that_left_the_set_is_kept() {
 }
 
 #[test]
-fn an_object_that_was_protected_meanwhile_is_kept() {
+fn an_object_that_was_protected_during_the_run_is_kept() {
     let overtaken = overtake_once(|object| {
         let annotation = json!({"helm.sh/resource-policy": "keep"});
         cluster().patch(object, &json!({"metadata": {"annotations": annotation}}));
@@ -153,7 +153,7 @@ fn an_object_that_is_gone_is_as_good_as_deleted() {
 }
 
 #[test]
-fn an_object_that_somebody_else_deletes_meanwhile_is_not_deleted_again() {
+fn an_object_that_another_client_deletes_is_not_deleted_again() {
     let overtaken = overtake_once(|object| {
         cluster().patch(object, &json!({"metadata": {"finalizers": ["example.com/wait"]}}));
         cluster().delete(object);
@@ -314,7 +314,7 @@ fn a_namespace_that_cannot_finish_says_why() {
     let home = namespace("home");
     let away = fresh("away");
     let set = Set::secret(&home, "web");
-    // The record of Namespaces goes on, since the set keeps one.
+    // The record of Namespaces continues, since the set keeps one.
     let kept = namespace_object(&fresh("kept"));
     let own = namespace_object(&away);
     let held = with(

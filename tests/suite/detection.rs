@@ -86,7 +86,7 @@ fn objects(home: &str) -> Vec<Value> {
     ]
 }
 
-/// What others do meanwhile: add, change, take out, and take over.
+/// What others do in the meantime: add, change, take out, and take over.
 fn meddle(home: &str) {
     let objects = objects(home);
     let find = |kind: &str, name: &str| {
@@ -142,7 +142,7 @@ fn contents(set: &Set, objects: &[Value]) -> Vec<(String, Option<Value>)> {
         .collect()
 }
 
-/// Applies the objects, and tells how many of them were sent.
+/// Applies the objects, and reports how many of them were sent.
 fn sent(set: &Set, objects: &[Value], flags: &[&str]) -> usize {
     let proxy = Proxy::transparent();
     set.apply_through(&proxy, objects, flags).expect(0);

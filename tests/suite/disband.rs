@@ -77,7 +77,7 @@ fn a_set_without_members_needs_no_yes() {
 }
 
 #[test]
-fn it_wants_a_yes_where_nobody_can_be_asked() {
+fn it_needs_a_yes_without_a_terminal() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
     let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
@@ -95,7 +95,7 @@ fn it_wants_a_yes_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn what_is_no_set_cannot_be_disbanded() {
+fn what_is_not_a_set_cannot_be_disbanded() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.invoke("disband", &["--yes"]).expect(2);
@@ -205,7 +205,7 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
 
 /// Applies `inner` before each write of a disbanding run in turn.
 #[test]
-fn a_run_that_applies_meanwhile_leaves_no_member_without_a_record() {
+fn a_concurrent_apply_leaves_no_member_without_a_record() {
     for write in 0..4 {
         let [a, b] = [namespace("a"), namespace("b")];
         let set = Arc::new(Set::secret(&a, "web"));
@@ -262,8 +262,16 @@ fn who_may_not_write_a_member_or_the_parent_hears_it_before_the_first_write() {
         set.invoke_by(program, "disband", &["--yes"]).expect(code)
     };
     for (members, parent, what) in [
-        (&["get", "list"][..], &["get", "patch"][..], "patch configmaps"),
-        (&["get", "list", "patch"], &["get"], "patch secrets/web"),
+        (
+            &["get", "list"][..],
+            &["get", "patch"][..],
+            "patch resource \"configmaps\"",
+        ),
+        (
+            &["get", "list", "patch"],
+            &["get"],
+            "patch resource \"secrets\" \"web\"",
+        ),
         (&["get", "patch"], &["get", "patch"], "list"),
     ] {
         let user = user(members, parent);

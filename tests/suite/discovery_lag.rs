@@ -259,13 +259,13 @@ fn who_may_not_read_definitions_keeps_the_kind_and_is_reported_which_permission_
 }
 
 /// Has another run record a new kind between the program's discovery and its look at the parent.
-struct Meanwhile<F> {
+struct Interjected<F> {
     parent: String,
     act: F,
     is_done: AtomicBool,
 }
 
-impl<F: Fn() + Send + Sync + 'static> Watch for Meanwhile<F> {
+impl<F: Fn() + Send + Sync + 'static> Watch for Interjected<F> {
     fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
         let reads_parent = !sent.is_write() && sent.path == self.parent;
         if reads_parent && !self.is_done.swap(true, Ordering::SeqCst) {
@@ -287,7 +287,7 @@ fn a_kind_that_another_run_records_after_the_discovery_is_found() {
         let definition = definition(&group, "Namespaced");
         let other = [kept.clone(), definition.clone(), custom.clone()];
         let theirs = Set::secret(&home, "web");
-        let proxy = Proxy::watched(Arc::new(Meanwhile {
+        let proxy = Proxy::watched(Arc::new(Interjected {
             parent: crate::support::path_of(&set.parent),
             act: move || {
                 theirs.apply(&other);
@@ -343,7 +343,7 @@ fn api_service(group: &str) -> Value {
         ),
         &json!({"spec": {
             "group": group, "version": "v1",
-            "service": {"namespace": "nowhere", "name": "nobody"},
+            "service": {"namespace": "nowhere", "name": "none"},
             "groupPriorityMinimum": 1000, "versionPriority": 10, "insecureSkipTLSVerify": true,
         }}),
     )

@@ -1,4 +1,4 @@
-//! Dry runs write nothing at all, and tell what the run then does.
+//! Dry runs write nothing at all, and predict what the run then does.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn outcome(run: &Run) -> [Vec<String>; 4] {
 }
 
 /// Applies the objects in both dry runs and then for good, and asserts that the dry
-/// runs wrote nothing and told what was done.
+/// runs wrote nothing and reported what was done.
 #[track_caller]
 fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value]) {
     let members = cluster().members(&set.id);

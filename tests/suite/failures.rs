@@ -86,7 +86,7 @@ fn a_field_of_another_manager_is_not_taken() {
     let errors = run.errors();
     assert_eq!(errors.len(), 1, "{}", run.stderr);
     assert!(errors[0].contains("configmap/one"), "{}", run.stderr);
-    for text in ["autoscaler", ".data.key", "\"theirs\" there", "--force-conflicts"] {
+    for text in ["autoscaler", ".data.key", "live \"theirs\"", "--force-conflicts"] {
         assert!(run.stderr.contains(text), "no {text:?} in\n{}", run.stderr);
     }
     let live = cluster().live(&config_map(&home, "one", "2")).expect("it");
@@ -95,7 +95,7 @@ fn a_field_of_another_manager_is_not_taken() {
 }
 
 #[test]
-fn errors_with_one_hint_have_it_once_and_below_them() {
+fn equal_conflicts_are_counted_and_have_their_hint_below_the_first() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects: Vec<_> = (0..5)
@@ -108,13 +108,15 @@ fn errors_with_one_hint_have_it_once_and_below_them() {
 
     let run = set.apply_with(&objects, &[]).expect(1);
 
-    assert_eq!(run.errors().len(), 5, "{}", run.stderr);
+    // Three in full, and one that counts the others.
+    assert_eq!(run.errors().len(), 4, "{}", run.stderr);
+    assert!(run.errors()[3].contains("2 more objects"), "{}", run.stderr);
     let lines: Vec<&str> = run.stderr.lines().collect();
     let hints = lines.iter().filter(|line| line.starts_with("hint: "));
     assert_eq!(hints.count(), 1, "{}", run.stderr);
-    let last_error = lines.iter().rposition(|line| line.contains("belongs to"));
+    let first_conflict = lines.iter().position(|line| line.contains("conflict with"));
     let hint = lines.iter().position(|line| line.starts_with("hint: "));
-    assert!(last_error < hint, "{}", run.stderr);
+    assert_eq!(hint, first_conflict.map(|line| line + 1), "{}", run.stderr);
 }
 
 #[test]
@@ -153,7 +155,7 @@ fn a_member_that_is_being_deleted_fails() {
 }
 
 #[test]
-fn an_object_that_is_no_member_and_is_being_deleted_fails() {
+fn an_object_that_is_not_a_member_and_is_being_deleted_fails() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let held = with(

@@ -1,5 +1,5 @@
-//! `list` and `view`: what they tell of the sets of a namespace and of the cluster, and
-//! what they tell a user with few rights.
+//! `list` and `view`: what they show of the sets of a namespace and of the cluster, and
+//! what they show a user with few rights.
 
 use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ fn what_is_off_with_members_is_shown() {
             )
         })
         .collect();
-    let waits = "it is being deleted, and waits: finalizer example.com/held";
+    let waits = "it is being deleted, waiting: finalizer example.com/held";
     assert_eq!(
         reported,
         [
@@ -251,7 +251,7 @@ fn wide_tables_are_of_list_and_view_alone() {
 }
 
 #[test]
-fn a_set_that_is_not_there_is_no_set_to_view() {
+fn a_set_that_does_not_exist_cannot_be_viewed() {
     let home = namespace("home");
     let run = Program::new()
         .args(["view", "web", "-n", &home, "-o", "json"])
@@ -259,7 +259,7 @@ fn a_set_that_is_not_there_is_no_set_to_view() {
         .expect(2);
     assert_eq!(run.stdout, "");
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
-    // An ordinary object of that name is no set either.
+    // An ordinary object of that name is not a set either.
     cluster().create(&secret(&home, "web"));
     let run = Program::new().args(["view", "web", "-n", &home]).run().expect(2);
     assert_eq!(run.stdout, "");
@@ -300,7 +300,7 @@ fn sets_with_faults_and_sets_of_other_tools_are_shown() {
     let entries = listed(&run.document(), &[&set]);
     assert_eq!(entries[0]["status"], "invalid");
     assert_ne!(entries[0]["faults"], json!([]));
-    // Nobody knows where to look for its members.
+    // It is unknown where to look for its members.
     assert_eq!(entries[0]["members"], Value::Null);
     let run = Program::new()
         .args(["status", "-v", "web", "-n", &home])
@@ -398,7 +398,7 @@ fn what_may_not_be_listed_hides_nothing_else() {
     assert_eq!(of(&one), (json!(1), json!("unknown")));
     assert_eq!(of(&two), (Value::Null, json!("unknown")));
     assert_eq!(of(&by_config_map), (json!(1), json!("consistent")));
-    let of_services = |warning: &&String| warning.contains("services could not be listed");
+    let of_services = |warning: &&String| warning.contains("services: cannot be listed");
     assert_eq!(run.warnings().iter().filter(of_services).count(), 1);
 
     // Neither may Secrets, which are most of the parents.
@@ -406,7 +406,7 @@ fn what_may_not_be_listed_hides_nothing_else() {
     let document = run.document();
     assert_eq!(listed(&document, &[&one, &two]), Vec::<Value>::new());
     assert_eq!(listed(&document, &[&by_config_map]).len(), 1);
-    let of_secrets = |warning: &&String| warning.contains("secrets could not be listed");
+    let of_secrets = |warning: &&String| warning.contains("secrets: cannot be listed");
     assert!(run.warnings().iter().any(|warning| of_secrets(&warning)));
 
     // The one set, without its members.
@@ -432,10 +432,10 @@ fn what_may_not_be_listed_hides_nothing_else() {
 #[test]
 fn the_document_is_printed_where_the_cluster_says_no() {
     let home = namespace("home");
-    let nobody = ControlPlane::shared().user(&[]).expect("a user");
+    let without_rights = ControlPlane::shared().user(&[]).expect("a user");
     for command in [&["list"][..], &["view", "web"]] {
         let run = |format: &str| {
-            Program::with_kubeconfig(&nobody.kubeconfig)
+            Program::with_kubeconfig(&without_rights.kubeconfig)
                 .args(command)
                 .args(["-n", &home, "-o", format])
                 .run()
@@ -469,7 +469,7 @@ fn a_user_of_one_namespace_sees_its_sets() {
         .run()
         .expect(0);
     assert_eq!(listed(&run.document(), &[&set])[0]["members"], 1);
-    // Which custom resources may be parents could not be asked, and that is told.
+    // Which custom resources may be parents could not be asked, and that is reported.
     assert_ne!(run.document()["warnings"], json!([]));
     let run = program()
         .args(["view", "web", "-n", &home, "-o", "json"])

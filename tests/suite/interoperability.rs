@@ -87,7 +87,7 @@ fn the_set_of_any_other_tool_is_refused_in_a_dry_run_too() {
 }
 
 #[test]
-fn an_older_version_of_this_program_is_no_other_tool() {
+fn an_older_version_of_this_program_is_not_another_tool() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply(&[config_map(&home, "one", "1")]);

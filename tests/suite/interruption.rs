@@ -121,7 +121,7 @@ fn what_a_run_whose_parent_was_deleted_left_behind_is_taken_up() {
     set.assert_holds(&[config_map(&shop, "one", "1")]);
 }
 
-/// Holds every LIST of Secrets for ever.
+/// Holds every LIST of Secrets forever.
 struct Hanging;
 
 impl Watch for Hanging {

@@ -48,7 +48,7 @@ pub(super) fn define(group: &str, version: &str, kind: &str, plural: &str) {
 }
 
 /// Adopts from the inventory, and asserts that this took exactly these objects as they are,
-/// left the record alone, and told what to do with the tool.
+/// left the record alone, and reported what to do with the tool.
 #[track_caller]
 fn assert_adopted(set: &Set, from: &str, record: &Value, objects: &[Value], advice: &str) {
     let contents = |objects: &[Value]| -> Vec<Value> {
@@ -253,7 +253,7 @@ fn a_release_of_helm_that_disagrees_with_its_secret() {
         ("version", secret(json!({"version": 2}))),
         ("type", with(secret(nothing()), &json!({"type": "Opaque"}))),
         (
-            "named",
+            "whose name is",
             with(
                 secret(nothing()),
                 &json!({"metadata": {"name": "release-of-web"}}),
@@ -381,7 +381,7 @@ fn a_release_of_helm_whose_last_upgrade_failed() {
 }
 
 #[test]
-fn nobody_is_reported_to_forget_a_release_before_all_of_it_is_in_the_set() {
+fn forgetting_a_release_is_not_advised_before_all_of_it_is_in_the_set() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = ["one", "two"].map(|name| by_helm(config_map(&home, name, "1"), &home, "web"));
@@ -447,7 +447,7 @@ fn an_app_of_kapp() {
         with(objects[0].clone(), &json!({"metadata": {"name": "clone"}})),
     ];
     created(&copies);
-    // Somebody's, and of the name that the app's record had in old versions.
+    // A person's, and of the name that the app's record had in old versions.
     let bystander = cluster().create(&config_map(&home, "web", "1"));
     let spec = json!({
         "labelKey": "kapp.k14s.io/app", "labelValue": value,
@@ -486,10 +486,10 @@ fn an_inventory_of_kpt() {
         owned(cluster_role(&fresh("kpt:role")), "x"),
     ];
     created(&objects);
-    // What another inventory has taken over since, and what somebody has made anew.
+    // What another inventory has taken over since, and what another client has recreated.
     let lost = [
         owned(config_map(&home, "taken", "1"), "z"),
-        config_map(&home, "anew", "1"),
+        config_map(&home, "recreated", "1"),
     ];
     created(&lost);
     let entry = |group: &str, object: &Value| json!({"group": group, "kind": object["kind"], "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"].as_str().unwrap_or_default()});
@@ -558,7 +558,7 @@ fn a_kustomization_of_flux() {
     created(&objects[1..]);
     let lost = [
         owned_by(config_map(&home, "taken", "1"), "others"),
-        config_map(&home, "anew", "1"),
+        config_map(&home, "recreated", "1"),
     ];
     created(&lost);
     let record = cluster().create(&with(
@@ -575,7 +575,7 @@ fn a_kustomization_of_flux() {
                 {"id": format!("{name}_one__ConfigMap"), "v": "v1"},
                 {"id": format!("{home}_web__Service"), "v": "v1"},
                 {"id": format!("{home}_taken__ConfigMap"), "v": "v1"},
-                {"id": format!("{home}_anew__ConfigMap"), "v": "v1"},
+                {"id": format!("{home}_recreated__ConfigMap"), "v": "v1"},
             ]}},
         }),
     ));

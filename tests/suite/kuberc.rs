@@ -78,7 +78,7 @@ impl Home {
         kubectl
     }
 
-    /// Tells whether the plugin ran since this was called last.
+    /// Returns whether the plugin ran since this was called last.
     fn has_run(&self) -> bool {
         fs::remove_file(self.files.path("mark")).is_ok()
     }

@@ -1,5 +1,5 @@
 //! Every way to log in, and to reach the server: who the server says it is, and that
-//! nothing secret is told when it fails.
+//! nothing secret is reported when it fails.
 
 use std::fs;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn runs(files: &Files) -> usize {
         .count()
 }
 
-/// `list` with a kubeconfig, as loud as can be; asserts that nothing planted is told.
+/// `list` with a kubeconfig, as loud as can be; asserts that nothing planted is reported.
 fn list(program: Program, code: i32) -> Run {
     let run = program
         .args(["list", "-n", "default", "-v=9", "-o", "json"])
@@ -159,17 +159,17 @@ fn certificates_stand_in_files_or_in_flags() {
     let (certificate, key) = (directory.join("admin.crt"), directory.join("admin.key"));
     let files_named = files(&json!({"client-certificate": certificate, "client-key": key}));
     assert_eq!(name(&options(&files_named)), "admin");
-    let nobody = files(&json!({}));
+    let without_rights = files(&json!({}));
     let by_flag = ConnectionOptions {
         client_certificate: Some(certificate),
         client_key: Some(key),
-        ..options(&nobody)
+        ..options(&without_rights)
     };
     assert_eq!(name(&by_flag), "admin");
 }
 
 #[test]
-fn a_plugin_gives_a_token_and_is_reported_what_kubectl_tells() {
+fn a_plugin_gives_a_token_and_gets_the_input_that_kubectl_gives() {
     let answer = credential(&json!({"token": admin_token()}));
     let more = json!({
         "args": ["one", "two"],
@@ -271,7 +271,7 @@ fn a_plugin_that_fails_speaks_for_itself_and_its_secrets_do_not() {
 }
 
 #[test]
-fn somebody_else_is_impersonated_with_groups_uid_and_extra() {
+fn a_user_is_impersonated_with_groups_uid_and_extra() {
     let user = json!({"token": admin_token(), "as-user-extra": {"scopes.example.com/Scopes": ["a", "b"]}});
     let files = files(&user);
     let options = ConnectionOptions {
@@ -462,7 +462,7 @@ fn names_that_the_kubeconfig_lacks_are_reported_with_those_that_it_has() {
 }
 
 #[test]
-fn flags_that_kubectl_has_and_nobody_needs_do_no_harm() {
+fn flags_that_kubectl_has_and_that_do_nothing_do_no_harm() {
     let flags = [
         "--cache-dir=/nowhere",
         "--disable-compression",

@@ -1,5 +1,5 @@
 //! Writes that were carried out while the answer did not come through: they are sent again,
-//! and what is told is what was done.
+//! and what is reported is what was done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -88,7 +88,7 @@ fn what_people_made_with_kubectl_is_taken() {
 }
 
 #[test]
-fn what_controllers_made_stays_whoever_has_labelled_it() {
+fn what_controllers_made_stays_for_every_writer_of_its_label() {
     let home = namespace("home");
     let app = fresh("app");
     let label = format!("app={app}");

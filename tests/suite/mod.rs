@@ -17,7 +17,7 @@ mod discovery_lag;
 mod dry_run;
 mod exact_text;
 mod failures;
-mod filled_meanwhile;
+mod filled_during_run;
 mod former_tools;
 mod hooks;
 mod inspection;

@@ -45,7 +45,7 @@ fn contents(objects: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_renamed_set_goes_on_where_the_old_one_was() {
+fn a_renamed_set_continues_where_the_old_one_was() {
     let Scenario { old, new, objects } = scenario();
     let before = contents(&objects);
     for flag in ["--dry-run=client", "--dry-run=server"] {
@@ -67,7 +67,11 @@ fn a_renamed_set_goes_on_where_the_old_one_was() {
     new.assert_holds(&objects);
     assert_eq!(old.live_parent(), None);
     let again = old.invoke("move", &[&new.reference]).expect(2);
-    assert!(again.stderr.contains("nothing is left to do"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("an earlier move may have finished"),
+        "{}",
+        again.stderr
+    );
 
     // The objects are the new set's in every respect, and no more the old one's.
     new.apply(&objects);
@@ -124,7 +128,7 @@ fn what_has_moved_is_unchanged_for_the_next_apply() {
     let run = new.apply_with(&objects, &["--force-conflicts"]).expect(0);
     assert_eq!(run.results("configured"), identities(&objects));
     assert_unchanged(&new, &objects, &[]);
-    // The label goes whoever has written it.
+    // The label goes, for every writer.
     new.invoke("move", &[&old.reference]).expect(0);
     let run = old.apply(&objects[..1]);
     assert_eq!(run.results("pruned"), identities(&objects[1..]));
@@ -451,7 +455,7 @@ fn every_object_is_in_one_recorded_set_at_every_write() {
 }
 
 #[test]
-fn a_run_that_applies_to_the_old_set_meanwhile_loses_nothing() {
+fn a_concurrent_apply_to_the_old_set_loses_nothing() {
     for write in 0..6 {
         let Scenario { old, new, objects } = scenario();
         let more = secret(&old.namespace, "more");
@@ -518,19 +522,19 @@ fn who_may_not_write_one_of_the_parents_hears_it_before_the_first_write() {
                 &["get", "patch", "delete"][..],
                 &["get", "create"][..],
             ],
-            "patch services",
+            "patch resource \"services\"",
         ),
         (
             [&["get", "list", "patch"], &["get", "delete"], &["get", "create"]],
-            "patch secrets/old",
+            "patch resource \"secrets\" \"old\"",
         ),
         (
             [&["get", "list", "patch"], &["get", "patch"], &["get", "create"]],
-            "delete secrets/old",
+            "delete resource \"secrets\" \"old\"",
         ),
         (
             [&["get", "list", "patch"], &["get", "patch", "delete"], &["get"]],
-            "create configmaps",
+            "create resource \"configmaps\"",
         ),
     ] {
         let user = user(verbs);
@@ -571,8 +575,12 @@ fn a_run_that_cannot_see_what_is_left_fails_and_the_next_one_makes_it_good() {
     let proxy = Proxy::watched(Arc::new(BlindAfterwards(AtomicBool::new(false))));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let run = old.invoke_by(program, "move", &[&new.reference]).expect(1);
-    // The parent went, and whether another run was at work is what could not be seen.
-    assert!(run.stderr.contains("could not be seen"), "{}", run.stderr);
+    // The parent went, and whether another run was at work is what cannot be listed.
+    assert!(
+        run.stderr.contains("another run may have added members"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(old.live_parent(), None);
     new.assert_holds(&objects);
 }
@@ -626,7 +634,7 @@ fn where_nothing_moves_the_old_parent_is_not_written() {
 }
 
 #[test]
-fn members_that_were_applied_as_somebody_else_are_left_with_that_name() {
+fn members_that_another_manager_applied_keep_that_manager() {
     let home = namespace("home");
     let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];
     let one = config_map(&home, "one", "1");

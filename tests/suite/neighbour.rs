@@ -112,7 +112,7 @@ fn a_set_that_we_made_for_kubectl_is_operated_by_kubectl() {
         run_kubectl(&set, &first[..2], way).expect(0);
 
         set.assert_holds(&first[..2]);
-        // An empty set, too, is one that kubectl can go on with.
+        // An empty set, too, is one that kubectl can continue with.
         set.apply_with(&[], &[flag, "--allow-prune-all"]).expect(0);
         set.assert_holds(&[]);
         run_kubectl(&set, &first, way).expect(0);
@@ -262,7 +262,7 @@ fn members_that_lost_their_label_to_a_plain_kubectl_apply_are_members_again() {
 }
 
 #[test]
-fn what_is_no_parent_becomes_one_only_when_that_is_confirmed() {
+fn what_is_not_a_parent_becomes_one_only_if_confirmed() {
     let home = namespace("home");
     let objects = [config_map(&home, "one", "1")];
     for set in [Set::secret(&home, "web"), Set::config_map(&home, "web")] {
@@ -286,7 +286,7 @@ fn what_is_no_parent_becomes_one_only_when_that_is_confirmed() {
 
 /// kubectl labels whatever it applies, the parent of the very set included.
 #[test]
-fn a_parent_that_kubectl_labelled_into_its_own_set_is_no_other_run() {
+fn a_parent_that_kubectl_labelled_into_its_own_set_is_not_another_run() {
     for way in WAYS {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
@@ -328,14 +328,14 @@ fn a_tooling_for_our_own_set_is_refused_with_a_way_out_that_fits() {
 
     let run = set.apply_with(std::slice::from_ref(&one), &[tooling]).expect(3);
     assert!(
-        run.errors()[0].contains("--tooling names kubectl/v1.36.3"),
+        run.errors()[0].contains("not kubectl/v1.36.3 of --tooling"),
         "{}",
         run.stderr
     );
-    assert!(run.stderr.contains("leave --tooling out"), "{}", run.stderr);
+    assert!(run.stderr.contains("omit --tooling"), "{}", run.stderr);
 
     let run = set.invoke("move", &[&other.reference, tooling]).expect(3);
-    assert!(run.stderr.contains("leave --tooling out"), "{}", run.stderr);
+    assert!(run.stderr.contains("omit --tooling"), "{}", run.stderr);
 
     // It does what it says.
     set.apply_with(std::slice::from_ref(&one), &[tooling, "--take-over-set", "--yes"])

@@ -1,5 +1,5 @@
-//! A parent that is a member of another set: whoever applies it and under whichever field
-//! manager, its bookkeeping stays, and kubectl goes on with its set.
+//! A parent that is a member of another set: for every applier and every field
+//! manager, its bookkeeping stays, and kubectl continues with its set.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn recorded(set: &Set) -> Value {
 }
 
 #[test]
-fn kubectl_goes_on_with_a_set_whose_parent_is_a_member() {
+fn kubectl_continues_with_a_set_whose_parent_is_a_member() {
     let home = namespace("home");
     let member = config_map(&home, "one", "1");
     apply_inner(&home, std::slice::from_ref(&member));
@@ -123,7 +123,7 @@ fn bookkeeping_stays_under_any_field_manager() {
                 version
             );
             assert_eq!(data(&manifest[0]), manifest[0]["data"], "{manager}");
-            // kubectl goes on with the set, and we with ours.
+            // kubectl continues with the set, and we with ours.
             apply_inner(&home, &[config_map(&home, "one", "2")]);
             assert_eq!(bookkeeping(&inner.parent), before, "{manager}");
             outer.apply_with(manifest, &[&flag]).expect(0);
@@ -134,7 +134,7 @@ fn bookkeeping_stays_under_any_field_manager() {
 }
 
 #[test]
-fn bookkeeping_stays_whoever_wrote_it() {
+fn bookkeeping_stays_for_every_writer() {
     // Server-side by the very manager of members, as from a backup, and from the client's side.
     for flags in [
         &["--server-side", "--field-manager=ci"][..],

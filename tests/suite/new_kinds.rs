@@ -1,4 +1,4 @@
-//! A kind that comes with its objects is waited for once, by any user, and not for ever.
+//! A kind that comes with its objects is waited for once, by any user, and not forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

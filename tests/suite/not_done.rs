@@ -212,7 +212,7 @@ fn what_an_interrupted_run_leaves_is_listed() {
         .map(|number| config_map(&home, &format!("one-{number}"), "1"))
         .collect();
     let files = Files::new().with("a.yaml", &objects_file(&objects));
-    let (proxy, is_reached, go_on) = Proxy::held_at(1);
+    let (proxy, is_reached, release) = Proxy::held_at(1);
     let mut running = set
         .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
         .args(["--concurrency=1", "-o", "json"])
@@ -220,7 +220,7 @@ fn what_an_interrupted_run_leaves_is_listed() {
     is_reached.recv().expect("the second write");
     running.interrupt();
     running.wait_for_message("stopping");
-    go_on.send(()).expect("the proxy waits");
+    release.send(()).expect("the proxy waits");
     let run = running.finish().expect(130);
     assert_eq!(run.results("created"), identities(&objects[..1]));
     assert_lists(&run, &objects);

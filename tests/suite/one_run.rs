@@ -21,7 +21,7 @@ fn outcome(run: &Run) -> Vec<Vec<String>> {
     ACTIONS.iter().map(|action| run.results(action)).collect()
 }
 
-/// Runs both dry runs and the run, and asserts that the former wrote nothing and told
+/// Runs both dry runs and the run, and asserts that the former wrote nothing and reported
 /// what the latter does.
 #[track_caller]
 fn assert_predicted(set: &Set, objects: &[Value], watched: &[Value]) -> Run {

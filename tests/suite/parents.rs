@@ -77,7 +77,7 @@ fn apply_with_parent(set: &Set, parent: &Value, changed: &Value, field: &str) {
 }
 
 #[test]
-fn what_becomes_of_a_parent_among_the_manifests_is_reported_although_it_is_no_result() {
+fn a_parent_among_the_manifests_is_reported_although_it_is_not_a_result() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
     let reported = |action: &str| format!("note: {action} parent configmap/web in namespace {home}\n");

@@ -89,7 +89,7 @@ fn kubeconfig(command: &str) -> String {
 }
 
 #[test]
-fn nobody_is_logged_in_by_a_program_of_the_checkout() {
+fn no_program_of_the_checkout_logs_in() {
     let config = Files::new().with("config", &kubeconfig("plugin"));
     let checkout = checkout(&["plugin"]);
     for entry in ENTRIES {

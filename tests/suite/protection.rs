@@ -1,4 +1,4 @@
-//! Annotations by which the whole field keeps objects: honoured, told of, and what they
+//! Annotations by which the whole field keeps objects: honoured, reported, and what they
 //! keep stays in the set and in its record.
 
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn what_a_protection_keeps_stays_a_member_and_is_reported_of_at_every_run() {
 }
 
 #[test]
-fn a_protection_that_somebody_added_to_the_live_object_counts() {
+fn a_protection_that_was_added_to_the_live_object_counts() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let [kept, precious] = ["kept", "precious"].map(|name| config_map(&home, name, "1"));

@@ -45,7 +45,7 @@ fn a_namespace_that_left_the_manifests_is_emptied_and_leaves_the_record() {
 }
 
 #[test]
-fn objects_that_are_no_members_are_left_alone() {
+fn objects_that_are_not_members_are_left_alone() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     let neighbour = Set::secret(&shop, "neighbour");

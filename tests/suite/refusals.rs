@@ -134,7 +134,7 @@ fn a_parent_that_is_being_deleted() {
 }
 
 #[test]
-fn a_secret_or_config_map_that_is_no_parent() {
+fn a_secret_or_config_map_that_is_not_a_parent() {
     let home = namespace("home");
     cluster().create(&secret(&home, "web"));
     cluster().create(&config_map(&home, "web", "1"));

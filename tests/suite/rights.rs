@@ -56,7 +56,7 @@ pub(super) fn grant_what_is_printed(user: &User, set: &Set, objects: &[Value]) {
     for object in items {
         if let Some(rule) = object.pointer("/rules/0") {
             let namespace = object["metadata"]["namespace"].as_str();
-            eventually("the rights are heeded", || {
+            eventually("the permissions are in effect", || {
                 may(user, rule, namespace).then_some(())
             });
         }
@@ -94,6 +94,10 @@ fn missing(run: &Run) -> Vec<String> {
     message.lines().map(str::to_owned).collect()
 }
 
+fn denied(verb: &str, resource: &str, namespace: &str) -> String {
+    format!("cannot {verb} resource \"{resource}\" in API group \"\" in the namespace {namespace:?}")
+}
+
 fn role(namespace: &str, verbs: &[&str]) -> Value {
     with(
         named(RBAC, "Role", Some(namespace), "reader"),
@@ -125,7 +129,10 @@ fn who_may_not_delete_hears_it_before_the_first_write() {
         let run = apply_as(&user, &set, &changed, flags).expect(4);
         assert_eq!(
             missing(&run),
-            [format!("you may not delete configmaps in namespace {shop}")]
+            [format!(
+                "forbidden: you {}",
+                denied("delete", "configmaps", &shop)
+            )]
         );
         assert_eq!(run.document()["results"], json!([]));
     }
@@ -158,12 +165,16 @@ fn all_that_is_missing_is_reported_at_once() {
     ];
     let run = apply_as(&user, &set, &wanted, &[]).expect(4);
 
+    let class_text = format!(
+        "resource \"priorityclasses\" {name:?} in API group \"scheduling.k8s.io\" at the cluster scope"
+    );
     let mut expected = vec![
-        format!("you may not create priorityclasses.scheduling.k8s.io/{name}"),
-        format!("you may not patch priorityclasses.scheduling.k8s.io/{name}"),
-        format!("you may not patch configmaps/three in namespace {other}"),
-        format!("you may not create configmaps/two in namespace {shop}"),
-        format!("you may not delete configmaps/one in namespace {shop}"),
+        "forbidden: 5 permissions missing".to_owned(),
+        format!("  cannot create {class_text}"),
+        format!("  cannot patch {class_text}"),
+        format!("  {}", denied("patch", "configmaps\" \"three", &other)),
+        format!("  {}", denied("create", "configmaps\" \"two", &shop)),
+        format!("  {}", denied("delete", "configmaps\" \"one", &shop)),
     ];
     let mut reported = missing(&run);
     expected.sort();
@@ -414,7 +425,7 @@ fn who_may_not_list_everywhere_deletes_what_lost_its_parent_in_the_namespace() {
         "{}",
         run.stderr
     );
-    // What is left is where this user may not look: nobody may say that there is nothing.
+    // What is left is where this user may not look: no message may say that there is nothing.
     let run = delete().expect(4);
     assert!(run.stderr.contains("configmaps"), "{}", run.stderr);
     assert!(cluster().live(&objects[1]).is_some());

@@ -1,5 +1,5 @@
 //! Values of Secrets and credentials never leave: not on any output of any command, however
-//! much it is asked to tell, and not when it fails.
+//! much it is asked to print, and not when it fails.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -31,7 +31,7 @@ fn assert_silent(what: &str, run: &Run) {
         for (stream, reported) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
             assert!(
                 !reported.contains(&text),
-                "{what} tells {text} on {stream}:\n{reported}"
+                "{what} reports {text} on {stream}:\n{reported}"
             );
         }
     }
@@ -54,7 +54,7 @@ impl Watch for Breaking {
     }
 }
 
-/// Every way to make a command tell more.
+/// Every way to make a command print more.
 const FORMATS: [&[&str]; 5] = [
     &["-v", "-v"],
     &["-v", "-v", "-o", "json"],
@@ -64,7 +64,7 @@ const FORMATS: [&[&str]; 5] = [
 ];
 
 #[test]
-fn no_command_tells_what_a_secret_holds() {
+fn no_command_prints_what_a_secret_holds() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let data = json!({"data": {"key": BASE64_STANDARD.encode(DATA)}});
@@ -103,7 +103,7 @@ fn no_command_tells_what_a_secret_holds() {
     }
 
     // A conflict over a value, and a live value that is to be replaced and pruned.
-    cluster().apply_as("somebody", &with(secret(&home, "one", &live), &json!({})));
+    cluster().apply_as("another-tool", &with(secret(&home, "one", &live), &json!({})));
     for flags in FORMATS {
         assert_silent("a conflict", &apply(&good_files, flags).expect(1));
         assert_silent(

@@ -1,5 +1,5 @@
 //! `delete`: a whole set goes, members first and the parent last; what is kept keeps its
-//! parent, and wherever a run ends, the next one goes on.
+//! parent, and wherever a run ends, the next one continues.
 
 use std::sync::{Arc, Mutex};
 
@@ -99,7 +99,7 @@ fn a_set_that_is_not_there() {
     let set = Set::secret(&home, "web");
     set.delete(&[]).expect(2);
     set.delete(&["--ignore-not-found"]).expect(0);
-    // An object of that name that is no parent.
+    // An object of that name that is not a parent.
     let plain = cluster().create(&secret(&home, "web"));
     set.delete(&[]).expect(2);
     assert_eq!(set.live_parent(), Some(plain));
@@ -360,7 +360,7 @@ fn a_set_of_kubectl_is_deleted_only_when_asked_for_twice() {
     }
     set.delete(&["--take-over-set"]).expect(0);
     set.assert_holds(&objects[1..]);
-    // It is still kubectl's, and kubectl goes on with it.
+    // It is still kubectl's, and kubectl continues with it.
     assert!(
         set.annotation(TOOLING)
             .expect("a tooling")
@@ -422,7 +422,7 @@ fn a_parent_that_was_somebodys_object_loses_only_the_record() {
 }
 
 #[test]
-fn a_parent_of_which_nobody_knows_who_wrote_it_keeps_its_data() {
+fn a_parent_with_unknown_writers_keeps_its_data() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let plain = cluster().create(&secret(&home, "web"));
@@ -527,12 +527,12 @@ fn changing(object: &Value, patch: Value) -> Proxy {
 }
 
 #[test]
-fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
+fn a_namespace_stays_with_what_is_marked_to_be_kept_during_the_run() {
     let home = namespace("home");
     let other = config_map(&home, "other", "1");
     let keep = json!({"metadata": {"annotations": {KEEP: "keep"}}});
     let leave = json!({"metadata": {"labels": {PART_OF: Set::secret(&home, "another").id}}});
-    // Another set's object is kept by nobody's wish, and the namespace should have gone.
+    // Another set's object is not marked to be kept, and the namespace should have gone.
     for (patch, is_prune, code) in [(&keep, true, 0), (&keep, false, 0), (&leave, false, 1)] {
         let set = Set::secret(&home, &fresh("web"));
         let away = fresh("away");
@@ -561,7 +561,7 @@ fn a_namespace_stays_with_what_somebody_decides_to_keep_meanwhile() {
 }
 
 #[test]
-fn the_namespace_of_the_parent_stays_with_what_becomes_another_sets_meanwhile() {
+fn the_namespace_of_the_parent_stays_with_what_becomes_another_sets() {
     let (set, own, objects) = in_its_own_namespace();
     set.apply(&objects);
     let another = Set::secret(&set.namespace, "another");
@@ -621,7 +621,7 @@ fn members_whose_parent_is_gone_are_found_and_deleted() {
 }
 
 #[test]
-fn what_another_run_puts_into_the_set_meanwhile_is_recorded() {
+fn what_another_run_puts_into_the_set_is_recorded() {
     let [a, b] = [namespace("a"), namespace("b")];
     for before_delete in ["configmaps/one", "secrets/web"] {
         let set = Set::secret(&a, "web");
@@ -674,7 +674,7 @@ fn what_may_not_be_deleted_stops_the_run_before_it_begins() {
     assert!(
         run.errors()
             .iter()
-            .any(|line| line.contains("delete secrets/web")),
+            .any(|line| line.contains("delete resource \"secrets\" \"web\"")),
         "{}",
         run.stderr
     );
@@ -685,7 +685,7 @@ fn what_may_not_be_deleted_stops_the_run_before_it_begins() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on() {
+fn an_interrupted_run_is_finished_by_the_next_one() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects: Vec<Value> = (0..4)

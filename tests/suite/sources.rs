@@ -66,7 +66,7 @@ fn lists_and_json_are_manifests_too() {
 }
 
 #[test]
-fn comments_and_empty_documents_are_no_objects() {
+fn comments_and_empty_documents_are_not_objects() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let manifest = format!("# a comment\n---\n---\n{}---\n# the end\n", text(&home, "a"));
@@ -127,7 +127,11 @@ fn addresses_are_read_over_tls_and_never_without_it_again() {
         .env("SSL_CERT_FILE", authority)
         .run()
         .expect(2);
-    assert!(run.stderr.contains("without encryption"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("redirect from https to http"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(plain.asked(), []);
     let run = apply("/b.yaml").run().expect(2);
     assert!(run.stderr.contains("certificate"), "{}", run.stderr);
@@ -224,15 +228,15 @@ fn the_proxy_is_chosen_for_each_address() {
 }
 
 #[test]
-fn what_is_no_manifest_behind_an_address_is_reported() {
+fn a_url_without_a_manifest_is_reported() {
     let web = Web::plain(|path, _| match path {
         "/page" => Answer::text("<!DOCTYPE html>\n<title>a.yaml</title>"),
         _ => Answer::redirect("/circle"),
     });
     let table = [
-        (web.url("/page"), "web page"),
+        (web.url("/page"), "HTML page"),
         (web.url("/circle"), "redirects"),
-        ("http://".to_owned(), "no address"),
+        ("http://".to_owned(), "invalid URL"),
         (
             "http://no.such.host.invalid/a.yaml".to_owned(),
             "http://no.such.host.invalid/a.yaml: ",

@@ -1,5 +1,5 @@
 //! Secrets that are typed as `stringData`: their keys are owned, conflict and leave as those
-//! of `data` do, whoever applied them before.
+//! of `data` do, for every former applier.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use crate::support::{
     identities, namespace, namespace_object, objects_file, secret, service, with,
 };
 
-const REASON: &str = "existed before; will be pruned when it leaves the manifests";
+const REASON: &str = "existed before; pruned when removed from the manifests";
 const ONLY_NEW: &str = "--only-new-or-owned";
 
 /// Names and reasons of the results that are marked as taken in.
@@ -131,12 +131,12 @@ fn what_a_later_run_keeps_is_not_said_to_be_pruned() {
     );
     cluster().create(&config_map(&home, "marked", "1"));
     let objects = [namespace_object(&home), marked];
-    let kept = "existed before; kept when it leaves the manifests: ";
+    let kept = "existed before; kept when removed from the manifests: ";
     let expected = [
-        (home.clone(), format!("{kept}it holds the set's parent")),
+        (home.clone(), format!("{kept}it contains the set's parent")),
         (
             "marked".to_owned(),
-            format!("{kept}kept by its mark helm.sh/resource-policy: keep"),
+            format!("{kept}kept by helm.sh/resource-policy: keep"),
         ),
     ];
     let sorted = |run: &Run| {
@@ -163,15 +163,23 @@ fn only_new_or_owned_refuses_what_is_in_no_set_and_writes_nothing() {
     let before = cluster().state(&[&home]);
     for flag in ["--dry-run=none", "--dry-run=client", "--dry-run=server"] {
         let run = set.apply_with(&objects, &[ONLY_NEW, flag]).expect(3);
-        let errors = run.errors();
-        assert_eq!(errors.len(), 2, "{}", run.stderr);
+        assert_eq!(
+            run.errors(),
+            ["error: 2 objects exist and are not in a set"],
+            "{}",
+            run.stderr
+        );
         for name in ["configmap/unowned", "service/web"] {
-            let text = format!("{name} in namespace {home} exists and is in no set");
-            assert!(errors.iter().any(|line| line.ends_with(&text)), "{}", run.stderr);
+            let text = format!(": {name} in namespace {home}");
+            assert!(
+                run.stderr.lines().any(|line| line.ends_with(&text)),
+                "{}",
+                run.stderr
+            );
         }
         assert!(
             run.stderr
-                .contains("hint: take it in with `kubectl applyset adopt SET"),
+                .contains("hint: adopt it with `kubectl applyset adopt SET"),
             "{}",
             run.stderr
         );
@@ -278,7 +286,7 @@ fn what_is_created_between_the_look_and_the_write_is_not_taken_in() {
             .expect(1);
             assert_eq!(run.results("failed"), identities([&object]), "{manager}");
             assert!(
-                run.errors()[0].contains("it was created in no set since the run began"),
+                run.errors()[0].contains("it was created outside the set during the run"),
                 "{}",
                 run.stderr
             );
@@ -310,7 +318,7 @@ fn what_another_set_creates_between_the_look_and_the_write_stays_there() {
 }
 
 #[test]
-fn what_another_run_of_the_set_creates_meanwhile_is_applied() {
+fn what_another_run_of_the_set_creates_is_applied() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let (theirs, theirs_set) = (config_map(&home, "one", "1"), Set::secret(&home, "web"));

@@ -1,6 +1,6 @@
-//! Sets that have members and no record: whose parent somebody deleted or replaced, whose
+//! Sets that have members and no record: whose parent a person deleted or replaced, whose
 //! bookkeeping was removed, or whose first run was interrupted. A new record covers them, too,
-//! or nobody would look for them any more.
+//! or no run would look for them any more.
 
 use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn adopt(set: &Set, objects: &[Value]) -> Run {
     set.invoke("adopt", &["-f", &directory])
 }
 
-/// A set whose parent somebody has deleted, and its members.
+/// A set whose parent another client has deleted, and its members.
 fn orphaned(home: &str) -> (Set, Vec<Value>) {
     let set = Set::secret(home, "web");
     let objects = vec![
@@ -124,7 +124,7 @@ fn members_of(set: &Set) -> Vec<Value> {
 }
 
 /// Asserts that the set, whose parent has lost its record, is applied from the first object
-/// alone as any other set: `diff` and a dry run foresee it, and what left the manifests goes.
+/// alone as any other set: `diff` and a dry run predict it, and what left the manifests goes.
 #[track_caller]
 fn assert_prunes_the_rest(set: &Set, objects: &[Value], flags: &[&str]) {
     let wanted = &objects[..1];
@@ -144,7 +144,7 @@ fn assert_prunes_the_rest(set: &Set, objects: &[Value], flags: &[&str]) {
     assert!(
         run.warnings()
             .iter()
-            .any(|warning| warning.contains("3 objects of this set found, which its parent")),
+            .any(|warning| warning.contains("found 3 objects of this set that its parent")),
         "{}",
         run.stderr
     );
@@ -231,7 +231,7 @@ fn what_could_not_be_looked_at_for_a_lost_record_is_named() {
         .run()
         .expect(0);
     let names = |warning: &String| {
-        warning.contains("services") && warning.contains("could not be listed in all namespaces")
+        warning.contains("services") && warning.contains("in all namespaces, so members may be missed")
     };
     assert!(run.warnings().iter().any(names), "{}", run.stderr);
     assert_eq!(run.results("pruned"), Vec::<String>::new());
@@ -263,7 +263,7 @@ fn a_label_where_the_user_may_not_delete_adds_no_namespace() {
         let run = set.invoke_by(program, command, arguments);
         // What may be a member is left: that is not all that was asked of `delete`.
         let run = run.expect(i32::from(command == "delete"));
-        let names = |warning: &String| warning.contains("victim") && warning.contains("may not delete there");
+        let names = |warning: &String| warning.contains("victim") && warning.contains("cannot delete there");
         assert!(run.warnings().iter().any(names), "{command}: {}", run.stderr);
         assert!(cluster().live(&planted).is_some(), "{command}");
         run
@@ -286,7 +286,7 @@ fn a_label_where_the_user_may_not_delete_adds_no_namespace() {
     let run = set
         .invoke_by(program, "delete", &["--yes", "--ignore-not-found"])
         .expect(1);
-    assert!(run.stderr.contains("may not delete there"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot delete there"), "{}", run.stderr);
     assert!(cluster().live(&planted).is_some());
 }
 
@@ -296,10 +296,10 @@ fn a_label_that_no_applier_wrote_adds_no_namespace() {
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "one", "1")];
     set.apply(&objects);
-    let planted = planted(&set, &victim, "somebody");
+    let planted = planted(&set, &victim, "another-tool");
     remove_bookkeeping(&set, &[ID, TOOLING, GROUP_KINDS, NAMESPACES], |_| {});
     let run = set.apply_with(&objects, &["--take-over-set", "--yes"]).expect(0);
-    let names = |warning: &String| warning.contains("written by somebody, not by an applier");
+    let names = |warning: &String| warning.contains("written by another-tool, which does not apply this set");
     assert!(run.warnings().iter().any(names), "{}", run.stderr);
     set.assert_records(&objects);
     assert!(cluster().live(&planted).is_some());

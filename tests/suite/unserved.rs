@@ -39,7 +39,7 @@ fn a_parent_of_a_kind_that_discovery_does_not_list_yet_is_waited_for() {
     let run = set.apply_through(&proxy, &changed, &["--timeout=4s"]).expect(4);
     assert!(run.errors()[0].contains(&group), "{}", run.stderr);
     assert!(proxy.sent().iter().all(|sent| !sent.is_write()));
-    // Whose set its members are is not known meanwhile.
+    // Whose set its members are is not known in the meantime.
     let other = Set::secret(&home, "other");
     let run = other.apply_through(&proxy, &objects, &["--timeout=8s"]).expect(3);
     assert!(run.stderr.contains("is gone or not"), "{}", run.stderr);

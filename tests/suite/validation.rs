@@ -28,9 +28,9 @@ fn unknown_fields_are_reported_with_their_lines() {
         let error = document["results"][0]["error"].as_str().expect("an error");
         let source = document["results"][0]["source"].as_str().expect("a place");
         assert!(source.ends_with("web.yaml:1"), "{source}");
-        // The server tells one of the two or both.
-        let is_located = error.contains("selectr (line 10): there is no such field")
-            || error.contains("protcol (line 9): there is no such field");
+        // The server reports one of the two or both.
+        let is_located = error.contains("selectr (line 10): unknown field")
+            || error.contains("protcol (line 9): unknown field");
         assert!(is_located, "{error}");
         assert!(error.contains("`kubectl explain services.spec"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Kinds that the server does not have any more, and kinds of which it cannot tell:
+//! Kinds that the server does not have any more, and kinds whose state it does not know:
 //! a definition that is gone, and an aggregated API that is down.
 //!
 //! An API that is down slows and stops others too, so these tests have a control plane
@@ -75,7 +75,7 @@ fn a_kind_whose_definition_the_run_before_pruned_is_dropped_without_a_warning() 
     set.assert_holds(&[kept]);
 }
 
-/// A control plane with an aggregated API that nobody answers for.
+/// A control plane with an aggregated API without a server behind it.
 struct Crippled {
     control_plane: ControlPlane,
     cluster: Cluster,
@@ -108,7 +108,7 @@ impl Crippled {
             ),
             &json!({"spec": {
                 "group": self.group, "version": "v1",
-                "service": {"namespace": "nowhere", "name": "nobody"},
+                "service": {"namespace": "nowhere", "name": "none"},
                 "groupPriorityMinimum": 1000, "versionPriority": 10, "insecureSkipTLSVerify": true,
             }}),
         )
@@ -216,7 +216,7 @@ fn an_api_that_is_down_stops_the_sets_that_need_it_and_no_others() {
     crippled.apply(&set, &[one.clone(), gadget], &[]).expect(4);
     assert_eq!(crippled.members(&set), identities([&one]));
 
-    // What a namespace holds of such kinds nobody can see: it is not pruned unasked.
+    // Objects of such kinds in a namespace cannot be seen: it is not pruned unasked.
     let own = namespace_object("fresh");
     crippled.apply(&set, &[one.clone(), own.clone()], &[]).expect(0);
     let run = crippled.apply(&set, std::slice::from_ref(&one), &[]).expect(3);

@@ -1,5 +1,5 @@
-//! A kind whose preferred version stops being served while a run goes on: its objects are
-//! there all the same, and are not taken for gone.
+//! A kind whose preferred version stops being served while a run continues: its objects are
+//! there anyway, and are not taken for gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +63,7 @@ impl Watch for Retiring {
 }
 
 #[test]
-fn its_objects_are_released_and_deleted_all_the_same() {
+fn its_objects_are_still_released_and_deleted() {
     for command in ["disband", "delete"] {
         let home = namespace("home");
         let group = format!("{}.example.com", fresh("g"));

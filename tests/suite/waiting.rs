@@ -71,7 +71,7 @@ fn a_run_ends_when_everything_is_ready() {
     let mut status = rolled_out(2);
     status["availableReplicas"] = json!(1);
     cluster().patch_status(&web, &status);
-    // This is told only of a change that was watched.
+    // This is reported only of a change that was watched.
     running.wait_for_message("1 of 2 replicas are available");
     cluster().patch_status(&web, &rolled_out(2));
     running.finish().expect(0);
@@ -295,7 +295,7 @@ fn a_deleted_set_is_waited_for_until_it_is_gone() {
 }
 
 #[test]
-fn a_deletion_that_is_not_over_in_time_goes_on_with_the_next_run() {
+fn a_deletion_that_is_not_over_in_time_continues_in_the_next_run() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let slow = held(config_map(&home, "slow", "1"));
@@ -331,7 +331,7 @@ fn what_is_said_of_an_interrupted_wait_is_true() {
     let run = running.finish().expect(130);
     assert!(!run.stderr.contains("everything was written"), "{}", run.stderr);
     assert!(
-        run.stderr.contains("the set's parent is still there"),
+        run.stderr.contains("the set's parent still exists"),
         "{}",
         run.stderr
     );

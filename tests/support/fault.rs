@@ -1,7 +1,7 @@
 //! The ways in which a network or a server breaks one exchange, and what the program
 //! gets to see of each.
 //!
-//! Which exchange is broken is decided by whoever watches a proxy.
+//! Which exchange is broken is decided by the watcher of a proxy.
 
 use std::convert::Infallible;
 use std::io;
@@ -83,7 +83,7 @@ impl Fault {
         Self::Trickle,
     ];
 
-    /// Whether the server gets the request all the same.
+    /// Whether the server gets the request anyway.
     pub(super) fn is_carried_out(self) -> bool {
         matches!(
             self,

@@ -170,7 +170,7 @@ impl Program {
         Run::of(&child.wait_with_output().expect("the program ends"))
     }
 
-    /// Starts it, and lets the test go on.
+    /// Starts it, and lets the test continue.
     pub(crate) fn start(mut self) -> Running {
         let mut child = self
             .command
@@ -226,7 +226,7 @@ impl Program {
     }
 }
 
-/// A run that goes on.
+/// A run that continues.
 pub(crate) struct Running {
     child: Child,
     messages: BufReader<ChildStderr>,

@@ -1,11 +1,11 @@
 //! A proxy between the program and the API server that counts, writes down, lets writes
-//! through one at a time, and breaks exchanges where whoever watches it wants that.
+//! through one at a time, and breaks exchanges where its watcher wants that.
 //!
 //! Plain HTTP towards the program, the administrator's connection towards the server.
 
 #![expect(
     clippy::disallowed_types,
-    reason = "the far side of the proxy is no part of the program"
+    reason = "the far side of the proxy is not part of the program"
 )]
 
 use std::future::pending;
@@ -36,7 +36,7 @@ use super::fault::{AnswerBody, Fault, whole};
 use super::own::{self, Own};
 use super::{eventually, runtime};
 
-/// How long a server that is started anew takes no connections.
+/// How long a server that is restarted takes no connections.
 const OUTAGE: Duration = Duration::from_millis(300);
 
 /// A running proxy; it serves until the tests end.
@@ -75,7 +75,7 @@ pub(crate) trait Watch: Send + Sync + 'static {
     /// is asked about a write, no other one is under way.
     fn before(&self, sent: &Sent, writes: usize) -> Verdict;
 
-    /// Told what the server has answered, before the program is. No other write is under
+    /// Gets what the server has answered, before the program does. No other write is under
     /// way where this was one. What it returns is what the program gets.
     fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
         let _ = sent;
@@ -141,7 +141,7 @@ impl Sent {
 }
 
 impl Sent {
-    /// Whether its answer goes on until somebody ends it.
+    /// Whether its answer continues until a person ends it.
     pub(crate) fn is_watch(&self) -> bool {
         self.path.contains("watch=true")
     }
@@ -165,22 +165,22 @@ impl Proxy {
     }
 
     /// Asks the gate before each write with the number of writes carried out so far. No
-    /// write is under way meanwhile.
+    /// write is under way in the meantime.
     pub(crate) fn gated(gate: impl Fn(usize) -> Verdict + Send + Sync + 'static) -> Self {
         Self::watched(Arc::new(Gate(gate)))
     }
 
-    /// Holds the write with this number: tells when it has come, and lets it go when it is told.
+    /// Holds the write with this number: reports when it has come, and lets it go when it is reported.
     pub(crate) fn held_at(write: usize) -> (Self, Receiver<()>, Sender<()>) {
         let (reached, is_reached) = mpsc::channel();
-        let (go_on, may_go_on) = mpsc::channel();
-        let ends = Mutex::new((reached, may_go_on));
+        let (release, released) = mpsc::channel();
+        let ends = Mutex::new((reached, released));
         let proxy = Self::before_write(write, move || {
-            let (reached, may_go_on) = &*ends.lock().expect("no panic");
+            let (reached, released) = &*ends.lock().expect("no panic");
             let _ = reached.send(());
-            let _ = may_go_on.recv();
+            let _ = released.recv();
         });
-        (proxy, is_reached, go_on)
+        (proxy, is_reached, release)
     }
 
     /// Has something done once, before the write with this number; the first one is 0.
@@ -194,7 +194,7 @@ impl Proxy {
         })
     }
 
-    /// Asks and tells a watcher.
+    /// Asks and reports a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
         Self::before_server(super::admin_kubeconfig(), watch)
     }
@@ -286,7 +286,7 @@ async fn accept(listener: &TcpListener, relay: &Arc<Relay>) {
         tokio::spawn(async move {
             let answer = service_fn(|request| Arc::clone(&relay).answer(request));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-            // A program that was killed breaks its connections; nobody is left to tell.
+            // A program that was killed breaks its connections; no client is left to answer.
             tokio::select! {
                 _ = connection => {}
                 shut = door.wait_for(|door| *door == Door::Shut) => drop(shut),
@@ -370,7 +370,7 @@ impl Relay {
         if let Some(writes) = &mut writes {
             **writes += 1;
         }
-        let response = self.tell(sent, response).await;
+        let response = self.report(sent, response).await;
         drop(writes);
         match fault {
             Some(fault) => end(fault, Some(response)),
@@ -393,7 +393,7 @@ impl Relay {
             .unwrap_or(Verdict::Hold)
     }
 
-    async fn tell(&self, sent: Sent, answer: Response<Bytes>) -> Response<Bytes> {
+    async fn report(&self, sent: Sent, answer: Response<Bytes>) -> Response<Bytes> {
         let (watch, own) = (Arc::clone(&self.watch), self.own);
         tokio::task::spawn_blocking(move || own::on_behalf_of(own, || watch.after(&sent, answer)))
             .await

@@ -108,7 +108,7 @@ impl Set {
         self.delete_with(Program::new(), flags)
     }
 
-    /// The same as somebody else, or through a proxy.
+    /// The same as another client, or through a proxy.
     pub(crate) fn delete_with(&self, program: Program, flags: &[&str]) -> Run {
         self.deletion(program)
             .args(["-o", "json", "--yes"])

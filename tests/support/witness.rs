@@ -177,7 +177,7 @@ async fn serve(
     let answer = service_fn(|request: Request<Incoming>| {
         let mut seen = seen.lock().expect("no panic in the server");
         seen.insert(Seen {
-            headers: telling(request.headers()),
+            headers: shown(request.headers()),
             ..handshake.clone()
         });
         let response = Response::builder()
@@ -191,15 +191,15 @@ async fn serve(
         .await;
 }
 
-fn telling(headers: &HeaderMap) -> Vec<(String, String)> {
-    let is_telling = |name: &str| {
+fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
+    let is_shown = |name: &str| {
         name == header::HOST || name == header::AUTHORIZATION || name.starts_with("impersonate-")
     };
-    let mut telling: Vec<(String, String)> = headers
+    let mut shown: Vec<(String, String)> = headers
         .iter()
-        .filter(|(name, _)| is_telling(name.as_str()))
+        .filter(|(name, _)| is_shown(name.as_str()))
         .map(|(name, value)| (name.to_string(), value.to_str().expect("ASCII").to_owned()))
         .collect();
-    telling.sort();
-    telling
+    shown.sort();
+    shown
 }

@@ -1,4 +1,4 @@
-//! What a person sees at a terminal: progress while something is going on, nothing of it
+//! What a person sees at a terminal: progress while something is running, nothing of it
 //! left behind, questions, and colour only where it is wanted.
 
 mod captures;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 struct Held {
     terminal: Terminal,
     child: Child,
-    go_on: Sender<()>,
+    release: Sender<()>,
 }
 
 impl Held {
@@ -27,7 +27,7 @@ impl Held {
             .map(|number| config_map(home, &format!("one-{number}"), "1"))
             .collect();
         let files = Files::new().with("a.yaml", &objects_file(&objects));
-        let (proxy, is_reached, go_on) = Proxy::held_at(5);
+        let (proxy, is_reached, release) = Proxy::held_at(5);
         let terminal = Terminal::new(columns);
         let program = Set::secret(home, "web")
             .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
@@ -41,12 +41,12 @@ impl Held {
         Self {
             terminal,
             child,
-            go_on,
+            release,
         }
     }
 
     fn finish(mut self) -> Terminal {
-        self.go_on.send(()).expect("the gate waits");
+        self.release.send(()).expect("the gate waits");
         assert!(
             self.child.wait().expect("it ends").success(),
             "{}",
@@ -85,7 +85,7 @@ fn progress_is_one_line_at_any_width_and_leaves_nothing() {
             line.contains("4/10").then_some(line)
         });
         assert!(line.trim_start().starts_with("applying"), "{columns}: {line}");
-        // The bar has a line of its own: the one above it tells of an object.
+        // The bar has a line of its own: the one above it reports of an object.
         let screen = held.terminal.screen();
         let above = screen.trim_end().lines().rev().nth(1).unwrap_or_default();
         assert!(!above.contains("applying"), "{columns}: {screen}");

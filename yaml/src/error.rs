@@ -119,22 +119,22 @@ pub enum Problem {
     #[error("a tab cannot indent a line")]
     Tab,
     /// A question mark or a leading colon in a plain scalar within `[…]` or `{…}`.
-    #[error("kubectl does not take this for a string within brackets")]
+    #[error("kubectl does not read this as a string within brackets")]
     FlowPlain,
     /// `{key:, …}`.
-    #[error("kubectl takes the colon behind {0:?} for a part of the key")]
+    #[error("kubectl reads the colon after {0:?} as part of the key")]
     FlowColon(String),
     /// A list, a mapping, null or a large integer as key.
     #[error("{0} cannot be a key")]
     Key(&'static str),
     /// `{{ .Values.replicas }}`, as a chart has it.
-    #[error("this looks like a template that nobody has rendered")]
+    #[error("this looks like an unrendered template")]
     Template,
     /// `<<` with a value that is not a mapping.
     #[error("\"<<\" can only merge a mapping or a list of mappings")]
     Merge,
     /// `*name` inside `&name`.
-    #[error("this alias stands inside of its own anchor")]
+    #[error("alias inside its own anchor")]
     RecursiveAlias,
     /// Aliases that multiply.
     #[error("the aliases of this document expand to more than {} MiB", MAX_ALIAS_BYTES >> 20)]
@@ -169,19 +169,19 @@ impl Problem {
                     *character as u32
                 );
             }
-            Self::Syntax { .. } => "correct the text at this line or just above it",
+            Self::Syntax { .. } => "fix the text at this line or just above it",
             Self::Separator(_) => "put \"---\" on a line of its own",
             Self::Ignored => "separate documents with \"---\"",
             Self::DuplicateKey { .. } => "keep one of the two",
             Self::Tab => "indent with spaces",
             Self::FlowPlain => "quote it",
-            Self::FlowColon(_) => "put a space behind the colon, or quote the key",
-            Self::Key(_) => "keys are strings: quote it",
-            Self::Template => "render it first, as in `helm template CHART`; text with {{ in it is quoted",
-            Self::Merge => "write <<: *anchor, the anchor being that of a mapping",
+            Self::FlowColon(_) => "put a space after the colon, or quote the key",
+            Self::Key(_) => "quote it: keys are strings",
+            Self::Template => "render it first: `helm template CHART`; quote literal {{",
+            Self::Merge => "write <<: *anchor with the anchor of a mapping",
             Self::RecursiveAlias => "write out the value",
             Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
-                "write it flatter, or split it into several documents"
+                "reduce the nesting, or split it into several documents"
             }
             Self::TagMismatch { .. } => "correct the value, or drop the tag",
             Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string",

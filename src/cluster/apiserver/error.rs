@@ -29,7 +29,7 @@ pub enum ApiErrorKind {
     #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
-    #[error("no answer from {address}{}: {message}", through(proxy.as_deref()))]
+    #[error("{address}{}: no answer: {message}", through(proxy.as_deref()))]
     Connection {
         /// The API server.
         address: String,
@@ -39,7 +39,7 @@ pub enum ApiErrorKind {
         message: String,
     },
     /// The server's certificate does not verify.
-    #[error("the certificate of {address} is not trusted: {message}")]
+    #[error("{address}: certificate not trusted: {message}")]
     Untrusted {
         /// The API server.
         address: String,
@@ -47,13 +47,13 @@ pub enum ApiErrorKind {
         message: String,
     },
     /// The token has expired, and there is no new one.
-    #[error("no new credentials: {0}")]
+    #[error("credentials could not be renewed: {0}")]
     Credential(String),
     /// No answer came in time.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The answer is not what the API promises.
-    #[error("the server's answer cannot be read: {0}")]
+    #[error("invalid response from the server: {0}")]
     Unreadable(String),
 }
 
@@ -104,5 +104,5 @@ impl ApiErrorKind {
 }
 
 fn through(proxy: Option<&Proxy>) -> String {
-    proxy.map_or_else(String::new, |proxy| format!(" through the proxy {proxy}"))
+    proxy.map_or_else(String::new, |proxy| format!(" through proxy {proxy}"))
 }

@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::retry::{self, Retry};
 use super::{ANSWER_LIMIT, ApiErrorKind, Route, Status};
+use crate::model::text::os_cause;
 
 /// A failed attempt.
 pub(super) struct Failure {
@@ -41,7 +42,7 @@ impl Failure {
         let kind = ApiErrorKind::Connection {
             address,
             proxy: route.proxy.clone(),
-            message,
+            message: os_cause(&message),
         };
         Self::new(kind, retry)
     }
@@ -49,16 +50,16 @@ impl Failure {
     /// A body that is not a JSON object: a proxy has answered, or cut it off.
     pub(super) fn unreadable(body: &[u8]) -> Self {
         let what = if body.is_empty() {
-            "it is empty"
+            "the body is empty"
         } else {
-            "it is no whole JSON object"
+            "the body is not a complete JSON object"
         };
         Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
     }
 
     pub(super) fn too_long() -> Self {
         let limit = ANSWER_LIMIT >> 20;
-        let text = format!("it is longer than {limit} MiB");
+        let text = format!("the body is larger than {limit} MiB");
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 
@@ -71,7 +72,7 @@ impl Failure {
     }
 
     pub(super) fn no_request(error: &http::Error) -> Self {
-        let text = format!("no request can be made of this path: {error}");
+        let text = format!("invalid request path: {error}");
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 

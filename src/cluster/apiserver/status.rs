@@ -47,10 +47,14 @@ impl Status {
     pub fn explained(&self) -> Message {
         let causes = &self.details.causes;
         if self.reason != "Invalid" || causes.len() < 2 {
-            return Message::new(self.to_string());
+            let message = Message::new(self.to_string());
+            return match self.message.split_once(" is forbidden: User ") {
+                Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
+                None => message,
+            };
         }
         let detail = |cause: &StatusCause| format!("{}: {}", cause.field, joined(&cause.message));
-        Message::new("the server finds it invalid").with_details(causes.iter().map(detail))
+        Message::new("invalid fields").with_details(causes.iter().map(detail))
     }
 }
 

@@ -101,7 +101,7 @@ impl Watch {
                 return Some(event(&line));
             }
             if self.read.len() > LONGEST_EVENT {
-                let text = "an event of a watch does not end".to_owned();
+                let text = "incomplete watch event".to_owned();
                 return Some(Err(ApiErrorKind::Unreadable(text)));
             }
             match timeout(self.silence, self.body.frame()).await {
@@ -132,7 +132,7 @@ fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
         }
         other => {
             return Err(ApiErrorKind::Unreadable(format!(
-                "a watch has an event of type {other:?}"
+                "unknown watch event type {other:?}"
             )));
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! The protocol is that of client-go (`plugin/pkg/client/auth/exec`): the info in
 //! `KUBERNETES_EXEC_INFO`, an `ExecCredential` on standard output. Standard error of the program
-//! goes to the user as it is, if somebody may be present to read it. Its answer, arguments and
+//! is passed through if a user may be present to read it. Its answer, arguments and
 //! environment are never shown: all of them may hold secrets.
 
 use std::collections::HashMap;
@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::Login;
 use super::kuberc::{Denial, Policy};
+use crate::model::text::os_cause;
 use crate::programs::{self, ProgramError};
 
 const API_VERSIONS: [&str; 2] = [
@@ -36,7 +37,7 @@ pub(super) struct Answer {
 
 /// A program that returned no credentials.
 #[derive(Debug, thiserror::Error)]
-#[error("the credentials plugin {command:?} {fault}")]
+#[error("credentials plugin {command:?} {fault}")]
 pub struct ExecError {
     /// The program as the kubeconfig names it.
     pub command: String,
@@ -50,13 +51,13 @@ pub struct ExecError {
 #[derive(Debug, thiserror::Error)]
 pub enum ExecFault {
     /// `exec` without `command`.
-    #[error("has no command in the kubeconfig")]
+    #[error("has no command in the kubeconfig's exec section")]
     NoCommand,
     /// An API version that kubectl does not speak either.
-    #[error("is to speak {0:?}, which is not spoken here")]
+    #[error("requests unsupported API version {0:?}")]
     ApiVersion(String),
     /// `interactiveMode: Always`, and no terminal.
-    #[error("has to ask questions, and standard input is no terminal")]
+    #[error("needs a terminal, and standard input is not one")]
     NoTerminal,
     /// kubectl's preferences (kuberc) forbid it.
     #[error(transparent)]
@@ -68,22 +69,22 @@ pub enum ExecFault {
     #[error("cannot be started: {0}")]
     CurrentDirectory(ProgramError),
     /// It cannot be started.
-    #[error("cannot be started: {0}")]
+    #[error("cannot be started: {}", os_cause(.0))]
     NotStarted(std::io::Error),
     /// It failed. Its standard error was shown before.
     #[error("failed: {0}")]
     Failed(ExitStatus),
     /// Its answer is not an `ExecCredential`.
-    #[error("did not answer with an ExecCredential")]
+    #[error("did not return an ExecCredential")]
     Unreadable,
     /// It answered in another version than it was asked in.
-    #[error("was asked in {asked:?} and answered in another version")]
+    #[error("returned another API version than {asked:?}")]
     OtherVersion {
         /// The version of the kubeconfig.
         asked: String,
     },
     /// It answered without credentials.
-    #[error("gave neither a token nor a certificate with its key")]
+    #[error("returned neither a token nor a certificate with its key")]
     Nothing,
 }
 
@@ -301,7 +302,7 @@ mod tests {
             .expect("no such program");
         assert_eq!(
             error.to_string(),
-            "the credentials plugin \"no-such-credentials-plugin\" is not installed"
+            "credentials plugin \"no-such-credentials-plugin\" is not installed"
         );
         assert_eq!(error.install_hint.as_deref(), Some("brew install it"));
     }

@@ -205,9 +205,9 @@ mod tests {
         };
         let missing = directory.path().join("missing");
         let silent = file("silent", &kubeconfig("one", ""));
-        let telling = file("telling", &kubeconfig("two", "two"));
+        let complete = file("complete", &kubeconfig("two", "two"));
 
-        let both = merged(&[missing.clone(), silent, missing.clone(), telling]);
+        let both = merged(&[missing.clone(), silent, missing.clone(), complete]);
         let both = both.expect("files that can be read").expect("files");
         let contexts: Vec<&str> = both.contexts.iter().map(|named| named.name.as_str()).collect();
         assert_eq!(contexts, ["one", "two"]);

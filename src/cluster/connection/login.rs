@@ -80,7 +80,7 @@ fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
     Some(text.trim())
         .filter(|token| !token.is_empty())
         .and_then(|token| Token::bearer(token, Some(until)))
-        .ok_or_else(|| "it does not hold a token".to_owned())
+        .ok_or_else(|| "the file contains no token".to_owned())
 }
 
 fn program(

@@ -341,7 +341,7 @@ fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Connecti
         .map(pem::Pem::into_contents)
         .collect();
     if certificates.is_empty() {
-        return Err(invalid("it holds no certificate".to_owned()));
+        return Err(invalid("the file contains no certificate".to_owned()));
     }
     Ok(Some(certificates))
 }

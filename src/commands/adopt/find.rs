@@ -174,24 +174,23 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
             KindLookup::Found(resource) => resource,
             KindLookup::GroupFailed(failure) => {
                 return Err(Error::KindUnknowable(format!(
-                    "whether the server has a resource {kind:?} could not be found out: {failure}"
+                    "cannot determine whether the server has resource {kind:?}: {failure}"
                 )));
             }
             KindLookup::Absent => {
                 return Err(Error::Usage {
-                    message: format!("the server has no resource {kind:?}"),
-                    hint: "`kubectl api-resources` shows all; --kinds takes them as deployments, deploy, Deployment or deployments.apps"
-                        .to_owned(),
+                    message: format!("the server doesn't have a resource type {kind:?}"),
+                    hint: "list the types with `kubectl api-resources`".to_owned(),
                 });
             }
         };
         if let Some(verb) = missing_verb(resource) {
             return Err(Error::Usage {
                 message: format!(
-                    "{} cannot be a member of a set: the server offers no {verb} for it",
+                    "{} cannot be in a set: the server does not support {verb} for it",
                     resource.group_kind()
                 ),
-                hint: "leave it out of --kinds".to_owned(),
+                hint: "remove it from --kinds".to_owned(),
             });
         }
         if !resources
@@ -212,7 +211,7 @@ pub(super) fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<R
         }
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
         KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
-            "whether the server has the kind {kind} could not be found out: {failure}"
+            "cannot determine whether the server has kind {kind}: {failure}"
         ))),
     }
 }

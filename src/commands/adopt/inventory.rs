@@ -54,8 +54,8 @@ pub(super) async fn find(
                     Some(resource) if missing_verb(&resource).is_none() => {
                         wanted.push((placed(key, &resource, namespace), resource));
                     }
-                    Some(_) => warnings.push(format!("{key} cannot be a member of a set, and is left out")),
-                    None => warnings.push(format!("{key} is left out: the server has no such kind")),
+                    Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
+                    None => warnings.push(format!("{key}: ignored: the server does not have its kind")),
                 }
             }
             Found {
@@ -145,10 +145,10 @@ fn bounds(options: &AdoptOptions, search: &Search, set: &Set) -> Option<Bounds> 
 
 fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     if objects.is_empty() {
-        return format!("{place}; if it made any objects, they are left out");
+        return format!("{place}; objects of these hooks are ignored");
     }
     format!(
-        "{place}, and only it has {}: left out, and to be adopted with -f if it is to stay",
+        "{place}, and only it has {}: ignored; adopt it with -f to keep it",
         listed(objects)
     )
 }
@@ -172,7 +172,7 @@ async fn read_inventory(
 ) -> Result<(import::Found, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
     let unusable = |reason: &Unusable| Error::Usage {
-        message: format!("the inventory {name} in namespace {namespace} cannot be adopted: {reason}"),
+        message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
         hint: reason.hint().to_owned(),
     };
     for place in tool.places(name) {
@@ -194,7 +194,7 @@ async fn read_inventory(
     let kinds = tool.places(name);
     let kinds: BTreeSet<String> = kinds.iter().map(|place| place.group_kind().to_string()).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
-    let nowhere = format!("there is no {} of it", kinds.join(" and no "));
+    let nowhere = format!("{} not found", kinds.join(" and no "));
     Err(unusable(&Unusable::Unreadable(nowhere)))
 }
 

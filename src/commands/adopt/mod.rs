@@ -28,9 +28,8 @@ use crate::session::membership::{self, SetRead};
 use crate::session::run::Run;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
-/// The note on the kinds that a selector without `--kinds` leaves out.
-const DEFAULT_KINDS: &str = "only kinds that `kubectl apply --prune` deletes by default were looked at, which leaves \
-     out ServiceAccounts, RBAC and custom resources, for example; name other kinds with --kinds";
+/// Says what a look by labels leaves out.
+const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
 
 /// Runs `adopt`.
 pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -161,7 +160,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let is_left = plan.left.iter().any(|left| left.uid.is_some()) || !found.warnings.is_empty();
     let advice = found.advice.map(|advice| {
         if is_left {
-            format!("{advice}; see to what was left out first, which nothing tells of any more then")
+            format!("{advice}; first adopt or delete the objects that were left out")
         } else {
             advice
         }
@@ -189,7 +188,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
         let live = &candidate.live;
         match plan::copied(live, set.parent_uid.as_deref(), appliers)? {
             SkipReason::CopiedLabel { writers } => Some(format!(
-                "{} is in the set, and no run prunes it: {}; `kubectl label` takes {PART_OF_LABEL} off, and then it can be adopted",
+                "{}: in the set, but never pruned: {}; remove the label {PART_OF_LABEL}, then adopt it again",
                 live.key,
                 plan::label_written_by(&writers)
             )),
@@ -218,22 +217,17 @@ async fn discover_for(
 
 fn nothing_found(choice: &Choice) -> Error {
     let (message, hint) = match choice {
-        Choice::Manifests(..) => (
-            "the manifests hold no object".to_owned(),
-            "check what is given to -f",
-        ),
+        Choice::Manifests(..) => ("no objects in the manifests".to_owned(), "check -f"),
         Choice::Labels { selector, reach, .. } => (
-            format!("no object has the labels {selector:?}"),
+            format!("no objects have the labels {selector:?}"),
             match reach {
-                Namespaces::Own => {
-                    "-n says in which namespace to look, -A looks into all, and --kinds for other kinds"
-                }
-                Namespaces::All => "--kinds looks for other kinds",
+                Namespaces::Own => "select a namespace with -n, all with -A, or other kinds with --kinds",
+                Namespaces::All => "list other kinds with --kinds",
             },
         ),
         Choice::Inventory(reference, _) => (
-            format!("the inventory {} holds no object", reference.name),
-            "there is nothing to adopt",
+            format!("inventory {}: no objects", reference.name),
+            "nothing to adopt",
         ),
     };
     Error::Usage {

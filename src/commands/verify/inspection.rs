@@ -309,7 +309,7 @@ impl Inspection<'_> {
         let selector = selector(labels);
         if self.style.loudness == Loudness::Verbose {
             let kinds = counted(self.resources.len(), "kind");
-            report::note(&format!("looking for members in {kinds}"), self.style);
+            report::note(&format!("searching {kinds} for members"), self.style);
         }
         let bar = SearchBar::begin(self.style.progress, self.resources.len());
         let looking = Looking {
@@ -364,7 +364,7 @@ impl Inspection<'_> {
             let count = members.iter().filter(is_stray).count();
             if count > 0 {
                 self.warnings.push(format!(
-                    "whether {} belong to sets without a parent could not be found out, because not all parents could be looked for",
+                    "{} may belong to sets without a parent: not all parents could be listed",
                     counted(count, "object")
                 ));
             }

@@ -287,7 +287,7 @@ impl Attempts {
     fn failures_with(&self, left: &[Repair]) -> Vec<String> {
         let is_left = |parent: &&ParentIdentity| left.iter().any(|repair| repair.set.parent == **parent);
         let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
-            format!("{parent}: somebody else has changed it meanwhile, so it was left as it is; run again")
+            format!("{parent}: not repaired: it changed during the run; run the same command again")
         });
         self.failures.iter().cloned().chain(overtaken).collect()
     }

@@ -142,7 +142,7 @@ impl Reason {
     /// Returns the name of the reason without the path, to count by.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::NotOwnedByUs => "not applied by us",
+            Self::NotOwnedByUs => "applied by another field manager",
             Self::OtherVersion => "other version",
             Self::Terminating => "terminating",
             Self::Unreadable(_) => "unreadable managedFields",

@@ -108,7 +108,7 @@ fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) 
             predicted.as_mut().and_then(|values| values.get_mut(&key)),
         );
     }
-    // A field that is not a mapping is invalid, and may hold a value all the same.
+    // A field that is not a mapping is invalid, but may still hold a value.
     for values in [live, predicted].into_iter().flatten() {
         if !values.is_object() && !values.is_null() {
             *values = json!(HIDDEN);

@@ -47,7 +47,7 @@ fn files_are_named_as_kubectl_names_them() {
 }
 
 #[test]
-fn what_changes_by_itself_is_no_difference() {
+fn what_changes_by_itself_is_not_a_difference() {
     let live = json!({"metadata": {"name": "web", "uid": "u", "creationTimestamp": "then",
         "resourceVersion": "1", "generation": 1, "managedFields": [{"time": "then"}]}});
     let predicted = json!({"metadata": {"name": "web", "uid": "u", "creationTimestamp": "then",

@@ -1,7 +1,7 @@
-//! The last look into namespaces and the definitions of kinds before they are deleted.
+//! Lists namespaces and kinds of CRDs again right before they are deleted.
 //!
-//! A run may take minutes, and whatever came into them meanwhile would be deleted with them,
-//! although nobody has judged it. What counts as a loss is decided in `plan::data_loss`.
+//! A run may take minutes, and objects created in that time would be deleted with them
+//! without a judgement. `plan::data_loss` decides what counts as a loss.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Deleting<'_> {
         let now = match Box::pin(self.look_into(&containers)).await {
             Ok(now) => now,
             Err(unseen) => {
-                let outcome_event = |live| failed(live, format!("what it holds cannot be seen: {unseen}"));
+                let outcome_event = |live| failed(live, format!("its contents cannot be listed: {unseen}"));
                 return containers.iter().map(outcome_event).collect();
             }
         };
@@ -47,7 +47,7 @@ impl Deleting<'_> {
     }
 
     async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unlisted> {
-        // Kinds may have been defined meanwhile, and objects of them made.
+        // New kinds and objects of them may exist by now.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::unreported();
         let contents = read::contents(
@@ -61,7 +61,7 @@ impl Deleting<'_> {
     }
 }
 
-/// Nobody can say what there is.
+/// The contents could not be listed.
 #[derive(Debug, thiserror::Error)]
 enum Unlisted {
     #[error(transparent)]

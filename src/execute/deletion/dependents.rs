@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed, Plan};
 use crate::read::{self, ListError, ListTargets, METADATA_LIST, Place};
 
-/// Everything that the second look needs.
+/// Context for the second look.
 pub(crate) struct DependentsLook<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) set: &'a Set,
@@ -30,7 +30,7 @@ pub(crate) struct DependentsLook<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) desired: &'a Desired,
     pub(crate) contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// Where members were looked for.
+    /// The scope in which members were listed.
     pub(crate) places: &'a ListTargets,
     pub(crate) concurrency: usize,
 }
@@ -38,9 +38,9 @@ pub(crate) struct DependentsLook<'a> {
 /// Owner references that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
-    #[error("{}: owner references could not be read: {error}", .place.resource.plural)]
+    #[error("{}: owner references cannot be read: {error}", .place.resource.plural)]
     Members { place: Place, error: ListError },
-    #[error("{parent}: owner references could not be read: {}", .error.kind)]
+    #[error("{parent}: owner references cannot be read: {}", .error.kind)]
     Parent { parent: ObjectKey, error: ApiError },
 }
 

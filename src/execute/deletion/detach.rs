@@ -24,13 +24,13 @@ use crate::model::text::listed;
 use crate::plan::{Dependent, Detachment, Judge};
 use crate::read::METADATA;
 
-/// How often an object that others write at the same time is read and written again.
+/// Attempts to write an object that other clients write at the same time.
 const ATTEMPTS: usize = 20;
 
 /// The reason why an object is configured that is otherwise as its manifest has it.
 pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
-/// Everything that removing owner references needs.
+/// Context for removing owner references.
 #[derive(Clone, Copy)]
 pub(crate) struct Detaching<'a> {
     pub(crate) server: &'a ApiServer,
@@ -77,7 +77,7 @@ impl Detaching<'_> {
                 DryRun::Client | DryRun::Server => "would remove",
             };
             sink(Event::Warning(format!(
-                "{verb} owner references to pruned objects, so that the garbage collector keeps: {}",
+                "{verb} owner references to pruned objects, so the garbage collector keeps: {}",
                 listed(kept)
             )));
         }
@@ -96,7 +96,7 @@ impl Detaching<'_> {
             };
             match self.server.send(self.call(&dependent, &operations)).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
-                // The answer says nothing of it.
+                // The answer does not mention it.
                 Ok(_) => {}
                 // What is gone cannot be lost.
                 Err(error) if error.is_missing_object() => return Ok(()),
@@ -112,7 +112,7 @@ impl Detaching<'_> {
                 Some(_) | None => return Ok(()),
             }
         }
-        Err("others kept changing it".to_owned())
+        Err("too many conflicting updates".to_owned())
     }
 
     fn call(&self, dependent: &Dependent, operations: &Value) -> Call {

@@ -20,7 +20,7 @@ impl SetDeletion<'_> {
     /// Deletes the parent, and then what it lives in, where no member is left; else makes
     /// it record what is.
     ///
-    /// It is `Done` only where nothing is left, or what people want to stay.
+    /// It is `Done` only if nothing is left, or only objects that users keep.
     pub async fn finish(
         &self,
         mut members: MembersDeleted,
@@ -31,13 +31,13 @@ impl SetDeletion<'_> {
             return self.dry_run_parent(members, sink).await;
         }
         if self.interrupt.is_requested() {
-            self.tell_left(self.homes().count(), sink);
+            self.report_left(self.homes().count(), sink);
             return Ending::Interrupted;
         }
         let Some(known) = self.parent else {
             return self.finish_without_parent(members, lingering, sink).await;
         };
-        // What cannot go keeps the parent, which would be missed.
+        // An object that cannot be deleted keeps the parent.
         let ending = self.leave_filled(&mut members, sink).await;
         let left = &members.left;
         let releasing = Releasing {
@@ -67,7 +67,7 @@ impl SetDeletion<'_> {
             Ok(Parent::Ordinary) => ending,
             Ok(Parent::Replaced) => {
                 sink(Event::failure(format!(
-                    "{}: the set could not be deleted: another run has created it again",
+                    "{}: set not deleted: another run created it again",
                     self.set.parent
                 )));
                 Ending::Incomplete
@@ -80,17 +80,17 @@ impl SetDeletion<'_> {
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(ending, self.tell_remains(&remains, sink));
-                worse(ending, self.tell_unlisted(&unlisted, sink))
+                let ending = worse(ending, self.report_remains(&remains, sink));
+                worse(ending, self.report_unlisted(&unlisted, sink))
             }
             Ok(Parent::Untouched) => {
-                self.tell_left(self.homes().count(), sink);
+                self.report_left(self.homes().count(), sink);
                 Ending::Interrupted
             }
         }
     }
 
-    /// Without a parent nothing is recorded, and there is nothing to delete in its place.
+    /// Ends a deletion without a parent: nothing is recorded, and nothing is deleted in its place.
     async fn finish_without_parent(
         &self,
         mut members: MembersDeleted,
@@ -105,14 +105,14 @@ impl SetDeletion<'_> {
             Ok(Found { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
-                        "{} are kept, and no parent records them: {}",
+                        "{} kept without a parent to record them: {}",
                         counted(remains.kept.len(), "object"),
                         names(&remains.kept)
                     )));
                 }
-                worse(ending, self.tell_rest(&remains, sink))
+                worse(ending, self.report_rest(&remains, sink))
             }
-            Err(unseen) => self.tell_unseen(&unseen, sink),
+            Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
 
@@ -129,12 +129,12 @@ impl SetDeletion<'_> {
             return ending;
         }
         match self.rest(lingering, &members.deleted, sink).await {
-            Ok(Found { remains, .. }) => worse(ending, self.tell_rest(&remains, sink)),
-            Err(unseen) => self.tell_unseen(&unseen, sink),
+            Ok(Found { remains, .. }) => worse(ending, self.report_rest(&remains, sink)),
+            Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
 
-    /// What is left in the end, what the parent lived in included, unless the run waits for
+    /// Looks for what is left in the end, the parent's containers included, unless the run waits for
     /// that in another way.
     async fn rest(
         &self,
@@ -150,7 +150,7 @@ impl SetDeletion<'_> {
         remaining.settled(&ParentDisposition::Goes, sink).await
     }
 
-    /// Where the rest of the set is looked for; not at these homes of its parent.
+    /// Returns the scope of the rest of the set, without these containers of its parent.
     fn remaining<'a>(
         &'a self,
         homes: Vec<&'a Live>,
@@ -171,26 +171,26 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Names what holds the parent: what people keep is a warning, all else a failure.
-    fn tell_remains(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+    /// Reports what keeps the parent: objects that users keep are a warning, all others a failure.
+    fn report_remains(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         if !remains.kept.is_empty() {
             sink(Event::Warning(format!(
-                "the set is kept with {}: {}; `kubectl applyset disband` ends a set and keeps its objects",
+                "set kept, because it still has {}: {}; use `kubectl applyset disband` to end a set and keep its objects",
                 counted(remains.kept.len(), "object"),
                 names(&remains.kept)
             )));
         }
-        self.tell_failure(remains, sink)
+        self.report_failure(remains, sink)
     }
 
-    fn tell_failure(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+    fn report_failure(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         fail(remains, self.set, &self.policy.appliers, sink)
     }
 
-    /// Names what is left in the end. It is no failure if the user stopped the wait for it.
-    fn tell_rest(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+    /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
+    fn report_rest(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         if !self.interrupt.is_requested() {
-            return self.tell_failure(remains, sink);
+            return self.report_failure(remains, sink);
         }
         match obstacles(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
@@ -202,14 +202,14 @@ impl SetDeletion<'_> {
     }
 
     /// Fails if objects that cannot be listed may be members: the parent stays because of them.
-    fn tell_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+    fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
         if unlisted.is_empty() {
             return Ending::Done;
         }
         let parent = &self.set.parent;
         let reason = unlistable(unlisted);
         let is_not_deleted = match self.writing.dry_run {
-            DryRun::None => "could not be deleted",
+            DryRun::None => "cannot be deleted",
             DryRun::Client | DryRun::Server => "would not be deleted",
         };
         sink(Event::failure(format!(
@@ -218,15 +218,15 @@ impl SetDeletion<'_> {
         Ending::Incomplete
     }
 
-    fn tell_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
+    fn report_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
         sink(Event::failure(format!(
-            "{}: what is left of the set could not be read: {unseen}",
+            "{}: remaining members cannot be listed: {unseen}",
             self.set.parent
         )));
         Ending::Incomplete
     }
 
-    /// Leaves what the parent lives in, where something has come into it.
+    /// Keeps the parent's containers if new objects have come into them.
     async fn leave_filled(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let nothing = Desired::default();
@@ -242,13 +242,13 @@ impl SetDeletion<'_> {
     }
 
     async fn delete_homes(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
-        // To see to the parent takes a while, too.
+        // Deleting the parent takes a while, too.
         let mut ending = self.leave_filled(members, sink).await;
         let left = &members.left;
         for live in self.homes().filter(|live| left.contains(live)) {
             ending = Ending::Incomplete;
             sink(Event::failure(format!(
-                "{} stays as a member of a set without a parent; the same command finds it again",
+                "{}: kept, in a set without a parent; run the same command again",
                 live.key
             )));
         }
@@ -256,7 +256,7 @@ impl SetDeletion<'_> {
         let judge = self.judge(&nothing, &members.attached);
         for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
-                self.tell_left(1, sink);
+                self.report_left(1, sink);
                 return Ending::Interrupted;
             }
             let outcome = match left.outcome(live) {
@@ -286,9 +286,9 @@ impl SetDeletion<'_> {
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
-                format!("{count} of its set left"),
+                format!("{count} of its set kept"),
             ));
-            return self.tell_unlisted(self.unlisted, sink);
+            return self.report_unlisted(self.unlisted, sink);
         }
         if !self.unlisted.is_empty() {
             sink(outcome_event(
@@ -296,7 +296,7 @@ impl SetDeletion<'_> {
                 Action::Skipped,
                 unlistable(self.unlisted),
             ));
-            return self.tell_unlisted(self.unlisted, sink);
+            return self.report_unlisted(self.unlisted, sink);
         }
         let (disposition, event) = predicted_disposition(self.set, parent, &self.writing.field_manager);
         sink(event);

@@ -1,6 +1,6 @@
-//! Deletes members that are not wanted any more, and only the very objects that were
-//! judged: UID and resourceVersion are preconditions. What holds an object that this run
-//! has left in place is left, too.
+//! Deletes members that are no longer desired, and only the objects that were
+//! judged: UID and resourceVersion are preconditions. A container of an object that this run
+//! has kept is kept, too.
 
 use std::iter;
 
@@ -21,19 +21,19 @@ use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::{Judge, Judgement, Kept, Preconditions, Refusal, SkipReason, with_marks};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
-/// How often an object that keeps changing is judged again.
+/// Attempts to judge an object that keeps changing.
 const JUDGEMENTS: usize = 5;
 
-/// Everything that deleting members needs.
+/// Context for deleting members.
 #[derive(Clone, Copy)]
 pub(crate) struct Deleting<'a> {
     pub(crate) server: &'a ApiServer,
     /// Judges every object right before it is deleted.
     pub(crate) judge: &'a Judge<'a>,
     pub(crate) writing: &'a WriteSettings,
-    /// What is told of an object that was deleted.
+    /// The action reported for a deleted object.
     pub(crate) done: Action,
-    /// What the objects have to be.
+    /// The preconditions of the objects.
     pub(crate) preconditions: &'a Preconditions,
 }
 
@@ -49,22 +49,22 @@ impl LeftInPlace {
         }
     }
 
-    /// Whether it is one of them.
+    /// Returns whether it is one of them.
     pub(crate) fn contains(&self, live: &Live) -> bool {
         self.0.contains(&live.key)
     }
 
-    /// Whether it stays, because it is one of them or holds one.
+    /// Returns whether it is kept, because it is one of them or contains one.
     pub(crate) fn keeps(&self, live: &Live) -> bool {
         self.contains(live) || self.held_by(live).is_some()
     }
 
-    /// One of them that would be lost with this namespace or definition of a kind.
+    /// Returns one of them that would be lost with this namespace or CRD.
     pub(crate) fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
         self.0.held_by(live)
     }
 
-    /// What is told of such a namespace or definition, which is not deleted.
+    /// Returns the outcome of such a namespace or CRD, which is kept.
     pub(crate) fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
         let reason = SkipReason::HoldsKept {
             kept: self.held_by(live)?.clone(),
@@ -117,8 +117,7 @@ impl Deleting<'_> {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
         let gone = || ObjectOutcome::because(subject(), self.done, GONE_ALREADY);
-        let failed =
-            |error: String| ObjectOutcome::failed(subject(), format!("it could not be deleted: {error}"));
+        let failed = |error: String| ObjectOutcome::failed(subject(), format!("cannot be deleted: {error}"));
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             if let Some(outcome) = self.kept(live, &current) {
@@ -133,7 +132,7 @@ impl Deleting<'_> {
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => error.before,
                 Err(error) => return failed(error.kind.to_string()),
-                // The answer says nothing of it.
+                // The answer does not mention it.
                 Ok(_) => Before::Unknown,
             };
             match self.reread(&current).await {
@@ -152,10 +151,10 @@ impl Deleting<'_> {
                 return outcome;
             }
         }
-        failed("it kept changing".to_owned())
+        failed("too many conflicting updates; run the same command again".to_owned())
     }
 
-    /// What is told of an object that was to be deleted as `planned` and is kept as it is now;
+    /// Returns the outcome of an object that was to be deleted as `planned` and is kept as it is now;
     /// `None` if it is to be deleted.
     fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
@@ -164,7 +163,7 @@ impl Deleting<'_> {
             Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::because(
                 subject,
                 Action::Skipped,
-                "it changed meanwhile, and is no longer this set's",
+                "it changed during the run and is no longer in this set",
             )),
             Judgement::Skip(reason) => Some(ObjectOutcome::because(
                 subject,
@@ -183,7 +182,7 @@ impl Deleting<'_> {
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(
                 subject,
-                format!("it changed since it was planned to be deleted, and is kept: {refusal}"),
+                format!("kept, because it changed since the plan: {refusal}"),
             )),
         }
     }
@@ -239,6 +238,6 @@ pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
 enum Again {
     /// It may be judged again.
     Same(Box<Live>),
-    /// It is not what was approved of.
+    /// It changed since the plan was approved.
     Other,
 }

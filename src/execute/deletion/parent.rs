@@ -1,8 +1,8 @@
-//! What becomes of the parent of a set whose members were deleted, or moved to another set.
+//! Deletes the parent, or narrows its record, after its members were deleted or moved to another set.
 //!
 //! It goes only when a fresh look finds no member any more, those included that are on
-//! their way out. Until then it records what is left, so that the same command goes on from
-//! wherever a run ended. Where another run has written the record since it was planned on,
+//! their way out. Until then it records what is left, so that the same command continues from
+//! wherever a run ended. If another run has written the record since the plan,
 //! members may be where the plan knows nothing of: the look goes there, too, and the record
 //! is not narrowed.
 
@@ -33,23 +33,23 @@ use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeP
 
 /// Ends a set whose members are gone: deletes its parent, or takes the record off it.
 pub(crate) struct Releasing<'a> {
-    /// How the parent is written.
+    /// Context for writing the parent.
     pub(crate) writing: ParentWriting<'a>,
-    /// The parent as the plan knows it.
+    /// The parent as it was read for the plan.
     pub(crate) known: &'a ParentObject,
-    /// What it records, without the kinds that vanished.
+    /// Its record, without the kinds that vanished.
     pub(crate) recorded: &'a Record,
     /// Members that were not deleted.
     pub(crate) left: &'a LeftInPlace,
-    /// Where to look for members.
+    /// The scope of members.
     pub(crate) remaining: Remaining<'a>,
-    /// What the parent said when these places were found.
+    /// The parent's record when this scope was determined.
     pub(crate) scope_of: Reading,
-    /// What stays recorded because its objects cannot be listed.
+    /// The part of the record whose objects cannot be listed; it stays.
     pub(crate) unlisted: Record,
 }
 
-/// What became of the parent.
+/// Outcome for the parent.
 pub(crate) enum Parent {
     Gone,
     /// It is deleted, and finalizers hold it.
@@ -58,43 +58,39 @@ pub(crate) enum Parent {
     Ordinary,
     /// It is the parent of a set that another run has made in its place.
     Replaced,
-    /// It stays, because of what is left of its set, and of kinds that cannot be listed.
+    /// It is kept, because of members or of kinds that cannot be listed.
     Stays(Remains, Record),
-    /// The user wanted the run to stop before.
+    /// The user stopped the run before.
     Untouched,
 }
 
-/// Why it is not known what became of the parent, or of what another run does to its set.
+/// Error if the parent could not be judged, deleted or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
     #[error(transparent)]
     Parent(#[from] ParentWriteError),
     #[error("the set's parent could not be deleted: {}", .0.kind)]
     Request(#[from] ApiError),
-    #[error("the set's parent was deleted or replaced, and no parent records what is left ({left}): {error}")]
+    #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
     Unrecorded { left: String, error: ParentWriteError },
-    #[error(
-        "the old parent is kept, because it may own objects of the new set, which could not be listed: {0}"
-    )]
+    #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
     UnseenOwned(ListError),
-    #[error("the set's parent is kept, because whether members are left could not be seen: {0}")]
+    #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
     Unlisted(Unlisted),
     #[error(
-        "the set's parent is {done}, and whether another run has put members into the set could not be seen: {unseen}; the same command looks again"
+        "the set's parent is {done}, but another run may have added members: {unseen}; run the same command again"
     )]
     Unwatched { done: &'static str, unseen: Unlisted },
-    #[error(
-        "the set's parent is kept, because another run has written its record, and where members may be now could not be found out: {0}"
-    )]
+    #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Undiscovered(#[from] DiscoveryError),
-    #[error("the set's parent is kept, because another run has written its record: {0}")]
+    #[error("the set's parent is kept: another run changed its record: {0}")]
     Unsettled(#[from] UnsettledError),
-    #[error("the set's parent is kept, because another run has written its record: {0}")]
+    #[error("the set's parent is kept: another run changed its record: {0}")]
     MemberScope(#[from] ScopeError),
 }
 
 impl Releasing<'_> {
-    /// Sees to the parent, reading and judging it again as long as others write it.
+    /// Deletes the parent or narrows its record; reads and judges it again as long as other clients write it.
     pub(crate) async fn release(mut self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
         let ParentWriting {
             server,
@@ -112,7 +108,7 @@ impl Releasing<'_> {
             if parent.live.uid != self.known.uid
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
-                let reason = "it was changed by somebody else meanwhile, and is no longer this set's parent";
+                let reason = "it changed during the run and is no longer this set's parent";
                 sink(outcome_event(&parent.live, Action::Skipped, reason.to_owned()));
                 return self.with_another_object(parent.object, sink).await;
             }
@@ -205,7 +201,7 @@ impl Releasing<'_> {
         })
     }
 
-    /// What is left of a set whose parent has disappeared. What the parent lives in goes last.
+    /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
     async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<Found, ReleaseError> {
         let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
         found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
@@ -308,7 +304,7 @@ impl Releasing<'_> {
         Ok(now.filter(|now| now.uid == live.uid))
     }
 
-    /// Takes the record off a parent that is used for something else as well; `None` if it has
+    /// Removes the record from a parent that is used for something else as well; `None` if it has
     /// changed since.
     async fn take_record_off(
         &self,
@@ -316,17 +312,16 @@ impl Releasing<'_> {
         why: &str,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
-        // It was this set's a moment ago, whatever it is without a record.
+        // It was this set's parent a moment ago, even without a record.
         let writing = self.parent_writing(ParentPolicy {
             take_over: Confirmation::Given,
         });
         let reported = |_, sink: &mut Sink<'_>| {
-            let reason = format!("{why}; only the record of the set was taken off it");
+            let reason = format!("{why}; only the set's record was removed");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
         };
         let mut remains = Remains::default();
-        let second_look =
-            async |_: &mut Sink<'_>| self.newcomers("without the record now", &mut remains).await;
+        let second_look = async |_: &mut Sink<'_>| self.newcomers("no longer a parent", &mut remains).await;
         let removed = writing
             .remove(Removal::TakeOff(&parent.object), reported, second_look, sink)
             .await?;
@@ -349,9 +344,9 @@ impl Releasing<'_> {
         let reason = match (staying, going) {
             (0, 0) => unlistable(&self.unlisted),
             (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
-            (staying, 0) => format!("{} of its set left", counted(staying, "object")),
+            (staying, 0) => format!("{} of its set kept", counted(staying, "object")),
             (staying, going) => format!(
-                "{} of its set left, and {going} still being deleted",
+                "{} of its set kept, {going} still being deleted",
                 counted(staying, "object")
             ),
         };

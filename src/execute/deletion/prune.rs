@@ -1,7 +1,7 @@
-//! Prunes what left the manifests, once everything is applied.
+//! Prunes objects that are no longer in the manifests, once everything is applied.
 //!
-//! Before the first delete it is found out once more what the garbage collector would delete after
-//! it (`dependents`).
+//! Before the first delete, owner references are read again, because the garbage collector deletes
+//! by them (`dependents`).
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::model::live::Live;
 use crate::model::settings::DryRun;
 use crate::plan::{Dependents, Detachment, Judge};
 
-/// What became of the objects that were to be pruned.
+/// Outcome of the objects that were to be pruned.
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     pub(crate) failed: usize,
@@ -61,7 +61,7 @@ impl Execution<'_> {
             interrupt: self.interrupt,
         };
         let detached = detaching.detach_all(&approved, &mut judge, pace, sink).await;
-        applied.tell_held(&detached, sink);
+        applied.report_held(&detached, sink);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
@@ -119,11 +119,9 @@ impl Execution<'_> {
         match Box::pin(look.dependents()).await {
             Ok(dependents) => Some(dependents),
             Err(unread) => {
-                applied.tell_held(&BTreeSet::new(), sink);
-                sink(Event::failure(format!("{unread}, so nothing was pruned")));
-                sink(NotDone::all(
-                    "nothing is pruned, because owner references could not be read",
-                ));
+                applied.report_held(&BTreeSet::new(), sink);
+                sink(Event::failure(format!("{unread}; nothing was pruned")));
+                sink(NotDone::all("not pruned: owner references cannot be read"));
                 None
             }
         }

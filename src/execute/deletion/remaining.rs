@@ -1,4 +1,4 @@
-//! Looks for what is left of a set, and gives what is on its way out some time to go.
+//! Lists what is left of a set, and waits for objects that are being deleted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub enum Lingering {
     Reported,
 }
 
-/// Where to look for the rest of a set, and how.
+/// Context for listing the rest of a set.
 #[derive(Clone)]
 pub(crate) struct Remaining<'a> {
     pub(crate) server: &'a ApiServer,
@@ -49,9 +49,9 @@ pub(crate) struct Remaining<'a> {
     pub(crate) concurrency: usize,
     /// Field managers whose part-of labels make members.
     pub(crate) appliers: &'a BTreeSet<String>,
-    /// Where members may be.
+    /// The scope of members.
     pub(crate) places: ListTargets,
-    /// What the parent lives in and what goes after it: it is not looked for.
+    /// The parent's containers and what is deleted after it; they are not listed.
     pub(crate) homes: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
     pub(crate) deleted: BTreeSet<String>,
@@ -68,7 +68,7 @@ pub(crate) struct Unlisted {
     error: ListError,
 }
 
-/// What a look has found.
+/// Result of a look.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) remains: Remains,
@@ -159,7 +159,7 @@ impl Remaining<'_> {
         plan::copied(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
-    /// Whether it goes by itself, and not at once.
+    /// Returns whether it goes by itself, but not at once.
     fn takes_time(&self, live: &Live) -> bool {
         let is_collected = || {
             let mut owners = live.owners.iter();
@@ -193,7 +193,7 @@ impl Remaining<'_> {
     }
 }
 
-/// What stands against the end of the set, as text; `None` if nothing does.
+/// Returns what prevents the end of the set, as text; `None` if nothing does.
 pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
@@ -220,17 +220,17 @@ pub(crate) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, si
         return Ending::Done;
     };
     sink(Event::failure(format!(
-        "{}: the set could not be deleted: {obstacles}",
+        "{}: set not deleted: {obstacles}",
         set.parent
     )));
     if !remains.going.is_empty() {
-        let hint = "run the same command again when they are gone, or use --wait";
+        let hint = "run the same command again when they are gone, or add --wait";
         sink(Event::Hint(hint.to_owned()));
     }
     Ending::Incomplete
 }
 
-/// An object with what holds it.
+/// Returns an object with what its deletion waits for.
 pub(crate) fn waiting(live: &Live) -> String {
     if live.waits_for.is_empty() {
         live.key.to_string()

@@ -1,4 +1,4 @@
-//! What is reported of the parent of a set that goes, and of what is left of the set.
+//! Reports on the parent of a deleted set, and on what is left of the set.
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::parent_managers;
@@ -23,13 +23,13 @@ pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted:
     listed(objects.chain(kinds))
 }
 
-/// Says that objects which cannot be listed may be members.
+/// Returns the reason that members may remain in kinds that cannot be listed.
 pub(crate) fn unlistable(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
-    format!("there may be members of kinds that cannot be listed: {kinds}")
+    format!("members may remain in kinds that cannot be listed: {kinds}")
 }
 
-/// Returns the event of an object that was done with for a reason.
+/// Returns the event of an object with its reason.
 pub(crate) fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     Event::Object(ObjectOutcome::because(subject, action, reason))

@@ -32,38 +32,38 @@ use crate::plan::{
 };
 use crate::read::{ListTargets, WholeParent};
 
-/// Everything that deleting a set needs.
+/// Context for deleting a set.
 pub struct SetDeletion<'a> {
-    /// Where to write.
+    /// The server.
     pub server: &'a ApiServer,
     /// The set; its tooling is that of the parent.
     pub set: &'a Set,
     /// The resource of the parent.
     pub parent_resource: &'a Arc<Resource>,
-    /// The parent as the plan knows it; `None` where there is none with bookkeeping.
+    /// The parent as it was read for the plan; `None` if there is none with a record.
     pub parent: Option<&'a WholeParent>,
-    /// Where members were looked for.
+    /// The scope in which members were listed.
     pub places: &'a ListTargets,
-    /// What stays recorded because its objects cannot be listed.
+    /// The part of the record whose objects cannot be listed; it stays.
     pub unlisted: &'a Record,
-    /// What to delete, and what stays.
+    /// The plan.
     pub plan: &'a Plan,
-    /// What the plan was made under; objects that changed meanwhile are judged again.
+    /// The policy of the plan; objects that have changed since are judged again.
     pub policy: &'a Policy,
-    /// What namespaces and definitions of kinds held when their deletion was judged.
+    /// The contents of namespaces and CRDs when their deletion was judged.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// How.
+    /// The write settings.
     pub writing: &'a WriteSettings,
-    /// The user's wish to stop.
+    /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
 }
 
-/// What came of deleting the members.
+/// Outcome of deleting the members.
 #[derive(Debug)]
 pub struct MembersDeleted {
-    /// Whether the run may go on with the parent.
+    /// `Done` if the run may continue with the parent.
     pub ending: Ending,
-    /// Members that are there to stay.
+    /// Members that are kept.
     pub left: LeftInPlace,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
@@ -88,7 +88,7 @@ impl SetDeletion<'_> {
     ///
     /// # Panics
     ///
-    /// Where the plan has refusals: carrying it out would be worse.
+    /// If the plan has refusals: executing it would be worse.
     pub async fn delete_members(&self, sink: &mut Sink<'_>) -> MembersDeleted {
         assert!(
             self.plan.refusals.is_empty(),
@@ -109,10 +109,8 @@ impl SetDeletion<'_> {
         let dependents = match self.dependents(&nothing).await {
             Ok(dependents) => dependents,
             Err(unread) => {
-                sink(Event::failure(format!("{unread}, so nothing was deleted")));
-                sink(NotDone::all(
-                    "nothing is deleted, because owner references could not be read",
-                ));
+                sink(Event::failure(format!("{unread}; nothing was deleted")));
+                sink(NotDone::all("not deleted: owner references cannot be read"));
                 return MembersDeleted {
                     ending: Ending::Incomplete,
                     left,
@@ -169,16 +167,16 @@ impl SetDeletion<'_> {
     /// the members that were tried, `failed` those of them that could not be deleted.
     fn ending(&self, done: usize, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
-            self.tell_left(self.plan.deletions() - done, sink);
+            self.report_left(self.plan.deletions() - done, sink);
             Ending::Interrupted
         } else if failed > 0 {
-            // What has become of the parent since it was read is not known.
+            // The parent may have changed since it was read.
             let failures = counted(failed, "object");
             let parent = self
                 .parent
-                .map_or("", |_| ", so this run does not delete the set's parent");
+                .map_or("", |_| "; this run does not delete the set's parent");
             sink(Event::Warning(format!(
-                "{failures} could not be deleted{parent}; run the same command again"
+                "{failures} not deleted{parent}; run the same command again"
             )));
             Ending::Incomplete
         } else {
@@ -226,7 +224,7 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// What becomes of each member and of the parent if the run ends before it.
+    /// Returns the outcome of each member and of the parent if the run ends before it.
     fn planned(&self) -> Vec<ObjectOutcome> {
         let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
@@ -275,7 +273,7 @@ impl SetDeletion<'_> {
         }
     }
 
-    pub(super) fn tell_left(&self, left: usize, sink: &mut Sink<'_>) {
+    pub(super) fn report_left(&self, left: usize, sink: &mut Sink<'_>) {
         let objects = (left > 0).then(|| counted(left, "object"));
         let parent = self.parent.map(|_| "the set's parent".to_owned());
         let before: Vec<String> = objects.into_iter().chain(parent).collect();

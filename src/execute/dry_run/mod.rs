@@ -1,5 +1,5 @@
-//! What a run would make of each object that it would send or prune: the live object, and
-//! what the server says in a dry run that it would become. Nothing is written.
+//! Predicts each object that a run would send or prune: the live object, and the object
+//! that the server returns for a dry run. Nothing is written.
 //!
 //! Requests are sent only for what the plan sends or prunes; what differs is found in
 //! `diff`.
@@ -32,36 +32,36 @@ use crate::model::message::Message;
 use crate::plan::{Apply, DataLoss, Dependent, Detachment, MemberStatus, defined_kind, is_not_yet_served};
 use crate::read::{self};
 
-/// What a run would do to one object.
+/// Prediction for one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// The object, and what would be done to it.
+    /// The object and the predicted action.
     pub outcome: ObjectOutcome,
-    /// The object as it is; `None` where it is not there, or was not looked at because
+    /// The live object; `None` if it does not exist, or was not read because
     /// nothing would be done to it.
     pub live: Option<Value>,
-    /// What it would be; `None` where it would be gone, or was not looked at.
+    /// The predicted object; `None` if it would be gone, or was not read.
     pub predicted: Option<Value>,
-    /// What the server said along with it.
+    /// Warnings of the server.
     pub warnings: Vec<String>,
-    /// Whether nobody knows what a run would do: the question did not get through.
+    /// `true` if the dry run got no usable answer.
     pub unanswered: bool,
 }
 
-/// What a run would make of the parent by its own manifest.
+/// Prediction for the parent by its own manifest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParentPrediction {
-    /// The parent as it is; `None` where it is not there.
+    /// The live parent; `None` if it does not exist.
     pub live: Option<Value>,
-    /// What it would be; `None` where the server cannot know it yet, or refuses.
+    /// The predicted parent; `None` if the server cannot predict it yet, or refuses.
     pub predicted: Option<Value>,
-    /// What stands against it.
+    /// The error, if the server refuses.
     pub error: Option<Message>,
 }
 
 impl Execution<'_> {
-    /// Foresees a run, and hands on what is foreseen of each object. `is_stopped` says
-    /// which objects a refusal stops: those are not asked about.
+    /// Predicts a run, and passes on the prediction for each object. `is_stopped` returns
+    /// whether a refusal stops an object: no dry run is sent for it.
     pub async fn predict_run(
         &self,
         is_stopped: impl Fn(&DesiredObject) -> bool,
@@ -114,7 +114,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Foresees what the parent's own manifest makes of it; `None` where there is none.
+    /// Predicts the parent by its own manifest; `None` if it has none.
     pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
@@ -160,8 +160,8 @@ impl Execution<'_> {
         prediction
     }
 
-    /// Lets the server rehearse an apply, and compares the outcome with the live object: a
-    /// dry run leaves the resourceVersion as it is, so that does not tell.
+    /// Sends a dry run of an apply, and compares the answer with the live object: a
+    /// dry run keeps the resourceVersion, so that does not show a change.
     pub(crate) async fn predict_on_server(
         &self,
         object: &DesiredObject,
@@ -171,7 +171,7 @@ impl Execution<'_> {
         if self.is_out_of_reach(object) {
             return self.predict_on_client(object, subject, member_status).await;
         }
-        // Most objects that are no members are not there.
+        // Most objects that are not members do not exist.
         let mut live = match member_status {
             MemberStatus::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
@@ -243,7 +243,7 @@ impl Execution<'_> {
         applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
     }
 
-    /// Foresees what the server cannot rehearse. An object may be there in another version than
+    /// Predicts an object that the server cannot validate. It may exist in another version than
     /// that of its manifest; then the manifest is laid over it as well as can be.
     async fn predict_on_client(
         &self,
@@ -279,10 +279,7 @@ impl Execution<'_> {
             self.mark_if_taken_in(object, member_status, live, &predicted, &mut outcome);
         }
         Prediction {
-            warnings: vec![format!(
-                "{} could not be validated by the server, because {reason}",
-                object.key
-            )],
+            warnings: vec![format!("{} not validated by the server: {reason}", object.key)],
             live,
             predicted: Some(predicted),
             ..of_outcome(outcome)
@@ -299,7 +296,7 @@ impl Execution<'_> {
             .collect()
     }
 
-    /// Foresees an object that a run only detaches from its owners.
+    /// Predicts an object that a run only detaches from its owners.
     async fn predict_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
         let Dependent { key, resource, .. } = &detachment.dependent;
         match read::object(self.server, resource, key).await {

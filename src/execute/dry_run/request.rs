@@ -17,12 +17,12 @@ use crate::read::{self, WHOLE_OBJECTS};
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Rehearses the apply of an object, and makes `live` the very object that it was rehearsed
-    /// on; `None` where it would be created.
+    /// Sends a dry run of an apply, and sets `live` to the object that the dry run was based
+    /// on; `None` if it would be created.
     ///
-    /// What others write between a read and a dry run would be told as a difference. A dry run
-    /// keeps the resourceVersion, which shows whether both are of one moment; where they never
-    /// are, an object that never rests is compared as well as can be.
+    /// A write by another client between the read and the dry run would show as a difference. A dry run
+    /// keeps the resourceVersion, which shows whether both are of one moment. If they never
+    /// are, the object is compared as it is.
     pub(super) async fn dry_run_on(
         &self,
         live: &mut Option<Value>,

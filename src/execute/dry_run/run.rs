@@ -1,4 +1,4 @@
-//! Dry runs: what a run would do, and to each member, found out without writing.
+//! Dry runs: predict a run and report it, without writing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::plan::{MemberStatus, is_not_yet_served};
 use crate::read::METADATA;
 
 impl Execution<'_> {
-    /// Tells what a run would do, asking the server where the user wants that.
+    /// Reports what a run would do, by dry runs on the server if the user asks for them.
     pub(crate) async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,
@@ -26,7 +26,7 @@ impl Execution<'_> {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
         let mut progress = Progress::new(self.plan, self.writing.concurrency);
-        self.tell_unchanged(&mut progress.applied, sink);
+        self.report_unchanged(&mut progress.applied, sink);
         self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
             .await;
         for wave in &self.plan.waves {
@@ -40,9 +40,9 @@ impl Execution<'_> {
             progress.applied.failed += 1;
             sink(Event::failure(format!("the set's parent: {}", error.kind)));
         }
-        self.tell_skips(sink);
+        self.report_skips(sink);
         if progress.applied.failed > 0 {
-            progress.applied.tell_held(&BTreeSet::new(), sink);
+            progress.applied.report_held(&BTreeSet::new(), sink);
             return Ending::Incomplete;
         }
         match self.prune_all(&mut progress, sink).await {
@@ -52,7 +52,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Lets the server rehearse an apply, and tells only what that would do.
+    /// Sends dry runs of an apply, and reports the predictions.
     pub(crate) async fn dry_run_member(
         &self,
         object: &DesiredObject,
@@ -98,13 +98,13 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether the server cannot rehearse this object before other members are written: its
+    /// Returns whether the server cannot validate this object before other members are written: its
     /// kind, its version or its namespace comes with them.
     pub(crate) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
         is_not_yet_served(object) || self.lacks_namespace_of(object)
     }
 
-    /// The resource through which the object can be read now; `None` where it cannot be there.
+    /// Returns the resource through which the object can be read now; `None` if it cannot exist.
     pub(crate) fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
         if self.lacks_namespace_of(object) {
             return None;

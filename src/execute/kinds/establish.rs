@@ -5,7 +5,7 @@
 //! 403 is answered before the path is looked at and proves nothing: users who may not list
 //! the kind go by the condition, and those who may not read the definition either by the
 //! discovery of the version, which everybody may read. An apply that comes too early all the
-//! same is answered 404, and sent again (`kinds`).
+//! 404 and sent again (`kinds`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,18 +22,18 @@ use crate::execute::{Cause, Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 
-/// How long all definitions of a run may take to be established and served. Seconds are
+/// Time for all definitions of a run to be established and served. Seconds are
 /// usual; kubectl's waits default to thirty.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two looks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a kind is not served.
+/// The reason why a kind is not served.
 #[derive(Debug)]
 pub(crate) enum NotServed {
-    /// The run was to stop before.
+    /// The run was stopped before.
     Interrupted,
-    /// What the server says of it.
+    /// The state that the server reports.
     Because(String),
 }
 
@@ -56,14 +56,14 @@ pub(crate) async fn reporting<T>(
 }
 
 impl Unserved {
-    /// What is waited for, a line for each kind.
+    /// The kinds that are waited for, a line for each.
     fn lines(&self) -> Vec<String> {
         let unserved = self.0.borrow();
         let line = |(definition, reason): (&String, &String)| format!("{definition}: {reason}");
         unserved.iter().map(line).collect()
     }
 
-    /// Reports what was waited for when the time of the run was over.
+    /// Reports the kinds that were waited for when the time of the run was over.
     fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
         if interrupt.is_requested() && interrupt.cause() == Cause::Time {
             for line in self.lines() {
@@ -124,7 +124,7 @@ struct Looking<'a> {
     unserved: &'a Unserved,
 }
 
-/// What is known of the definition.
+/// State of the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Definition {
     Unlisted,
@@ -132,7 +132,7 @@ enum Definition {
     Forbidden,
 }
 
-/// What one look has found.
+/// Result of one look.
 enum Look {
     Served,
     NotYet(String),
@@ -151,15 +151,20 @@ impl Looking<'_> {
             match self.look().await {
                 Ok(Look::Served) => return Ok(()),
                 Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
-                    return Err(format!("its kind is not served in time: {reason}"));
+                    return Err(format!(
+                        "timed out waiting for the condition: kind not served: {reason}"
+                    ));
                 }
                 Ok(Look::NotYet(reason)) => {
-                    let reason = format!("its kind is not served yet: {reason}");
+                    let reason = format!("kind not served yet: {reason}");
                     self.unserved.0.borrow_mut().insert(definition.to_owned(), reason);
                     sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    return Err(format!("cannot tell whether its kind is served: {}", error.kind));
+                    return Err(format!(
+                        "cannot determine whether its kind is served: {}",
+                        error.kind
+                    ));
                 }
             }
         }
@@ -190,7 +195,7 @@ impl Looking<'_> {
         match self.server.get(&collection, "application/json").await {
             Ok(_) => Ok(Look::Served),
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                Ok(Look::NotYet("the server does not find the path".to_owned()))
+                Ok(Look::NotYet("the server returns 404 for its path".to_owned()))
             }
             Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
                 Definition::Established => Ok(Look::Served),
@@ -215,7 +220,7 @@ impl Looking<'_> {
                 Look::Served
             } else {
                 Look::NotYet(
-                    "discovery does not list it, and you may read neither its definition nor its objects"
+                    "discovery does not list it, and you cannot read its CustomResourceDefinition or its objects"
                         .to_owned(),
                 )
             },
@@ -223,7 +228,7 @@ impl Looking<'_> {
     }
 }
 
-/// Why a definition is not established; `None` for one that is.
+/// Returns why a definition is not established; `None` if it is.
 fn not_established(definition: &Value) -> Option<String> {
     let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
     let conditions = conditions.map(Vec::as_slice).unwrap_or_default();

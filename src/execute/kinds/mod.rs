@@ -25,10 +25,10 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
 use crate::plan::{Apply, MemberStatus, defined_kind, is_not_yet_served};
 
-/// What a run knows of its kinds.
+/// The kinds of a run that are not served yet or change.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
-    /// Until when new kinds are waited for; set by the first wait.
+    /// End of the wait for new kinds; set by the first wait.
     deadline: Option<Instant>,
     /// New resources that were waited for, and why objects of some cannot be written.
     awaited: BTreeMap<KindVersion, Option<&'static str>>,
@@ -41,11 +41,11 @@ pub(crate) struct Kinds {
 /// A kind in one version.
 type KindVersion = (GroupKind, String);
 
-const UNDEFINED: &str = "its CustomResourceDefinition could not be applied";
+const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
 const NOT_SERVED: &str = "its kind is not served";
 
 impl Kinds {
-    /// Takes note of what became of a definition that was `former` before.
+    /// Records the outcome of a definition that was `former` before.
     pub(crate) fn note(&mut self, kind: GroupKind, outcome: &ObjectOutcome, former: Option<Redefined>) {
         match outcome.action {
             Action::Failed => {
@@ -116,7 +116,7 @@ impl Execution<'_> {
         for (id, served) in Box::pin(waited).await {
             let reason = match served {
                 Ok(()) => None,
-                // Nothing of the wave is begun then.
+                // No write of the wave has started.
                 Err(NotServed::Interrupted) => continue,
                 Err(NotServed::Because(reason)) => {
                     sink(Event::failure(reason));
@@ -157,9 +157,9 @@ impl Execution<'_> {
         loop {
             let mut answer = self.apply_and_migrate(object, member_status, precondition).await;
             if let Ok(reply) = &mut answer {
-                // It is there from now on.
+                // It exists from now on.
                 precondition = Expected::Any;
-                // The first answer tells what was there before.
+                // The first answer shows what existed before.
                 is_made |= reply.status == StatusCode::CREATED;
                 if is_made {
                     reply.status = StatusCode::CREATED;

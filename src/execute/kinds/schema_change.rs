@@ -30,7 +30,7 @@ use crate::model::settings::DryRun;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
-/// How long to doubt an answer that either schema could give: an invalid value, or a conflict.
+/// Time for which an answer that either schema could give is not trusted: an invalid value, or a conflict.
 const DOUBT: Duration = Duration::from_secs(5);
 
 /// A kind before and after this run has changed its definition.
@@ -39,11 +39,11 @@ pub(crate) struct Redefined {
     former: Value,
     new: Value,
     since: Instant,
-    /// Whether an answer has shown that the new schema is served.
+    /// `true` once an answer has shown that the new schema is served.
     is_seen: AtomicBool,
 }
 
-/// What an answer to an apply says of the schema that the server serves.
+/// The schema that the server used, as an answer to an apply shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Served {
     /// The former one.
@@ -86,7 +86,7 @@ impl Redefined {
         self.served_by(object, reply, manager) == Served::Former
     }
 
-    /// How the former and the new schema type this object.
+    /// Returns how the former and the new schema type this object.
     fn typings(&self, object: &DesiredObject) -> (Typing, Typing) {
         let manifest = object.object.value();
         let version = &object.resource.version;
@@ -152,11 +152,11 @@ impl Execution<'_> {
                 .iter()
                 .map(|apply| (*apply, &self.desired.members[apply.index]));
             let mut of_kind = objects.filter(|(_, object)| object.key.group_kind == *kind);
-            let telling = of_kind.find(|(_, object)| {
+            let distinctive = of_kind.find(|(_, object)| {
                 let (former, new) = redefined.typings(object);
                 former != new && new != Typing::Undeclared
             });
-            if let Some((apply, object)) = telling {
+            if let Some((apply, object)) = distinctive {
                 self.await_schema(apply, object, redefined).await;
             }
         });

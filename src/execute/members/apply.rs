@@ -1,4 +1,4 @@
-//! Applies one member by server-side apply, and says what that did to it.
+//! Applies one member by server-side apply, and returns the outcome.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::model::settings::{Conflicts, DryRun};
 use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-/// What became of one member, and what the server said along with it.
+/// Outcome of one member, with the warnings of the server.
 pub(crate) struct MemberReply {
     pub(crate) outcome: ObjectOutcome,
     pub(crate) warnings: Vec<String>,
@@ -37,11 +37,11 @@ pub(crate) struct MemberReply {
 pub(crate) struct FoundLive {
     /// The resourceVersion that the apply left.
     pub(crate) version: String,
-    /// What is reported of it if it was in no set; `None` if the answer cannot be read.
+    /// The report if it was in no set; `None` if the answer cannot be read.
     pub(crate) reason: Option<String>,
 }
 
-/// The metadata that a write is answered with.
+/// The metadata in the answer to a write.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Written {
     pub(crate) metadata: WrittenMetadata,
@@ -124,7 +124,7 @@ impl Execution<'_> {
                 }
                 if is_surprise {
                     reply_of.warnings.push(format!(
-                        "{} was to be created, and was there already: somebody has made it in the meantime",
+                        "{} already exists: it was created during the run",
                         object.key
                     ));
                 }
@@ -147,7 +147,7 @@ impl Execution<'_> {
     }
 
     /// Applies the object, and takes from client-side apply what it owns of it. The
-    /// answer is that of the first apply that succeeded: it tells what was there before.
+    /// answer is that of the first apply that succeeded: it shows what existed before.
     pub(crate) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
@@ -191,7 +191,7 @@ impl Execution<'_> {
             reply => reply?,
         };
         let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        // What this apply has just created, nobody else owns.
+        // No other manager owns what this apply has just created.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
             let lock = self.plan.preconditions.written(&written);
@@ -268,7 +268,7 @@ impl Execution<'_> {
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", self.writing.validation.parameter()),
         ];
-        // Whoever steals an object from another set takes its fields, too: the part-of
+        // Taking an object from another set takes its fields, too: the part-of
         // label is one of them.
         if self.writing.conflicts == Conflicts::Forced || *member_status == MemberStatus::OfAnotherSet {
             parameters.push(("force", "true"));
@@ -288,7 +288,7 @@ impl Execution<'_> {
     }
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
-    /// that to a later one cannot tell, and the owner of the fields does.
+    /// that to a later one does not show it, but the owner of the fields does.
     fn has_made(&self, reply: &Reply, member_status: &MemberStatus) -> bool {
         let was_absent = matches!(member_status, MemberStatus::NotAMember);
         let is_ours = || {
@@ -344,25 +344,22 @@ pub(crate) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
     object.object.with_metadata(&metadata)
 }
 
-/// Told of an object that is not what a saved plan was made for.
-pub(crate) const OVERTAKEN: &str = "it was changed since the plan was approved of; it is left as it is";
+/// Error for an object that has changed since a saved plan.
+pub(crate) const OVERTAKEN: &str = "not applied: it changed since the plan";
 
-/// How often an apply is sent that meets another writer.
+/// Attempts to apply an object that another client writes at the same time.
 pub(crate) const ATTEMPTS: u32 = 5;
 
 pub(crate) fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }
 
-pub(crate) const TERMINATING: &str =
-    "it or its namespace is being deleted; wait until that is gone, and run again";
+pub(crate) const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
 
-/// Reported of an object that a server has typed by a schema that this run has replaced.
-const FORMER_SCHEMA: &str = "the server still applies the former schema of its CustomResourceDefinition after 30 s; \
-     the same command applies it again";
+/// Error for an object that the server validated by a schema that this run has replaced.
+const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
 
-const OF_ANOTHER: &str =
-    "the server's answer is about another object, so nobody knows whether it was applied";
+const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";
 
 pub(crate) fn uid(member_status: &MemberStatus) -> Option<&str> {
     match member_status {

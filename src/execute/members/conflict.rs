@@ -1,7 +1,9 @@
-//! Tells of a field conflict what people need to settle it: each field, who owns it, and
-//! the two values.
+//! Describes a field conflict: each field, its owner, and the live and the desired
+//! value.
 //!
-//! Pure but for one read of the live object; the values of Secrets are not told.
+//! Reads the live object once. Values of Secrets are left out.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Deserializer, Value};
 
@@ -10,18 +12,19 @@ use crate::execute::members::refused;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
+use crate::model::text::counted;
 use crate::read::WHOLE_OBJECTS;
 
 /// The longest value that is shown whole, in characters.
 const LONGEST: usize = 60;
 
-/// What went wrong with the object, for people; more than one line for a field conflict.
+/// Returns the error for people, with a detail for each field in conflict.
 pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
         return refused::reason(error, object);
     };
     let path = object.resource.path_of(&object.key);
-    // The message is as good as it can be without the live values.
+    // Without the live values, the message still names the fields.
     let live = match server.get(&path, WHOLE_OBJECTS).await {
         Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
         Err(_) => Value::Null,
@@ -32,24 +35,41 @@ pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error:
 fn conflict_message(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> Message {
     let is_secret = *kind == GroupKind::new("", "Secret");
     let line = |cause: &StatusCause| {
-        let owner = cause
-            .message
-            .strip_prefix("conflict with ")
-            .unwrap_or(&cause.message);
+        let owner = owner(cause);
         let values = [live, manifest].map(|object| at(object, &cause.field).map(short));
         match values {
             [Some(there), Some(here)] if !is_secret => {
                 format!(
-                    "{} belongs to {owner}: {there} there, {here} in the manifest",
+                    "conflict with {owner}: {}: live {there}, manifest {here}",
                     cause.field
                 )
             }
-            _ => format!("{} belongs to {owner}", cause.field),
+            _ => format!("conflict with {owner}: {}", cause.field),
         }
     };
-    Message::new("other field managers own fields that the manifest sets")
-        .with_details(status.field_conflicts().map(line))
-        .with_hint("leave these fields out of the manifest, or take them with --force-conflicts")
+    let conflicts = counted(status.field_conflicts().count(), "conflict");
+    Message::new(format!(
+        "Apply failed with {conflicts}: other field managers own these fields"
+    ))
+    .with_details(status.field_conflicts().map(line))
+    .in_group(format!(
+        "Apply failed with conflicts: conflict with {}",
+        owners(status)
+    ))
+    .with_hint("remove these fields from the manifest, or take them over with --force-conflicts")
+}
+
+/// The other field managers, as the server names them.
+fn owners(status: &Status) -> String {
+    let owners: BTreeSet<&str> = status.field_conflicts().map(owner).collect();
+    owners.into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+fn owner(cause: &StatusCause) -> &str {
+    cause
+        .message
+        .strip_prefix("conflict with ")
+        .unwrap_or(&cause.message)
 }
 
 fn short(value: &Value) -> String {
@@ -167,11 +187,11 @@ mod tests {
         let live = json!({"data": {"a": "x".repeat(100)}});
         let status = conflict(".data.a");
         let text = conflict_message(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live).to_string();
-        assert!(text.contains(".data.a belongs to \"helm\""), "{text}");
         assert!(
-            text.contains("…") && text.contains("\"mine\" in the manifest"),
+            text.contains("conflict with \"helm\" using v1: .data.a"),
             "{text}"
         );
+        assert!(text.contains("…") && text.contains("manifest \"mine\""), "{text}");
         let text = conflict_message(&status, &GroupKind::new("", "Secret"), &manifest, &live).to_string();
         assert!(!text.contains("mine") && !text.contains("xxx"), "{text}");
     }

@@ -3,7 +3,7 @@
 //! Two runs can both list an object as a member of no set, and then both apply it. They have one
 //! field manager, so neither conflicts with the other, and the part-of label is that of the later
 //! one. Its apply is answered 200 instead of 201. So is the apply of an object that was there
-//! before and in no set; `found` tells the two apart.
+//! before and in no set; `found` distinguishes the two.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Execution<'_> {
             }
             Err((place, error)) => {
                 let plural = &place.resource.plural;
-                let text = format!("{plural}: cannot tell whether another set took any of them: {error}");
+                let text = format!("{plural}: another set may have taken some of them: {error}");
                 sink(Event::failure(Message::new(text).with_hint(AGAIN)));
                 1
             }
@@ -64,25 +64,22 @@ impl Execution<'_> {
 /// The error of an object that was taken from the set with this id.
 pub(crate) fn taken_from(id: &str) -> Message {
     Message::new(format!(
-        "it became a member of another set ({id}) while this run was applying it, and this run took it"
+        "taken from another set ({id}), which added it during this run"
     ))
-    .with_hint("keep it in the manifests of only one of the two sets, then apply both")
+    .with_hint("remove it from the manifests of one of the two sets, then apply both")
 }
 
 /// The error of an object that has become a member of the set with this id, and was not applied.
 pub(crate) fn joined(id: &str) -> Message {
     Message::new(format!(
-        "it became a member of another set ({id}) since the run began; it is left as it is"
+        "not applied: it became a member of another set ({id}) during the run"
     ))
-    .with_hint("keep it in the manifests of only one of the two sets")
+    .with_hint("remove it from the manifests of one of the two sets")
 }
 
 /// The error of an object that was applied and may have been a member of another set before.
 pub(crate) fn unknown(error: &ApiErrorKind) -> Message {
-    Message::new(format!(
-        "cannot tell whether it was a member of another set: {error}"
-    ))
-    .with_hint(AGAIN)
+    Message::new(format!("it may belong to another set: {error}")).with_hint(AGAIN)
 }
 
 const AGAIN: &str = "run the same command again";

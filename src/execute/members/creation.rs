@@ -44,7 +44,7 @@ pub(crate) enum Unapplied {
 
 impl Execution<'_> {
     /// Returns what has to be true of the object for it to be applied. The plan was made while it
-    /// did not exist, if `member_status` says that it is no member and only new objects are allowed.
+    /// did not exist, if `member_status` says that it is not a member and only new objects are allowed.
     fn precondition(&self, object: &DesiredObject, member_status: &MemberStatus) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
@@ -123,8 +123,10 @@ pub(crate) fn as_new(object: &DesiredObject) -> DesiredObject {
     }
 }
 
-/// Reported of an object that exists, and that `--only-new-or-owned` does not take in.
-pub(crate) const EXISTS: &str = "it was created in no set since the run began, and --only-new-or-owned does not take it in; it is left as it is";
+/// Error for an object that exists and that `--only-new-or-owned` does not take in.
+pub(crate) const EXISTS: &str =
+    "not applied: it was created outside the set during the run (--only-new-or-owned)";
 
-/// Reported of an object that was taken in against `--only-new-or-owned`.
-pub(crate) const IGNORED: &str = "it existed in no set and is a member now: the server ignored the resourceVersion that should have kept it out";
+/// Error for an object that was taken in despite `--only-new-or-owned`.
+pub(crate) const IGNORED: &str =
+    "it existed outside the set and is a member now: the server ignored the resourceVersion precondition";

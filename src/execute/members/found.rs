@@ -127,7 +127,7 @@ impl Execution<'_> {
         let Found { object, uid, version } = found;
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
         let Some(version) = version_before(version) else {
-            let reason = format!("its resourceVersion {version:?} is not a number");
+            let reason = format!("resourceVersion {version:?} is not a number");
             return Err(ApiError::unreadable(collection, reason));
         };
         let path = format!(

@@ -1,7 +1,7 @@
-//! Tells in few words what the server finds invalid about an object, with the lines of the
-//! fields, and what to do where a field of an object that is there cannot be changed.
+//! Shortens what the server finds invalid about an object, with the lines of the
+//! fields, and hints at what to do if a field is immutable.
 //!
-//! Which manifests do not even fit the API is the business of `refused`.
+//! Manifests that do not match the API's schema are the business of `refused`.
 
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
@@ -29,7 +29,7 @@ const PRECIOUS: [&str; 4] = [
     "PersistentVolumeClaim",
 ];
 
-/// What the server finds invalid; `None` where its own message says it as well.
+/// Returns what the server finds invalid; `None` if its own message is as good.
 pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes = &status.details.causes;
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
@@ -40,7 +40,7 @@ pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option
     let faults = causes.iter().map(|cause| fault(cause, object));
     let message = match causes.as_slice() {
         [cause] => fault(cause, object),
-        _ => Message::new("the server finds it invalid").with_details(faults.flat_map(|fault| {
+        _ => Message::new("invalid fields").with_details(faults.flat_map(|fault| {
             let differing = fault.details.into_iter().map(|line| format!("  {line}"));
             std::iter::once(fault.text).chain(differing)
         })),
@@ -86,12 +86,12 @@ fn in_short(message: &str) -> Message {
 
 fn way_out(object: &DesiredObject) -> String {
     let key = &object.key;
-    let leave = "this cannot be changed: leave it as it is, or give the object another name";
+    let leave = "keep the old value, or give the object another name";
     if PRECIOUS.contains(&key.group_kind.kind.as_str()) {
         return leave.to_owned();
     }
     format!(
-        "{leave}, or delete it with `kubectl delete {}` and apply again",
+        "{leave}, or run `kubectl delete {}` and apply again",
         key.argument()
     )
 }

@@ -11,7 +11,7 @@ use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::read::METADATA;
 
-/// How often an object that others write at the same time is read and tried again.
+/// Attempts to write an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {

@@ -1,7 +1,7 @@
-//! Says why the server does not take an object, and in which lines of the manifest.
+//! Explains why the server rejects an object, with the lines of the manifest.
 //!
 //! The server knows fields by their paths alone. Which fields an API has, and which values,
-//! only the server knows; the message names the command that tells.
+//! only the server knows; the hint names the command that prints them.
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::members::invalid;
@@ -10,23 +10,23 @@ use crate::manifest::line_of_field;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
 
-/// How structured-merge-diff says that there is no such field.
+/// The words of structured-merge-diff for an unknown field.
 const UNDECLARED: &str = "field not declared in schema";
 
 /// How the server begins to say that a manifest cannot be read by the schema of its kind
 /// (apimachinery, `managedfields/internal/structuredmerge.go`).
 const NOT_TYPED: &str = "failed to create typed patch object";
 
-const NO_FIELD: &str = "there is no such field";
+const NO_FIELD: &str = "unknown field";
 
 /// The reason why a write of this object failed.
 pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let status = error.status();
     let mut faults = status.map_or_else(Vec::new, |status| faults(&status.message));
-    // What the server says of a value may hold the value.
+    // The server's message may quote the value.
     if object.key.group_kind == GroupKind::new("", "Secret") {
         for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
-            "its value is of another type".clone_into(&mut fault.text);
+            "wrong type".clone_into(&mut fault.text);
         }
     }
     let Some(first) = faults.first() else {
@@ -49,28 +49,27 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     } else {
         format!(" --api-version={}/{}", resource.group, resource.version)
     };
-    Message::new(format!(
-        "the manifest does not fit the API: {}; `kubectl explain {}{}{version}` lists the fields",
-        invalid_message.join("; "),
+    Message::new(format!("strict decoding error: {}", invalid_message.join("; "))).with_hint(format!(
+        "check the fields with `kubectl explain {}{}{version}`",
         resource.plural,
         parent_of(&first.path)
     ))
 }
 
-/// Whether this message says that the manifest does not fit the API. Of server-side apply the
-/// server says so with status 500, which mishaps have, too.
+/// Returns whether the manifest does not match the schema. For server-side apply the
+/// server reports that with status 500, like internal errors.
 pub(crate) fn is_misfit(message: &str) -> bool {
     message.starts_with(NOT_TYPED)
 }
 
-/// A field that the server does not take.
+/// A field that the server rejects.
 #[derive(Debug, PartialEq, Eq)]
 struct FieldFault {
     path: String,
     text: String,
 }
 
-/// The fields that a message of the server is about. Empty for all but two kinds of
+/// Returns the fields that a message of the server names. Empty for all but two kinds of
 /// messages: those of server-side apply, a fault in each line, and those of strict decoding.
 fn faults(message: &str) -> Vec<FieldFault> {
     if is_misfit(message) {
@@ -102,7 +101,7 @@ fn typed_fault(line: &str) -> Option<FieldFault> {
     })
 }
 
-/// What the server says of a value of the wrong type, without Go's words for the value.
+/// Returns the server's message about a value of the wrong type, without Go's notation of the value.
 fn plainly(text: &str) -> String {
     let invalid_message = GO_VALUES.iter().find_map(|prefix| {
         let (said, value) = text.split_once(prefix)?;

@@ -65,7 +65,7 @@ impl Disbanding<'_> {
         self.remove_record(sink).await.unwrap_or_else(|error| {
             sink(Event::failure(match &error {
                 ParentWriteError::Request(error) => {
-                    format!("the set's parent could not be written: {}", error.kind)
+                    format!("the set's parent cannot be written: {}", error.kind)
                 }
                 error => error.to_string(),
             }));
@@ -97,7 +97,7 @@ impl Disbanding<'_> {
             Ok(latecomers) => self.release(&latecomers, sink).await,
             Err(error) => {
                 sink(Event::failure(format!(
-                    "the set is forgotten, and whether another run has added to it meanwhile is not known: {error}"
+                    "the set is disbanded, but another run may have added members: {error}"
                 )));
                 Ending::Incomplete
             }
@@ -143,7 +143,7 @@ impl Disbanding<'_> {
             }
         }
         sink(Event::failure(
-            "another run works on this set, so its record stays; run the same command again".to_owned(),
+            "another run is working on this set; its record is kept; run the same command again".to_owned(),
         ));
         Ok(Ending::Incomplete)
     }

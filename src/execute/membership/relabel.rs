@@ -115,11 +115,11 @@ impl Relabelling<'_> {
                 MembershipChange::Settled => return done(),
                 MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
-                    return failed(format!("it has become a member of another set meanwhile, {id}"));
+                    return failed(format!("it became a member of another set ({id}) during the run"));
                 }
             };
         }
-        failed("it kept changing while its label was to be written".to_owned())
+        failed("too many conflicting updates; run the same command again".to_owned())
     }
 
     async fn reread(&self, live: &Live) -> Result<Again, ApiError> {
@@ -207,5 +207,5 @@ enum Again {
 }
 
 fn changed(reason: &MembershipKeepReason) -> String {
-    format!("it changed meanwhile: {reason}")
+    format!("it changed during the run: {reason}")
 }

@@ -95,7 +95,7 @@ impl Execution<'_> {
     }
 
     /// Finds objects in the places that this run is about to take out of the record. An object of two
-    /// groups is no newcomer under the other name.
+    /// groups is not a newcomer under its other name.
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
         for places in self.places_to_leave() {

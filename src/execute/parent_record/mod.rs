@@ -46,7 +46,7 @@ use crate::model::parent_object::ParentObject;
 pub(crate) const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
-pub(crate) const OVERTAKEN: &str = "another run works on this set; its record stays wide until the next run";
+pub(crate) const OVERTAKEN: &str = "another run is working on this set; the next run narrows its record";
 
 /// Returns whether the parent says already what is to be written on it.
 pub(crate) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {

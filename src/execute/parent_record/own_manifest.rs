@@ -90,8 +90,8 @@ impl ParentWriting<'_> {
         parameters
     }
 
-    /// Lets the server rehearse the parent's own manifest, and answers with what it would
-    /// make of the parent.
+    /// Sends a dry run of the parent's own manifest, and returns the parent as it would
+    /// be.
     pub(crate) async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));

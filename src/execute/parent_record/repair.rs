@@ -1,7 +1,7 @@
-//! Writes what `verify --fix` mends on the parent of a set, and nothing else.
+//! Writes the repairs of `verify --fix` to the parent of a set.
 //!
-//! What is written was decided in `verify`, on what the parent was when it was read:
-//! another one is left as it is.
+//! `verify` decided the repairs for the parent as it was read. A parent that has changed since is not
+//! written.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -13,12 +13,12 @@ use crate::model::applyset::parent::annotations;
 use crate::read::METADATA;
 use crate::verify::{Removal, Repair};
 
-/// What became of a mend.
+/// Outcome of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repaired {
     /// It is written.
     Written,
-    /// Somebody else has changed the parent since it was judged.
+    /// Another client has changed the parent since it was judged.
     Overtaken,
 }
 

@@ -25,66 +25,66 @@ use crate::model::settings::WriteSettings;
 use crate::plan::{ParentPolicy, Refusal, is_not_yet_served};
 use crate::read::{self, ListError, METADATA};
 
-/// Everything that writing the parent of a set needs.
+/// Context for writing the parent of a set.
 #[derive(Clone, Copy)]
 pub struct ParentWriting<'a> {
-    /// Where to write.
+    /// The server.
     pub server: &'a ApiServer,
     /// The set.
     pub set: &'a Set,
     /// The resource of the parent.
     pub resource: &'a Arc<Resource>,
-    /// What may be done about a parent that is not what was planned for.
+    /// Policy for a parent that differs from the plan.
     pub policy: ParentPolicy,
-    /// The parent's own manifest, where there is one.
+    /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
-    /// How.
+    /// The write settings.
     pub writing: &'a WriteSettings,
-    /// The user's wish to stop.
+    /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
 }
 
-/// The parent could not be written.
+/// Error if the parent could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ParentWriteError {
     /// A request did not succeed.
-    #[error("the set's parent could not be written: {0}")]
+    #[error("the set's parent cannot be written: {0}")]
     Request(#[from] ApiError),
     /// Another run changed the parent in a way that stops this one.
-    #[error("the set's parent was changed by somebody else while this run went on")]
+    #[error("the set's parent was changed during the run")]
     Refused(Vec<Refusal>),
     /// The answer to a write cannot be read.
-    #[error("the answer to writing the set's parent cannot be read: {0}")]
+    #[error("the set's parent: invalid response from the server: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// Nobody knows whether other runs have members where the record is to name none.
-    #[error("whether other runs work on this set could not be found out, so its record stays wide: {0}")]
+    /// Other runs may have members where the record would name none.
+    #[error("other runs may be working on this set, so its record is not narrowed: {0}")]
     Unwatched(ListError),
-    /// It is not what a saved plan was made for.
-    #[error("the set's parent was changed since the plan was approved of; its own manifest was not applied")]
+    /// It changed since the saved plan was made.
+    #[error("the set's parent changed since the plan; its manifest was not applied")]
     Disapproved,
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
-    /// Others kept changing it.
-    #[error("the set's parent was changed by others again and again")]
+    /// Other clients kept changing it.
+    #[error("the set's parent: too many conflicting updates")]
     Contended,
 }
 
 impl ParentWriteError {
-    /// The error without what the server said, as the reason of what is left undone after it.
+    /// Returns the error without the server's message, as the reason for objects that were not processed.
     pub(crate) fn brief(&self) -> &'static str {
         match self {
-            Self::Request(_) | Self::Unreadable(_) => "the set's parent could not be read or written",
+            Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
             Self::Refused(_) | Self::Disapproved | Self::Contended => {
                 "the set's parent changed during the run"
             }
             Self::NotServed(_) => "the kind of the set's parent is not served",
-            Self::Unwatched(_) => "cannot tell whether other runs work on this set",
+            Self::Unwatched(_) => "other runs may be working on this set",
         }
     }
 }
 
-/// The parent as this run knows it to be written.
+/// The parent as this run has last read or written it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) resource_version: String,
@@ -113,12 +113,12 @@ impl Known {
     }
 }
 
-/// What became of a write that is bound to what the parent was.
+/// Outcome of a write with the parent's resourceVersion.
 #[derive(Debug)]
 pub(crate) enum Written {
     /// It is written.
     Done(Known),
-    /// Somebody else was faster: changed, created or deleted it.
+    /// Another client changed, created or deleted it first.
     Overtaken,
 }
 
@@ -151,7 +151,7 @@ impl ParentWriting<'_> {
     /// A bare one is created by POST, which fails where another run was faster; an apply
     /// would overwrite that run's record. One with a manifest is applied with the tooling
     /// annotation alone and recorded on in a second write: interrupted between the two,
-    /// the annotation tells the next run that it may go on.
+    /// the annotation lets the next run continue.
     pub(crate) async fn create(
         &self,
         target: &Value,
@@ -208,7 +208,7 @@ impl ParentWriting<'_> {
             .send(self.parent_call(apply_body(&object), &self.member_parameters()))
             .await?;
         if reply.status != StatusCode::CREATED {
-            // Another run has made it meanwhile, and may have recorded a set on it.
+            // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
         }
         self.write_record(&written(&reply)?.metadata.resource_version, target)
@@ -238,7 +238,7 @@ impl ParentWriting<'_> {
     }
 }
 
-/// What an answer to a bound write says of the parent.
+/// Returns what the answer to a bound write says about the parent.
 pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
     match answer {
         Ok(reply) => Ok(Written::Done(Known {
@@ -251,7 +251,7 @@ pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<W
     }
 }
 
-/// Whether somebody else wrote the object first: changed, created or deleted it.
+/// Returns whether another client changed, created or deleted the object first.
 pub(super) fn is_overtaken(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT)
 }

@@ -90,7 +90,7 @@ fn recorded(member_status: &ParentStatus) -> Record {
             group_kinds: group_kinds.clone(),
             additional_namespaces: additional_namespaces.clone(),
         },
-        // The deprecated list was translated when the plan was made, and nobody writes it today.
+        // The deprecated list was translated when the plan was made; no tool writes it today.
         ParentStatus::Recorded(_) | ParentStatus::New => Record::default(),
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn newer(found: &Found) -> Vec<LeftOut> {
     });
     let unread = (!unread.is_empty()).then(|| LeftOut {
         place: format!(
-            "{} between the deployed one and these were not read",
+            "{} between the deployed revision and these were not read",
             counted(unread.len(), "revision")
         ),
         objects: Vec::new(),
@@ -145,12 +145,12 @@ fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String>
     let expected = format!("sh.helm.release.v1.{}.v{version}", found.name);
     if name != expected {
         return Err(format!(
-            "by its labels it is release {} at version {version}, and would be named {expected}",
+            "its labels say release {} at version {version}, whose name is {expected}",
             label(secret, "name")
         ));
     }
     let value = secret["data"]["release"].as_str();
-    let value = value.ok_or_else(|| "it holds no release".to_owned())?;
+    let value = value.ok_or_else(|| "it contains no release".to_owned())?;
     let payload = Payload::decode(value).map_err(|error| error.to_string())?;
     for (field, says, expected) in [
         ("name", &payload.name, found.name.as_str()),
@@ -159,7 +159,7 @@ fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String>
     ] {
         if says != expected {
             return Err(format!(
-                "the release names {field} {says:?}, but its Secret names {expected:?}"
+                "the release has {field} {says:?}, but its Secret has {expected:?}"
             ));
         }
     }

@@ -8,7 +8,7 @@ use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 #[derive(Debug, thiserror::Error)]
 pub enum DesiredError {
     /// The manifests are wrong.
-    #[error("{} of the manifests cannot be applied to this cluster", .0.len())]
+    #[error("{} invalid objects in the manifests", .0.len())]
     InvalidObjects(Vec<InvalidObject>),
     /// The definition of the kind of a manifest is being deleted.
     #[error("{position}: {kind} cannot be applied: {reason}")]
@@ -20,8 +20,8 @@ pub enum DesiredError {
         /// Names the definition.
         reason: KeptReason,
     },
-    /// The server could not tell whether it serves the kind of a manifest.
-    #[error("{position}: whether the server has the kind {kind} could not be found out: {failure}")]
+    /// The server could not report whether it serves the kind of a manifest.
+    #[error("{position}: cannot determine whether the server has kind {kind}: {failure}")]
     KindUnknowable {
         /// Where the object was written.
         position: Position,
@@ -46,7 +46,7 @@ pub struct InvalidObject {
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidObjectProblem {
     /// The server does not serve the kind in this version.
-    #[error("the server has no kind {:?} in apiVersion {:?}", .kind.kind, .kind.api_version())]
+    #[error("no matches for kind {:?} in version {:?}", .kind.kind, .kind.api_version())]
     UnknownKind {
         /// As the manifest has it.
         kind: GroupVersionKind,
@@ -58,7 +58,7 @@ pub enum InvalidObjectProblem {
         definition: Option<KeptReason>,
     },
     /// Objects of this kind could not be found again, or not be pruned.
-    #[error("{kind} cannot be a member of a set: the server offers no {} for it", .missing_verbs.join(", "))]
+    #[error("kind {kind} cannot be in a set: the server does not support {} for it", .missing_verbs.join(", "))]
     NoMembersOfThisKind {
         /// The kind.
         kind: GroupKind,
@@ -66,7 +66,7 @@ pub enum InvalidObjectProblem {
         missing_verbs: Vec<&'static str>,
     },
     /// A member's manifest carries what only a set's own run writes on its parent.
-    #[error("{key} carries {bookkeeping}, which belongs to the bookkeeping of a set's parent")]
+    #[error("{key}: {bookkeeping} is reserved for parents of sets")]
     Bookkeeping {
         /// The object.
         key: ObjectKey,
@@ -74,13 +74,13 @@ pub enum InvalidObjectProblem {
         bookkeeping: String,
     },
     /// The server would not take the name.
-    #[error("{key} cannot be named so: {:?} is no DNS subdomain", .key.name)]
+    #[error("{key}: invalid name {:?}: must be a DNS subdomain", .key.name)]
     InvalidName {
         /// The object.
         key: ObjectKey,
     },
     /// The same object stands in two places of the manifests.
-    #[error("{key} is given twice; the first is at {first}")]
+    #[error("{key} is defined twice: first at {first}")]
     GivenTwice {
         /// The object.
         key: ObjectKey,
@@ -108,31 +108,28 @@ impl InvalidObject {
                         .api_version()
                     })
                     .collect();
-                format!(
-                    "the server has this kind in apiVersion {}",
-                    versions.join(" and ")
-                )
+                format!("use apiVersion {}", versions.join(" and "))
             }
             InvalidObjectProblem::UnknownKind {
                 definition: Some(reason),
                 ..
-            } => format!("make the server serve it first: {reason}"),
+            } => format!("fix its definition first: {reason}"),
             InvalidObjectProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
                 format!("did you mean {}?", similar.join(" or "))
             }
             InvalidObjectProblem::UnknownKind { .. } => {
-                "put its CustomResourceDefinition among the manifests, or install it first".to_owned()
+                "ensure CRDs are installed first, or add its CustomResourceDefinition to the manifests"
+                    .to_owned()
             }
             InvalidObjectProblem::NoMembersOfThisKind { .. } => {
-                "take it out of the manifests, and create it with kubectl where it is needed".to_owned()
+                "remove it from the manifests, and create it with kubectl".to_owned()
             }
-            InvalidObjectProblem::Bookkeeping { .. } => {
-                "take it out of the manifest: the run of that set writes it, and a copy would narrow its record".to_owned()
-            }
+            InvalidObjectProblem::Bookkeeping { .. } => "remove it from the manifest".to_owned(),
             InvalidObjectProblem::InvalidName { .. } => {
-                "use lower-case letters, digits, \"-\" and \".\", beginning and ending with a letter or digit".to_owned()
+                "use lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
+                    .to_owned()
             }
-            InvalidObjectProblem::GivenTwice { .. } => "take one of the two out".to_owned(),
+            InvalidObjectProblem::GivenTwice { .. } => "remove one of the two".to_owned(),
         }
     }
 }

@@ -175,7 +175,7 @@ impl Desired {
         if object.key == *target.parent {
             if strip_bookkeeping(&mut metadata) {
                 self.warnings.push(format!(
-                    "{}: labels and annotations of {} that belong to the set's bookkeeping are left out; this program writes them itself",
+                    "{}: ApplySet labels and annotations of {} in the manifest are ignored; apply writes them",
                     object.position, object.key
                 ));
             }
@@ -230,7 +230,7 @@ fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Opti
 }
 
 /// Whether objects of this kind are named by DNS subdomains. RBAC and certificate kinds
-/// are not, and of aggregated APIs nobody knows.
+/// are not, and aggregated APIs are unknown.
 fn has_strict_name(kind: &GroupKind) -> bool {
     let is_built_in = !kind.group.contains('.') || kind.group.ends_with(".k8s.io");
     is_built_in && !["rbac.authorization.k8s.io", "certificates.k8s.io"].contains(&kind.group.as_str())

@@ -1,7 +1,7 @@
 //! `stringData` of a Secret as the `data` that the server makes of it.
 //!
 //! The server keeps `stringData` nowhere: it writes the values into `data`, and notes down
-//! who set `stringData`, not who set `data`. So nobody would own what it became: a key that
+//! who set `stringData`, not who set `data`. So the result would have no owner: a key that
 //! leaves the manifest would stay, and another field manager's value would be overwritten
 //! unasked. Written as `data`, both are as for any other field.
 
@@ -13,8 +13,8 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// The object with `data` for `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret`
-/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins, and null is the empty text. What is
-/// no valid Secret stays as it is, for the server to refuse.
+/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins, and null is the empty text. An invalid
+/// Secret stays as it is, for the server to reject.
 pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have none, and need not be read for that.

@@ -60,7 +60,7 @@ pub enum ParentFault {
     #[error("label {ID_LABEL} is missing")]
     IdMissing,
     /// The id is not the one that follows from the parent's identity.
-    #[error("label {ID_LABEL} is {found:?}, but the id of this parent is {expected}")]
+    #[error("label {ID_LABEL} is {found:?}, expected {expected}")]
     WrongId {
         /// The label's value.
         found: String,
@@ -68,9 +68,7 @@ pub enum ParentFault {
         expected: ApplySetId,
     },
     /// The id is of a later format.
-    #[error(
-        "label {ID_LABEL} is written in a later format ({0}); a newer version of this program may read it"
-    )]
+    #[error("label {ID_LABEL} has a newer format ({0}) than this version supports")]
     LaterIdFormat(String),
     /// The tool that manages the set is missing.
     #[error("annotation {TOOLING_ANNOTATION} is missing")]
@@ -90,12 +88,10 @@ pub enum ParentFault {
         fault: InvalidValue,
     },
     /// The parent has no namespace of its own and names none, but a recorded kind needs one.
-    #[error("the parent is cluster-scoped and records no namespaces, but its kind {0} is namespaced")]
+    #[error("the cluster-scoped parent records no namespaces for the namespaced kind {0}")]
     NoNamespaceFor(GroupKind),
     /// An entry that is not served, but similar to a kind that is.
-    #[error(
-        "annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}, which should probably read {meant:?}"
-    )]
+    #[error("annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}; probably {meant:?}")]
     MisspelledKind {
         /// As recorded.
         entry: String,

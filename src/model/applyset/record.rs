@@ -23,13 +23,13 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidValue {
     /// The value begins with `v2:` or the like.
-    #[error("is written in a later format ({0}); a newer version of this program may read it")]
+    #[error("has a newer format ({0}) than this version supports")]
     LaterFormat(String),
     /// An entry of the list is not of the form `Kind.group`.
-    #[error("has the entry {0:?}, which is no Kind.group")]
+    #[error("has the entry {0:?}, which is not of the form Kind.group")]
     NotAGroupKind(String),
     /// An entry of the list is not a namespace.
-    #[error("has the entry {0:?}, which is no name of a namespace")]
+    #[error("has the entry {0:?}, which is not a namespace name")]
     NotANamespace(String),
 }
 

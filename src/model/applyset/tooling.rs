@@ -25,14 +25,14 @@ pub struct Tooling {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTooling {
     /// The value is empty, or has no name before its slash.
-    #[error("{0:?} names no program; it should read NAME/vX.Y.Z")]
+    #[error("{0:?} has no program name: expected NAME/vX.Y.Z")]
     NoName(String),
     /// The value holds a control character, a line break or a character that changes the direction
     /// of text.
-    #[error("{0:?} is not the name of a program; it should read NAME/vX.Y.Z")]
+    #[error("{0:?} is not a program name: expected NAME/vX.Y.Z")]
     NotPrintable(String),
     /// The value begins with `v2:` or the like, which readers refuse as a later format.
-    #[error("{0:?} begins as a later format does; it should read NAME/vX.Y.Z")]
+    #[error("{0:?} has a newer format: expected NAME/vX.Y.Z")]
     LaterFormat(String),
 }
 

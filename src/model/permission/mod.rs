@@ -96,6 +96,27 @@ impl Permission {
     }
 }
 
+impl Permission {
+    /// The denial in the words of the API server: `cannot delete resource "deployments" in API group
+    /// "apps" in the namespace "shop"`.
+    pub fn denied(&self) -> String {
+        let name = self
+            .name
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" {name:?}"));
+        let namespace = match &self.namespace {
+            Some(namespace) => format!("in the namespace {namespace:?}"),
+            None => "at the cluster scope".to_owned(),
+        };
+        format!(
+            "cannot {} resource {:?}{name} in API group {:?} {namespace}",
+            self.verb.as_str(),
+            self.resource,
+            self.group
+        )
+    }
+}
+
 impl fmt::Display for Permission {
     /// `delete deployments.apps in namespace shop`, `patch secrets/web in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -108,8 +108,8 @@ fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) ->
     }
     omitted.retain(|uid| !counted.contains(uid));
     let is_lost = |uid: &str| {
-        let is_no_loss = everywhere.contains(uid) || is_settled(uid) || omitted.contains(uid);
-        !is_no_loss
+        let is_kept_or_planned = everywhere.contains(uid) || is_settled(uid) || omitted.contains(uid);
+        !is_kept_or_planned
     };
     objects()
         .filter(|held| is_lost(&held.uid))

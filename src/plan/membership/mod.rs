@@ -88,19 +88,19 @@ impl fmt::Display for MembershipKeepReason {
             Self::Owned(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::IsParent => f.write_str("it is the set's parent"),
             Self::MadeByOthers { managers } if managers.is_empty() => f.write_str(
-                "no field manager shows who made it, so its labels may be copies; use -f to take it",
+                "no field manager shows its creator, so its labels may be copies; adopt it with -f",
             ),
             Self::MadeByOthers { managers } => write!(
                 f,
-                "made by {}, not with kubectl or an apply, so its labels may be copies; use -f to take it",
+                "created by {}, not by kubectl or an apply, so its labels may be copies; adopt it with -f",
                 managers.join(" or ")
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
-                write!(f, "{}; remove the label by hand", label_written_by(writers))
+                write!(f, "{}; remove the label", label_written_by(writers))
             }
             Self::CopiedLabel { writers } => write!(
                 f,
-                "{}; if it was applied under that name, give it to --field-manager",
+                "{}; if that is the applier of the set, pass it to --field-manager",
                 label_written_by(writers)
             ),
             Self::NotSelected => f.write_str("its labels do not match the selector"),

@@ -1,29 +1,29 @@
 //! Hints for refusals: the safe way first, then the flag that overrides the refusal.
 
 use super::super::OtherParent;
-use super::Refusal;
+use super::{Refusal, Target};
 use crate::event::Operation;
-use crate::model::applyset::Tooling;
+use crate::model::applyset::{ParentIdentity, Tooling};
 use crate::model::text::shell_word;
 
 impl Refusal {
     /// Hint for an object that exists and is not in a set.
     pub const UNOWNED_HINT: &str =
-        "take it in with `kubectl applyset adopt SET -f …`, or leave out --only-new-or-owned";
+        "adopt it with `kubectl applyset adopt SET -f …`, or omit --only-new-or-owned";
 
     /// Returns the hint.
     pub fn hint(&self) -> String {
         match self {
             Self::FaultyParent { parent, .. } => format!(
-                "`kubectl applyset verify {}` tells whether its --fix can mend that; else compare the parent with a backup",
+                "run `kubectl applyset verify {}`, which reports whether --fix can repair it",
                 parent.argument()
             ),
             Self::OtherTooling { found, ours, .. } => other_tooling(found, ours),
             Self::ManagedElsewhere { found, ours, operation, .. } => managed_elsewhere(found, ours, *operation),
             Self::NotAParent { .. } => {
-                "choose another name for the set, or make this object its parent with --take-over-set --yes".to_owned()
+                "choose another name for the set, or use this object as its parent with --take-over-set --yes".to_owned()
             }
-            Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "wait until it is gone, and run again".to_owned(),
+            Self::ParentTerminating { .. } | Self::ParentNamespaceTerminating { .. } => "run the same command again when it is gone".to_owned(),
             Self::EmptyManifests { .. } => {
                 "check the paths given to -f, or prune all members with --allow-prune-all".to_owned()
             }
@@ -33,64 +33,76 @@ impl Refusal {
             Self::ChangesSet { .. } => "answer yes, or leave out --confirm".to_owned(),
             Self::Overlap { parent: OtherParent::Unlisted, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
-                "ask somebody who may list Secrets and ConfigMaps in all namespaces whose set it is: `kubectl applyset list -A`; --take-ownership is for sets that are gone for good".to_owned()
+                "find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces".to_owned()
+            }
+            Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
+                format!("did you mean `{}`?", set_argument(parent))
             }
             Self::Overlap { .. } => {
-                "take the objects out of one of the two sets, or take them into this one with --take-ownership".to_owned()
+                "remove them from one of the two sets, or move them to this one with --take-ownership".to_owned()
             }
             Self::HoldsHooks { .. } => {
                 "leave them out with --hooks=skip, or make them ordinary members with --hooks=apply".to_owned()
             }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
-                "keep them with the annotation helm.sh/resource-policy: keep, or among the manifests of an apply, or lose them with --allow-data-loss".to_owned()
+                "annotate it with helm.sh/resource-policy=keep, restore it to the manifests, or pass --allow-data-loss".to_owned()
             }
             Self::HoldsDesired { .. } => {
-                "put it back into the manifests, or take these objects out of them, too".to_owned()
+                "restore it to the manifests, or remove these objects from them".to_owned()
             }
             Self::OwnsDependents { operation: Operation::Delete, .. } => {
-                "remove the owner references by hand, or let the run do it with --allow-data-loss".to_owned()
+                "remove the owner references, or let this run remove them with --allow-data-loss".to_owned()
             }
             Self::OwnsDependents { .. } => {
-                "put it back into the manifests, or remove the owner references with --allow-data-loss".to_owned()
+                "restore it to the manifests, or let this run remove the owner references with --allow-data-loss".to_owned()
             }
             Self::OwnsBound { .. } => {
-                "remove the owner references to it from these objects and from their manifests; what the user may not get counts as owned".to_owned()
+                "remove the owner references to it from these objects and their manifests".to_owned()
             }
             Self::TooManyPrunes { objects, .. } => {
-                format!("check the paths given to -f, or allow it with --max-prune {}", objects.len())
+                format!("check -f, or allow it with --max-prune {}", objects.len())
             }
-            Self::DeletesSet { .. } => "--yes deletes it without a question; --dry-run=server tries it".to_owned(),
-            Self::RepairsParent { .. } => "--yes mends it without a question".to_owned(),
-            Self::AnnotationsTooLarge { .. } => "split the set into several smaller ones".to_owned(),
+            Self::DeletesSet { .. } => "preview it with --dry-run=server, or confirm it with --yes".to_owned(),
+            Self::RepairsParent { .. } => "confirm the repair with --yes".to_owned(),
+            Self::AnnotationsTooLarge { .. } => "split the set into smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
-                "`kubectl applyset move {} SET` moves members from one set to another; --take-ownership takes them without asking that set",
+                "move the members with `kubectl applyset move {} SET`, or take them with --take-ownership",
                 parent.argument()
             ),
             Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
                 "take them with --take-ownership".to_owned()
             }
             Self::ReachesOutside { .. } => {
-                "check each of these objects, then confirm them with --yes; --dry-run=server lists all".to_owned()
+                "list them all with --dry-run=server, then confirm with --yes".to_owned()
             }
             Self::NothingToAdopt { inventory, is_unmarked: true } if inventory.starts_with("helm/") => {
-                "pass their manifests with -f; if Helm installed them before version 3.2 and you know who wrote the release, add --from-unmarked".to_owned()
+                "adopt them with -f MANIFESTS, or add --from-unmarked for releases older than Helm 3.2".to_owned()
             }
-            Self::NothingToAdopt { .. } => "pass the manifests of the objects that you want with -f".to_owned(),
-            Self::ForgetsSet { .. } => "go on without being asked with --yes; --dry-run shows the objects".to_owned(),
+            Self::NothingToAdopt { .. } => "adopt the objects with -f MANIFESTS".to_owned(),
+            Self::ForgetsSet { .. } => "list the objects with --dry-run, or confirm with --yes".to_owned(),
         }
+    }
+}
+
+/// The set as it is named on the command line: `shop -n platform`.
+fn set_argument(parent: &ParentIdentity) -> String {
+    let argument = parent.argument();
+    match argument.strip_prefix("secret/") {
+        Some(name) => name.to_owned(),
+        None => argument,
     }
 }
 
 fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
     if found.is_same_program(&Tooling::ours()) {
         return format!(
-            "leave --tooling out, or hand the set over to {} with --take-over-set --yes",
+            "omit --tooling, or hand the set over to {} with --take-over-set --yes",
             ours.name
         );
     }
     format!(
-        "go on with {0}, or take the set from it with --take-over-set --yes; `apply` can keep it operable by {0} with --tooling {1}",
+        "use {0}, add --tooling {1} to keep the set operable by {0}, or take it over with --take-over-set --yes",
         found.name,
         shell_word(&found.to_string())
     )
@@ -105,12 +117,11 @@ fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> S
     }
     if found.is_same_program(&Tooling::ours()) {
         return format!(
-            "leave --tooling out, or hand the set over to {0} first with `kubectl applyset apply … --tooling {ours} --take-over-set --yes`",
-            ours.name
+            "omit --tooling, or first run `kubectl applyset apply … --tooling {ours} --take-over-set --yes`"
         );
     }
     format!(
-        "keep the set operable by {} with --tooling {}, or take it over first with `kubectl applyset apply … --take-over-set --yes`",
+        "keep the set operable by {} with --tooling {}, or first run `kubectl applyset apply … --take-over-set --yes`",
         found.name,
         shell_word(&found.to_string())
     )

@@ -2,6 +2,7 @@
 
 mod consent;
 mod hint;
+mod messages;
 mod of_plan;
 mod text;
 
@@ -21,11 +22,20 @@ use crate::model::applyset::parent::ParentFault;
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
 
+/// Likelihood that the user means the set that the objects belong to, and typed another name or namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// It has the name of the other set, or all objects of the manifests belong to that.
+    Likely,
+    /// Neither.
+    Unlikely,
+}
+
 /// One reason for which nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The ApplySet metadata of the parent are invalid.
-    #[error("the set's parent {parent} cannot be trusted: {fault}")]
+    #[error("{parent}: invalid ApplySet metadata: {fault}")]
     FaultyParent {
         /// The parent.
         parent: ObjectKey,
@@ -33,7 +43,7 @@ pub enum Refusal {
         fault: ParentFault,
     },
     /// Another program manages the set.
-    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
+    #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
     OtherTooling {
         /// The parent.
         parent: ObjectKey,
@@ -43,19 +53,19 @@ pub enum Refusal {
         ours: Tooling,
     },
     /// The object exists and is not a parent.
-    #[error("{parent} exists and is not the parent of a set")]
+    #[error("{parent}: exists and is not the parent of a set")]
     NotAParent {
         /// The object.
         parent: ObjectKey,
     },
     /// The parent is being deleted.
-    #[error("the set's parent {parent} is being deleted")]
+    #[error("{parent}: the set's parent is being deleted")]
     ParentTerminating {
         /// The parent.
         parent: ObjectKey,
     },
     /// The parent's namespace is being deleted.
-    #[error("the namespace {namespace} of the set's parent is being deleted")]
+    #[error("namespace/{namespace}: the namespace of the set's parent is being deleted")]
     ParentNamespaceTerminating {
         /// The namespace.
         namespace: String,
@@ -83,9 +93,11 @@ pub enum Refusal {
         id: String,
         /// The parent of the other set.
         parent: OtherParent,
+        /// The likelihood that the user means the other set.
+        target: Target,
     },
     /// An object of the manifests exists and is not in a set.
-    #[error("{position}: {object} exists and is in no set")]
+    #[error("{position}: {object} exists and is not in a set")]
     InNoSet {
         /// Position in the manifests.
         position: Position,
@@ -99,7 +111,7 @@ pub enum Refusal {
         hooks: Vec<String>,
     },
     /// A container would be pruned that holds objects that are not pruned.
-    #[error("deleting {container} would take along {}", losses(.lost, .unknown))]
+    #[error("{container}: not deleted: would also delete {}", losses(.lost, .unknown))]
     HoldsOthers {
         /// The namespace or CRD.
         container: ObjectKey,
@@ -109,7 +121,7 @@ pub enum Refusal {
         unknown: Vec<String>,
     },
     /// A container would be pruned that holds objects of the manifests.
-    #[error("{container} left the manifests, and these objects of the manifests are in it: {}", listed(.desired))]
+    #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", listed(.desired))]
     HoldsDesired {
         /// The namespace or CRD.
         container: ObjectKey,
@@ -117,15 +129,13 @@ pub enum Refusal {
         desired: Vec<ObjectKey>,
     },
     /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned.
-    #[error("deleting {object} would lose its data")]
+    #[error("{object}: not deleted: its data would be lost")]
     PrunesStorage {
         /// The `PersistentVolume` or `PersistentVolumeClaim`.
         object: ObjectKey,
     },
     /// The parent of another set would be pruned.
-    #[error(
-        "deleting {object}, which is the parent of another set, would leave members that nobody finds any more"
-    )]
+    #[error("{object}: not deleted: it is the parent of another set, whose members would become orphans")]
     PrunesParent {
         /// The parent.
         object: ObjectKey,
@@ -147,7 +157,7 @@ pub enum Refusal {
     },
     /// An object that would be pruned owns, or may own, objects that this run cannot keep.
     #[error(
-        "{object}: not pruned: it is, or may be, an owner of {}",
+        "{object}: not pruned: it may own {}",
         listed(.dependents)
     )]
     OwnsBound {
@@ -157,7 +167,7 @@ pub enum Refusal {
         dependents: Vec<ObjectKey>,
     },
     /// More would be pruned than the user allows.
-    #[error("{} would be pruned, and --max-prune allows {limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
+    #[error("{} would be pruned, more than --max-prune={limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
     TooManyPrunes {
         /// The objects that would be pruned.
         objects: Vec<ObjectKey>,
@@ -165,7 +175,7 @@ pub enum Refusal {
         limit: usize,
     },
     /// A whole set would be deleted, which the user has not confirmed.
-    #[error("the set of {parent} would be deleted{}", with_objects(.objects))]
+    #[error("{parent}: the set would be deleted{}", with_objects(.objects))]
     DeletesSet {
         /// The parent.
         parent: ObjectKey,
@@ -185,7 +195,7 @@ pub enum Refusal {
         unchanged: usize,
     },
     /// The record does not fit into the parent's annotations.
-    #[error("the annotations of {parent} would take {size} bytes, and an object may have {limit}")]
+    #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
         /// The parent.
         parent: ObjectKey,
@@ -195,7 +205,7 @@ pub enum Refusal {
         limit: usize,
     },
     /// A parent would be repaired, which the user has not confirmed.
-    #[error("{parent} would be mended: {}", .changes.join("; "))]
+    #[error("{parent}: would be repaired: {}", .changes.join("; "))]
     RepairsParent {
         /// The parent.
         parent: ObjectKey,
@@ -213,7 +223,7 @@ pub enum Refusal {
         parent: OtherParent,
     },
     /// Another program manages a set whose members are to change.
-    #[error("the set of {parent} is managed by {found}, and {}", this_is(.ours))]
+    #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
     ManagedElsewhere {
         /// The parent.
         parent: ObjectKey,
@@ -225,7 +235,7 @@ pub enum Refusal {
         operation: Operation,
     },
     /// A set would be forgotten, which the user has not confirmed.
-    #[error("the set of {parent} would be forgotten, and {} in it kept as they are, in no set", counted(*.members, "object"))]
+    #[error("{parent}: the set would be disbanded; {} kept", counted(*.members, "object"))]
     ForgetsSet {
         /// The parent.
         parent: ObjectKey,
@@ -233,7 +243,7 @@ pub enum Refusal {
         members: usize,
     },
     /// An inventory lists objects outside of the namespace that needs no confirmation.
-    #[error("inventory {inventory} names {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
+    #[error("inventory {inventory} lists {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
     ReachesOutside {
         /// The inventory as the command line names it.
         inventory: String,
@@ -243,7 +253,7 @@ pub enum Refusal {
         objects: Vec<ObjectKey>,
     },
     /// An inventory lists objects, and all of them are skipped.
-    #[error("inventory {inventory}: nothing to adopt: all of its objects are skipped")]
+    #[error("inventory {inventory}: nothing to adopt: all objects are skipped")]
     NothingToAdopt {
         /// The inventory as the command line names it.
         inventory: String,

@@ -23,7 +23,7 @@ pub(in super::super) fn of_plan(
     refusals.extend(of_hooks(desired, policy.hooks));
     refusals.extend(prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == TakeOwnership::Refused {
-        refusals.extend(overlap::refusals(desired, observed));
+        refusals.extend(overlap::refusals(set, desired, observed));
     }
     if policy.unowned == Unowned::Refused {
         refusals.extend(unowned_objects::refusals(desired, observed));

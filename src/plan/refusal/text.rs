@@ -9,24 +9,24 @@ use crate::model::text::{counted, listed};
 
 pub(super) fn this_is(tooling: &Tooling) -> String {
     if tooling.is_same_program(&Tooling::ours()) {
-        format!("this is {tooling}")
+        format!("{tooling}")
     } else {
-        format!("--tooling names {tooling}")
+        format!("{tooling} of --tooling")
     }
 }
 
 pub(super) fn other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
-        OtherParent::Found(parent) => format!("the set of {parent}"),
-        OtherParent::Gone => format!("another set, {id}, whose parent is gone"),
-        OtherParent::Unlisted => format!("another set, {id}, whose parent is gone or not yours to see"),
+        OtherParent::Found(parent) => format!("{parent}"),
+        OtherParent::Gone => format!("a set without a parent ({id})"),
+        OtherParent::Unlisted => format!("a set whose parent is gone or not visible to you ({id})"),
     }
 }
 
 pub(super) fn outside(namespace: Option<&str>, objects: &[ObjectKey]) -> String {
     let count = counted(objects.len(), "object");
     match namespace {
-        Some(namespace) => format!("{count} outside of namespace {namespace}"),
+        Some(namespace) => format!("{count} outside namespace {namespace}"),
         None => count,
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn outside(namespace: Option<&str>, objects: &[ObjectKey]) -> String 
 /// Lists objects, each with the annotation or label that keeps it.
 pub fn with_marks(objects: &[ObjectKey], marks: &BTreeMap<ObjectKey, String>) -> String {
     listed(objects.iter().map(|key| match marks.get(key) {
-        Some(mark) => format!("{key} (kept by its mark {mark})"),
+        Some(mark) => format!("{key} (kept by {mark})"),
         None => key.to_string(),
     }))
 }
@@ -52,7 +52,7 @@ pub(super) fn with_objects(objects: &[ObjectKey]) -> String {
         return String::new();
     }
     let count = counted(objects.len(), "object");
-    format!(", and with it {count}: {}", listed(objects))
+    format!(" with {count}: {}", listed(objects))
 }
 
 /// Describes the objects that would be lost with a container.
@@ -66,10 +66,7 @@ pub(in super::super) fn losses(lost: &[ObjectKey], unknown: &[String]) -> String
         ));
     }
     if !unknown.is_empty() {
-        losses.push(format!(
-            "whatever there is of these, which could not be listed: {}",
-            listed(unknown)
-        ));
+        losses.push(format!("objects that cannot be listed: {}", listed(unknown)));
     }
     losses.join(", and ")
 }

@@ -1,10 +1,10 @@
-//! A plan that is written into a file, to be looked through and carried out later: exactly
-//! that, or not at all.
+//! Plans that are saved in a file, reviewed, and applied later: exactly
+//! as saved, or not at all.
 //!
-//! It holds what is sent, under which policy, and what the cluster was when the plan was
+//! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was
 //! made. `seal` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
-//! of Secrets out of it, and `overtaken` finds what has moved since. What is carried out is
-//! planned afresh by `plan`; a saved plan only says whether that is the same.
+//! of Secrets out of it, and `overtaken` finds the drift since then. The run is
+//! planned again by `plan`; the saved plan only decides whether the result is the same.
 
 mod overtaken;
 mod seal;
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
-pub use overtaken::{Fresh, Moved, looked_at, moved, uncompared};
+pub use overtaken::{Drift, Fresh, looked_at, moved, uncompared};
 pub use seal::{Unsealable, discard, read, write};
 pub use secrets::{Alteration, is_lost, restore};
 
@@ -34,60 +34,60 @@ use crate::model::parent_object::ParentObject;
 use crate::model::settings::{Conflicts, Validation};
 use crate::plan::{Confirmation, Plan, Policy};
 
-/// Everything that a later run needs to do what this plan says, and no more.
+/// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedPlan {
     /// The set.
     pub set: SavedSet,
-    /// What the run may do.
+    /// The policy of the run.
     pub policy: Policy,
-    /// Whether the parent may be another tool's, or no parent so far.
+    /// Consent to a parent of another tool, or to an object that is not a parent yet.
     pub take_over: Confirmation,
     /// Field manager of members.
     pub field_manager: String,
-    /// What becomes of fields that another manager owns.
+    /// Treatment of fields that another manager owns.
     pub conflicts: Conflicts,
-    /// How strictly the server looks at fields.
+    /// Strictness of the server's field validation.
     pub validation: Validation,
-    /// What all digests are made with.
+    /// The salt of all digests.
     pub salt: Salt,
-    /// The cluster that it was made for.
+    /// The cluster of the plan.
     pub cluster: SavedCluster,
     /// The manifests, in their order.
     pub manifests: Vec<SavedManifest>,
     /// The namespaces of the set that exist, with their UIDs.
     pub namespaces: NamespaceUids,
-    /// The parent; `None` where there is none.
+    /// The parent; `None` if it does not exist.
     pub parent: Option<SavedParent>,
-    /// What the parent records in the end.
+    /// The record after the run.
     pub record: Record,
-    /// What is done to each object.
+    /// The intent for each object.
     pub objects: Vec<SavedObject>,
     /// Objects that are detached from owners that are pruned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detached: Vec<SavedDetachment>,
 }
 
-/// Namespaces that exist, with their UIDs; `None` for one that may not be read, which is only
-/// taken to exist.
+/// Namespaces that exist, with their UIDs; `None` for one that cannot be read, which is only
+/// assumed to exist.
 pub type NamespaceUids = BTreeMap<String, Option<String>>;
 
-/// By what a cluster is known again.
+/// Identity of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedCluster {
-    /// The UID of the namespace `kube-system`, which no two clusters share; `None` where it
-    /// may not be read.
+    /// The UID of the namespace `kube-system`, which no two clusters share; `None` if it
+    /// cannot be read.
     pub uid: Option<String>,
     /// The address of the API server.
     pub server: String,
-    /// The digest of the certificates that its own is checked against; `None` where those of
-    /// the system count.
+    /// The digest of the certificate authorities; `None` if those of
+    /// the system are used.
     pub certificate_authority: Option<String>,
 }
 
-/// Which set a plan is for.
+/// The set of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedSet {
@@ -97,9 +97,9 @@ pub struct SavedSet {
     pub resource: String,
     /// The parent's name.
     pub name: String,
-    /// The namespace of what names none.
+    /// The namespace of manifests without one.
     pub namespace: String,
-    /// What is written as the set's tooling.
+    /// The set's tooling.
     pub tooling: Tooling,
 }
 
@@ -107,18 +107,18 @@ pub struct SavedSet {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedManifest {
-    /// Where it was read from.
+    /// The source.
     pub source: SavedSource,
     /// The line where it begins.
     pub line: usize,
     /// The object, with the values of a Secret hidden.
     pub object: Value,
-    /// The digests of what is hidden, by JSON pointers.
+    /// The digests of hidden values, by JSON pointers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hidden: BTreeMap<String, String>,
 }
 
-/// Where a manifest was read from, as far as that is kept: an address may hold a password.
+/// Source of a manifest. URLs are not saved, because they may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SavedSource {
@@ -126,7 +126,7 @@ pub enum SavedSource {
     File(PathBuf),
     /// The directory of a kustomization.
     Kustomization(String),
-    /// Something that cannot be read again, or by nobody else.
+    /// A source that cannot be read again, or not by another user.
     Elsewhere,
 }
 
@@ -138,7 +138,7 @@ pub struct SavedParent {
     pub uid: String,
     /// Its annotations that belong to the convention.
     pub bookkeeping: Pairs,
-    /// The rest of it, where its own manifest is applied.
+    /// Its other content, if its own manifest is applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
 }
@@ -149,9 +149,9 @@ pub struct SavedParent {
 pub struct SavedObject {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// What is done to it.
+    /// The intent.
     pub intent: Intent,
-    /// What the cluster has of it; `None` where there is no such object.
+    /// The live object; `None` if it does not exist.
     pub seen: Option<Seen>,
     /// True if the object is in no set, and becomes a member.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -170,17 +170,17 @@ pub struct SavedDetachment {
     pub owners: BTreeSet<String>,
 }
 
-/// What a plan does to an object.
+/// The intent of a plan for one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Intent {
     /// It is sent.
     Apply,
-    /// It is as its manifest has it.
+    /// It matches its manifest.
     LeaveAlone,
     /// It is deleted.
     Prune,
-    /// It left the manifests and stays, for this reason.
+    /// It is no longer in the manifests and is kept, for this reason.
     Skip(String),
 }
 
@@ -196,7 +196,7 @@ impl SavedManifest {
         }
     }
 
-    /// The manifest, as far as nothing of it is hidden. `None` where it is no object.
+    /// Returns the manifest if nothing of it is hidden; `None` if it is not an object.
     fn open(&self) -> Option<Manifest> {
         let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
         let source = self.source.open().unwrap_or(Source::StandardInput);
@@ -228,7 +228,7 @@ impl SavedSource {
         }
     }
 
-    /// The source, where it can be read again.
+    /// Returns the source, if it can be read again.
     fn open(&self) -> Option<Source> {
         match self {
             Self::File(path) => Some(Source::Path(path.clone())),
@@ -246,14 +246,14 @@ impl SavedCluster {
         Self {
             uid,
             server: endpoint.address.clone(),
-            // DER tells where each certificate ends.
+            // DER contains the length of each certificate.
             certificate_authority: is_own.then(|| plain_digest(authorities.concat())),
         }
     }
 }
 
 impl SavedParent {
-    /// What is kept of a parent; `seen` is there where it has a manifest.
+    /// Returns what is saved of a parent; `seen` is set if it has a manifest.
     pub fn new(parent: &ParentObject, seen: Option<Seen>) -> Self {
         let bookkeeping = parent
             .annotations
@@ -269,8 +269,8 @@ impl SavedParent {
     }
 }
 
-/// Whether a later run finds the same under this path: a pipe, as shells make of `<(…)`, is read
-/// once, and a name that is no UTF-8 cannot be written down in JSON.
+/// Returns whether a later run can read the same from this path: a pipe, as shells make of `<(…)`, is read
+/// once, and a name that is not UTF-8 cannot be saved in JSON.
 fn can_be_read_again(path: &Path) -> bool {
     let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
     path.to_str().is_some() && !is_something_else
@@ -287,7 +287,7 @@ pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
     saved.collect()
 }
 
-/// What a plan does to each object, with the UID of those that it does not write.
+/// Returns the intent for each object, with the UID of those that the plan does not write.
 pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
     let applies = plan
         .all_applies()

@@ -1,4 +1,4 @@
-//! What has moved between the making of a plan and its carrying out.
+//! Drift: the differences between a saved plan and the cluster when it is applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,72 +10,72 @@ use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::plan::{Plan, Refusal};
 
-/// What the cluster is now, and what would be planned for it.
+/// The current state of the cluster, and the plan for it.
 #[derive(Debug)]
 pub struct Fresh<'a> {
     /// The cluster.
     pub cluster: &'a SavedCluster,
     /// The set.
     pub set: &'a Set,
-    /// The objects that are wanted.
+    /// The desired objects.
     pub desired: &'a Desired,
-    /// The plan for them.
+    /// The new plan.
     pub plan: &'a Plan,
     /// The parent.
     pub parent: Option<&'a ParentObject>,
-    /// The rest of the parent, where it has a manifest and is there.
+    /// The other content of the parent, if it exists and has a manifest.
     pub parent_seen: Option<&'a Seen>,
     /// The namespaces.
     pub namespaces: &'a NamespaceUids,
-    /// The objects that `looked_at` names, as far as they are there.
+    /// The objects that `looked_at` names, if they exist.
     pub seen: &'a BTreeMap<ObjectKey, Seen>,
 }
 
-/// One thing that is not as the plan has it.
+/// One difference between the saved plan and the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moved {
+pub enum Drift {
     /// The cluster is another one.
     OtherCluster {
-        /// The address of the one that the plan was made for.
+        /// The address of the plan's cluster.
         then: String,
-        /// The address of this one.
+        /// The address of this cluster.
         now: String,
     },
-    /// Nothing shows that this is the cluster that the plan was made for.
+    /// It is not certain that this is the cluster of the plan.
     UnknownCluster {
-        /// The address of that one.
+        /// The address of the plan's cluster.
         then: String,
-        /// The address of this one.
+        /// The address of this cluster.
         now: String,
     },
-    /// An object was to be created, and is there.
+    /// An object that the plan creates exists.
     Created(ObjectKey),
     /// An object is gone.
     Deleted(ObjectKey),
-    /// An object was deleted and made again.
+    /// An object was deleted and recreated.
     Replaced(ObjectKey),
-    /// An object is another.
+    /// An object was changed.
     Changed(ObjectKey),
-    /// An object joined the set that the plan does not know.
+    /// An object that is not in the plan joined the set.
     Joined(ObjectKey),
     /// An object left the set.
     Left(ObjectKey),
-    /// Something else would be done with an object now.
+    /// A new plan has another intent for an object.
     Judged {
         /// The object.
         key: ObjectKey,
-        /// What would be done.
+        /// The new intent.
         intent: Intent,
     },
-    /// An object would be detached from other owners than the plan says.
+    /// An object would be detached from other owners than in the plan.
     Detached(ObjectKey),
-    /// A namespace is not the one that it was.
+    /// A namespace was deleted or recreated.
     Namespace(String),
-    /// The parent was made meanwhile.
+    /// The parent was created.
     ParentCreated(ObjectKey),
     /// The parent is gone.
     ParentDeleted(ObjectKey),
-    /// The parent was deleted and made again.
+    /// The parent was deleted and recreated.
     ParentReplaced(ObjectKey),
     /// The parent records something else, or another tool.
     ParentRecord {
@@ -84,68 +84,65 @@ pub enum Moved {
         /// The annotations that differ.
         annotations: Vec<String>,
     },
-    /// The parent, which has a manifest, is another.
+    /// The parent, which has a manifest, was changed.
     ParentChanged(ObjectKey),
     /// The parent would record something else in the end.
     Record(ObjectKey),
-    /// The run is refused now.
+    /// A new run would be refused.
     Refused(Refusal),
-    /// No plan can be made any more.
+    /// No new plan can be made.
     Unplannable(String),
 }
 
-impl fmt::Display for Moved {
+impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherCluster { then, now } => write!(
-                f,
-                "the plan was made for another cluster than that at {now}, for one at {then}"
-            ),
+            Self::OtherCluster { then, now } => {
+                write!(f, "the plan is for another cluster: {then}, not {now}")
+            }
             Self::UnknownCluster { then, now } => write!(
                 f,
-                "nothing shows that the cluster at {now} is the one at {then} that the plan was made for: \
-                 address and certificate authority are not the same, and the UID of the namespace \
-                 kube-system, which would tell, may not be read"
+                "the plan may be for another cluster: {then}, not {now}: the UID of namespace kube-system cannot be read"
             ),
-            Self::Created(key) => write!(f, "{key} was created meanwhile"),
-            Self::Deleted(key) => write!(f, "{key} was deleted meanwhile"),
-            Self::Replaced(key) => write!(f, "{key} was deleted and created again meanwhile"),
-            Self::Changed(key) => write!(f, "{key} was changed meanwhile"),
-            Self::Joined(key) => write!(f, "{key} joined the set meanwhile"),
-            Self::Left(key) => write!(f, "{key} left the set meanwhile"),
+            Self::Created(key) => write!(f, "{key} was created"),
+            Self::Deleted(key) => write!(f, "{key} was deleted"),
+            Self::Replaced(key) => write!(f, "{key} was deleted and recreated"),
+            Self::Changed(key) => write!(f, "{key} was changed"),
+            Self::Joined(key) => write!(f, "{key} joined the set"),
+            Self::Left(key) => write!(f, "{key} left the set"),
             Self::Judged { key, intent } => {
-                write!(f, "{key} is not what it was: ")?;
+                write!(f, "{key} changed: ")?;
                 match intent {
-                    Intent::Apply => f.write_str("it would be sent"),
-                    Intent::LeaveAlone => f.write_str("it would be left alone"),
+                    Intent::Apply => f.write_str("it would be applied"),
+                    Intent::LeaveAlone => f.write_str("it would be unchanged"),
                     Intent::Prune => f.write_str("it would be pruned"),
                     Intent::Skip(reason) => write!(f, "it would be skipped: {reason}"),
                 }
             }
-            Self::Detached(key) => write!(f, "{key}: the plan removes other owner references from it"),
-            Self::Namespace(name) => write!(f, "namespace/{name} is not the one that the plan was made for"),
-            Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created meanwhile"),
-            Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted meanwhile"),
+            Self::Detached(key) => write!(f, "{key}: its owner references to remove differ"),
+            Self::Namespace(name) => write!(f, "namespace/{name} was deleted or recreated"),
+            Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created"),
+            Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted"),
             Self::ParentReplaced(parent) => {
-                write!(
-                    f,
-                    "the set's parent {parent} was deleted and created again meanwhile"
-                )
+                write!(f, "the set's parent {parent} was deleted and recreated")
             }
             Self::ParentRecord { parent, annotations } => write!(
                 f,
-                "the record of the set's parent {parent} was changed meanwhile: {}",
+                "the record of the set's parent {parent} was changed: {}",
                 annotations.join(", ")
             ),
-            Self::ParentChanged(parent) => write!(f, "the set's parent {parent} was changed meanwhile"),
-            Self::Record(parent) => write!(f, "the set's parent {parent} would record other places"),
+            Self::ParentChanged(parent) => write!(f, "the set's parent {parent} was changed"),
+            Self::Record(parent) => write!(
+                f,
+                "the set's parent {parent} would record other kinds or namespaces"
+            ),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Unplannable(message) => f.write_str(message),
         }
     }
 }
 
-/// The objects that have to be read before it can be said what has moved: those that either
+/// Returns the objects that have to be read to find the drift: those that either
 /// plan writes, and those that only one of them knows.
 pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
     let writes = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
@@ -157,9 +154,9 @@ pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<
     now.map(|(key, _)| key.clone()).chain(then).collect()
 }
 
-/// Everything that is not as the plan has it, each object once. Of another cluster nothing
-/// else is told.
-pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+/// Returns all drift, each object once. For another cluster, nothing
+/// else is returned.
+pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
     if let Some(other) = cluster(saved, fresh) {
         return vec![other];
     }
@@ -171,17 +168,17 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
         let key = || object.key.clone();
         let intended = now.get(&object.key);
         let seen = match (&object.intent, intended) {
-            // What is not written was not read whole; that it is judged alike says enough.
+            // Objects that are not written were not read whole; an equal judgement is enough.
             (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => Some(Seen::left_alone(uid)),
             _ => fresh.seen.get(&object.key).cloned(),
         };
         found.extend(match (&object.seen, seen, intended) {
-            (None, Some(_), _) => Some(Moved::Created(key())),
-            (Some(_), None, _) => Some(Moved::Deleted(key())),
-            (Some(then), Some(now), _) if then.uid != now.uid => Some(Moved::Replaced(key())),
-            (_, _, None) => Some(Moved::Left(key())),
-            (Some(then), Some(now), _) if is_other(then, &now) => Some(Moved::Changed(key())),
-            (_, _, Some((intent, _))) if *intent != object.intent => Some(Moved::Judged {
+            (None, Some(_), _) => Some(Drift::Created(key())),
+            (Some(_), None, _) => Some(Drift::Deleted(key())),
+            (Some(then), Some(now), _) if then.uid != now.uid => Some(Drift::Replaced(key())),
+            (_, _, None) => Some(Drift::Left(key())),
+            (Some(then), Some(now), _) if is_other(then, &now) => Some(Drift::Changed(key())),
+            (_, _, Some((intent, _))) if *intent != object.intent => Some(Drift::Judged {
                 key: key(),
                 intent: intent.clone(),
             }),
@@ -189,16 +186,16 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
         });
     }
     let joined = now.into_keys().filter(|key| !known.contains(key));
-    found.extend(joined.map(Moved::Joined));
+    found.extend(joined.map(Drift::Joined));
     found.extend(detached(saved, fresh));
     if found.is_empty() && saved.record != fresh.plan.record_after {
-        found.push(Moved::Record(fresh.set.parent.clone()));
+        found.push(Drift::Record(fresh.set.parent.clone()));
     }
-    found.extend(fresh.plan.refusals.iter().cloned().map(Moved::Refused));
+    found.extend(fresh.plan.refusals.iter().cloned().map(Drift::Refused));
     found
 }
 
-fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
     let now = super::detached(fresh.plan);
     let by_key = |all: &[SavedDetachment]| -> BTreeMap<ObjectKey, SavedDetachment> {
         let all = all.iter().cloned();
@@ -209,31 +206,31 @@ fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
     let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
     let is_other = |key: &&ObjectKey| then.get(*key) != now.get(*key);
     let others = keys.into_iter().filter(is_other);
-    others.cloned().map(Moved::Detached).collect()
+    others.cloned().map(Drift::Detached).collect()
 }
 
-/// A mere change of the status, or of who owns fields, is another resourceVersion and the
-/// same content. The content of what was to be left alone is not known.
+/// A change of the status or of field ownership alone changes the resourceVersion and not the
+/// content. The content of unchanged objects is not known.
 fn is_other(then: &Seen, now: &Seen) -> bool {
     let is_known = !then.digest.is_empty();
     is_known && then.resource_version != now.resource_version && then.digest != now.digest
 }
 
 /// One cluster may have several addresses; one UID is in no two clusters.
-fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
+fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
     let (then, now) = (&saved.cluster, fresh.cluster);
     let addresses = || (then.server.clone(), now.server.clone());
     if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
         return (one != other).then(|| {
             let (then, now) = addresses();
-            Moved::OtherCluster { then, now }
+            Drift::OtherCluster { then, now }
         });
     }
     let is_same_endpoint =
         then.server == now.server && then.certificate_authority == now.certificate_authority;
     (!is_same_endpoint && !has_anything_in_common(saved, fresh)).then(|| {
         let (then, now) = addresses();
-        Moved::UnknownCluster { then, now }
+        Drift::UnknownCluster { then, now }
     })
 }
 
@@ -245,18 +242,18 @@ fn has_anything_in_common(saved: &SavedPlan, fresh: &Fresh<'_>) -> bool {
         || (uid_of_parent.is_some() && uid_of_parent == fresh.parent.map(|parent| &parent.uid))
 }
 
-/// Of a namespace that may not be read nobody knows which one it is, nor whether it exists.
-fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Moved> {
+/// A namespace that cannot be read may be another one, or may not exist.
+fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
     let is_other = |name: &&String| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
         (Some(None), _) | (_, Some(None)) => false,
         (then, now) => then != now,
     };
     let names = names(saved, fresh).into_iter();
-    names.filter(is_other).cloned().map(Moved::Namespace).collect()
+    names.filter(is_other).cloned().map(Drift::Namespace).collect()
 }
 
-/// The namespaces of which nobody knows whether they are those of the plan, since they could
-/// not be read then, or cannot be now.
+/// Returns the namespaces that cannot be compared with those of the plan, because they could
+/// not be read then or now.
 pub fn uncompared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
     let is_unread = |name: &&String| {
         let both = [saved.namespaces.get(*name), fresh.namespaces.get(*name)];
@@ -270,16 +267,16 @@ fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
     saved.namespaces.keys().chain(fresh.namespaces.keys()).collect()
 }
 
-fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
+fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
     let parent = fresh.set.parent.clone();
     let now = fresh
         .parent
         .map(|parent| SavedParent::new(parent, fresh.parent_seen.cloned()));
     match (&saved.parent, now) {
         (None, None) => None,
-        (None, Some(_)) => Some(Moved::ParentCreated(parent)),
-        (Some(_), None) => Some(Moved::ParentDeleted(parent)),
-        (Some(then), Some(now)) if then.uid != now.uid => Some(Moved::ParentReplaced(parent)),
+        (None, Some(_)) => Some(Drift::ParentCreated(parent)),
+        (Some(_), None) => Some(Drift::ParentDeleted(parent)),
+        (Some(then), Some(now)) if then.uid != now.uid => Some(Drift::ParentReplaced(parent)),
         (Some(then), Some(now)) => {
             let keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
             let is_other_value = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
@@ -289,13 +286,13 @@ fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Moved> {
                 .map(|key| (*key).clone())
                 .collect();
             if !annotations.is_empty() {
-                return Some(Moved::ParentRecord { parent, annotations });
+                return Some(Drift::ParentRecord { parent, annotations });
             }
             let is_same = match (&then.seen, &now.seen) {
                 (Some(then), Some(now)) => !is_other(then, now),
                 (then, now) => then.is_none() && now.is_none(),
             };
-            (!is_same).then_some(Moved::ParentChanged(parent))
+            (!is_same).then_some(Drift::ParentChanged(parent))
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The file of a plan: JSON with a digest over all of it, so that a plan that was damaged
-//! or edited is not carried out. Whoever wants to deceive can make a digest, too; who may
-//! write the file is for its keeper to see to.
+//! The file of a plan: JSON with a digest over all of it, so that a damaged or edited plan
+//! is not applied. The digest is not a signature: who can
+//! write the file can make one.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -11,41 +11,42 @@ use tempfile::NamedTempFile;
 
 use super::SavedPlan;
 use super::plain_digest;
+use crate::model::text::os_cause;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
 const KIND: &str = "Plan";
-/// Raised when a later program would read another plan out of the same file.
+/// Version of the format; raised if the same file would mean another plan.
 const VERSION: u64 = 1;
 
-/// Why a file is not taken for a plan.
+/// Error if a file is not a saved plan.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsealable {
     /// It cannot be read.
-    #[error("{0}")]
+    #[error("{}", os_cause(.0))]
     Io(#[from] io::Error),
-    /// It is no JSON.
-    #[error("it is no JSON: {0}")]
+    /// It is not JSON.
+    #[error("not valid JSON: {0}")]
     Syntax(serde_json::Error),
     /// It is something else.
-    #[error("it is no plan")]
+    #[error("not a saved plan")]
     Other,
     /// Another version of this program made it.
-    #[error("it is a plan of version {0}, and this program reads version {VERSION}")]
+    #[error("plan version {0} is not supported, only version {VERSION}")]
     Version(Value),
     /// Its digest is not that of its content.
-    #[error("it has been changed since it was saved")]
+    #[error("the file was changed after it was saved")]
     Changed,
-    /// It cannot be understood.
-    #[error("it is damaged: {0}")]
+    /// It is invalid.
+    #[error("the file is damaged: {0}")]
     Damaged(serde_json::Error),
 }
 
-/// Writes the file of a plan in one step: there is the old file or the new one, whatever
+/// Writes the file of a plan atomically: there is the old file or the new one, whatever
 /// happens. Only its owner may read it.
 ///
 /// # Errors
 ///
-/// Where something stands there that is no file and would be lost, such as a device.
+/// If the path exists and is not a regular file, such as a device.
 pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     let sealed = seal(plan);
     let path = target(path)?;
@@ -60,12 +61,12 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a plan that is there off the disk, so that nobody carries it out in place of the one
-/// that is to be written. A file that is no plan stays.
+/// Removes an existing plan, so that it cannot be applied in place of the one
+/// that is about to be written. A file that is not a plan is kept.
 ///
 /// # Errors
 ///
-/// Where there is one, and it cannot be removed.
+/// If there is one, and it cannot be removed.
 pub fn discard(path: &Path) -> io::Result<()> {
     let Ok(file) = target(path) else { return Ok(()) };
     let is_plan = text(&file)
@@ -74,7 +75,7 @@ pub fn discard(path: &Path) -> io::Result<()> {
         .is_some_and(|document| is_plan(&document));
     match is_plan {
         false => Ok(()),
-        // A link that leads nowhere could not be told from one that leads astray.
+        // A dangling link could point anywhere.
         true if path.is_symlink() => fs::write(file, ""),
         true => fs::remove_file(file),
     }
@@ -88,7 +89,7 @@ fn is_plan(document: &Value) -> bool {
 fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(target) if fs::metadata(&target)?.is_file() => Ok(target),
-        Ok(_) => Err(io::Error::other("it is there, and is no file")),
+        Ok(_) => Err(io::Error::other("not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(path.to_owned()),
         Err(error) => Err(error),
     }
@@ -99,12 +100,12 @@ pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
     unseal(&text(path)?)
 }
 
-/// A plan is as long as its manifests, and no longer: what has no end must not fill the memory.
+/// A plan is as long as its manifests; an endless file must not fill the memory.
 fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let read = File::open(path)?.take(LIMIT + 1).read_to_string(&mut text)?;
     if read as u64 > LIMIT {
-        return Err(io::Error::other(format!("it is longer than {} MiB", LIMIT >> 20)));
+        return Err(io::Error::other(format!("larger than {} MiB", LIMIT >> 20)));
     }
     Ok(text)
 }

@@ -12,26 +12,26 @@ use crate::model::identity::GroupVersionKind;
 
 const HIDDEN: &str = "***";
 
-/// A Secret among the manifests is not the one that the plan was made with.
+/// A Secret of the manifests has changed since the plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{origin}:{line}: secret/{name} is not what the plan was made with")]
+#[error("{origin}:{line}: secret/{name} changed since the plan")]
 pub struct Alteration {
-    /// What was read again.
+    /// The source that was read again.
     pub origin: String,
-    /// Where it was when the plan was made.
+    /// Its line when the plan was made.
     pub line: usize,
     /// Its name.
     pub name: String,
 }
 
-/// Whether a manifest holds values that are not saved, and cannot be read again either.
+/// Returns whether a manifest has values that are not saved and cannot be read again.
 pub fn is_lost(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
         && SavedSource::of(&manifest.position.source) == SavedSource::Elsewhere
         && !pointers(&manifest.object.value()).is_empty()
 }
 
-/// Hides the values of a Secret, and tells their digests by JSON pointers.
+/// Hides the values of a Secret, and returns their digests by JSON pointers.
 pub(super) fn hide(
     gvk: &GroupVersionKind,
     mut object: Value,
@@ -53,7 +53,7 @@ pub(super) fn hide(
 ///
 /// # Errors
 ///
-/// Files that cannot be read, or Secrets that are others now.
+/// If files cannot be read, or Secrets have changed.
 pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>>, ManifestErrors> {
     let mut read = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
@@ -101,7 +101,7 @@ fn is_secret(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Secret"
 }
 
-/// Where values are that are secret.
+/// Returns the JSON pointers of secret values.
 fn pointers(object: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     for field in SECRET_FIELDS {
@@ -111,7 +111,7 @@ fn pointers(object: &Value) -> Vec<String> {
                 let keys = values.keys();
                 pointers.extend(keys.map(|key| format!("/{field}/{}", escaped(key))));
             }
-            // No valid Secret, and a value all the same.
+            // Not a valid Secret, but still a value.
             Some(_) => pointers.push(format!("/{field}")),
         }
     }

@@ -91,7 +91,7 @@ fn a_plan_that_was_touched_is_refused() {
     ));
     assert!(matches!(read(&sealed[..sealed.len() / 2]), Unsealable::Syntax(_)));
     assert!(matches!(read("[]"), Unsealable::Other));
-    // Its spaces are nobody's concern.
+    // Its spaces do not matter.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
     assert!(seal::unseal(&document.to_string()).is_ok());
 }
@@ -104,7 +104,7 @@ fn a_plan_replaces_files_alone() {
 
     let (directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let path = |name: &str| directory.path().join(name);
-    // A socket is to be had without being root, and is no file like a device.
+    // A socket is not a regular file, like a device, and needs no root to be made.
     let _listener = UnixListener::bind(path("socket")).expect("a socket");
     symlink(path("plan"), path("link")).expect("a link");
     for name in ["socket", "link", "."] {
@@ -174,7 +174,7 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         (Source::kustomization("https://user:hush@example.com/a"), true),
         (Source::kustomization("overlays/test"), false),
         (Source::from_argument("a.yaml"), false),
-        // A path that is no file, like a pipe.
+        // A path that is not a file, like a pipe.
         #[cfg(unix)]
         (Source::from_argument("/dev/null"), true),
         #[cfg(unix)]
@@ -225,7 +225,7 @@ fn what_others_do_to_an_object_counts_but_for_its_status() {
 }
 
 #[test]
-fn the_record_is_no_part_of_a_parent_with_a_manifest() {
+fn the_record_is_not_part_of_a_parent_with_a_manifest() {
     let salt = salt();
     let seen = |metadata: Value, data: &str| {
         let mut object = json!({"metadata": metadata, "data": {"key": data}});
@@ -318,7 +318,7 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    fn moved(&self) -> Vec<Moved> {
+    fn moved(&self) -> Vec<Drift> {
         moved(&self.saved, &self.fresh())
     }
 
@@ -356,7 +356,7 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
         dependent,
         pruned: BTreeSet::new(),
     }];
-    assert_eq!(scene.moved(), [Moved::Detached(key.clone())]);
+    assert_eq!(scene.moved(), [Drift::Detached(key.clone())]);
     scene.saved.detached = detached(&scene.plan);
     assert_eq!(scene.moved(), []);
     let text = seal::seal(&scene.saved);
@@ -365,7 +365,7 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
         scene.saved.detached
     );
     scene.plan.dependents = Dependents::default();
-    assert_eq!(scene.moved(), [Moved::Detached(key)]);
+    assert_eq!(scene.moved(), [Drift::Detached(key)]);
 }
 
 #[test]
@@ -381,27 +381,27 @@ fn where_nothing_moved_nothing_is_reported() {
 #[test]
 fn what_moved_is_reported_of_each_object_once() {
     type Move = fn(&mut Scene);
-    type Expected = fn(&Scene) -> Moved;
+    type Expected = fn(&Scene) -> Drift;
     let table: [(Move, Expected); 9] = [
         (
             |now| drop(now.seen.insert(now.key("sent"), seen("sent", "2", "b"))),
-            |now| Moved::Changed(now.key("sent")),
+            |now| Drift::Changed(now.key("sent")),
         ),
         (
             |now| drop(now.seen.insert(now.key("sent"), seen("other", "1", "a"))),
-            |now| Moved::Replaced(now.key("sent")),
+            |now| Drift::Replaced(now.key("sent")),
         ),
         (
             |now| drop(now.seen.remove(&now.key("sent"))),
-            |now| Moved::Deleted(now.key("sent")),
+            |now| Drift::Deleted(now.key("sent")),
         ),
         (
             |now| drop(now.seen.insert(now.key("new"), seen("new", "1", "a"))),
-            |now| Moved::Created(now.key("new")),
+            |now| Drift::Created(now.key("new")),
         ),
         (
             |now| now.plan.prunes.clear(),
-            |now| Moved::Left(now.key("pruned")),
+            |now| Drift::Left(now.key("pruned")),
         ),
         (
             |now| {
@@ -413,7 +413,7 @@ fn what_moved_is_reported_of_each_object_once() {
                 let pruned = now.key("pruned");
                 now.plan.skips[0].live.uid = now.seen[&pruned].uid.clone();
             },
-            |now| Moved::Judged {
+            |now| Drift::Judged {
                 key: now.key("pruned"),
                 intent: Intent::Skip(SkipReason::HoldsParent.to_string()),
             },
@@ -423,11 +423,11 @@ fn what_moved_is_reported_of_each_object_once() {
                 let live = fixtures::live("ConfigMap", Some("shop"), "stranger");
                 now.plan.prunes[0].push(live);
             },
-            |_| Moved::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
+            |_| Drift::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
         ),
         (
             |now| drop(now.namespaces.insert("shop".to_owned(), Some("u".to_owned()))),
-            |_| Moved::Namespace("shop".to_owned()),
+            |_| Drift::Namespace("shop".to_owned()),
         ),
         (
             |now| {
@@ -435,7 +435,7 @@ fn what_moved_is_reported_of_each_object_once() {
                     .refusals
                     .push(Refusal::EmptyManifests { objects: Vec::new() });
             },
-            |_| Moved::Refused(Refusal::EmptyManifests { objects: Vec::new() }),
+            |_| Drift::Refused(Refusal::EmptyManifests { objects: Vec::new() }),
         ),
     ];
     for (step, expected) in table {
@@ -445,7 +445,7 @@ fn what_moved_is_reported_of_each_object_once() {
     }
     let mut now = scene();
     now.plan.unchanged[0].uid = "other".to_owned();
-    assert_eq!(now.moved(), [Moved::Replaced(now.key("kept"))]);
+    assert_eq!(now.moved(), [Drift::Replaced(now.key("kept"))]);
     let mut now = scene();
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
@@ -455,7 +455,7 @@ fn what_moved_is_reported_of_each_object_once() {
     let kept = now.key("kept");
     let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;
     now.seen.insert(kept.clone(), seen(&uid, "2", "b"));
-    let sent = Moved::Judged {
+    let sent = Drift::Judged {
         key: kept,
         intent: Intent::Apply,
     };
@@ -464,11 +464,11 @@ fn what_moved_is_reported_of_each_object_once() {
 
 #[test]
 fn a_plan_is_for_one_cluster() {
-    let other = || Moved::OtherCluster {
+    let other = || Drift::OtherCluster {
         then: "https://one".to_owned(),
         now: "https://one".to_owned(),
     };
-    let unknown = |now: &str| Moved::UnknownCluster {
+    let unknown = |now: &str| Drift::UnknownCluster {
         then: "https://one".to_owned(),
         now: now.to_owned(),
     };
@@ -503,7 +503,7 @@ fn a_plan_is_for_one_cluster() {
             let mut scene = scene();
             scene.saved.cluster = then.clone();
             scene.cluster = now.clone();
-            let reported: Vec<Moved> = expected.into_iter().collect();
+            let reported: Vec<Drift> = expected.into_iter().collect();
             assert_eq!(scene.moved(), reported, "{then:?} {now:?}");
         }
     }
@@ -544,7 +544,7 @@ fn namespaces_are_compared_where_both_may_be_read() {
         let mut scene = scene();
         scene.saved.namespaces = named(then);
         scene.namespaces = named(now);
-        let other = is_other.then(|| Moved::Namespace("shop".to_owned()));
+        let other = is_other.then(|| Drift::Namespace("shop".to_owned()));
         assert_eq!(scene.moved(), Vec::from_iter(other), "{then:?} {now:?}");
         let uncompared = is_uncompared.then(|| "shop".to_owned());
         let reported = super::uncompared(&scene.saved, &scene.fresh());

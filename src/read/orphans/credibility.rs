@@ -102,18 +102,20 @@ fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credibl
 
 fn warning(doubt: Doubt, objects: &[Live]) -> String {
     let names = listed(objects.iter().map(|live| &live.key));
-    let carries = if objects.len() == 1 { "carries" } else { "carry" };
     let writers: BTreeSet<&String> = objects.iter().flat_map(|live| &live.part_of_writers).collect();
     let reason = match doubt {
-        Doubt::Writer if writers.is_empty() => "no field manager is known to have written it".to_owned(),
-        Doubt::Writer => format!("it was written by {}, not by an applier", listed(writers)),
+        Doubt::Writer if writers.is_empty() => "no field manager owns the label".to_owned(),
+        Doubt::Writer => format!(
+            "the label was written by {}, which does not apply this set",
+            listed(writers)
+        ),
         Doubt::Permission => format!(
-            "it was written by {}, and you may not delete there",
+            "the label was written by {}, and you cannot delete there",
             listed(writers)
         ),
     };
     format!(
-        "{} {carries} this set's label and no record names the place, so nothing is done about it: {reason}: {names}",
+        "{} with this set's label ignored: not covered by the record, and {reason}: {names}",
         counted(objects.len(), "object")
     )
 }
@@ -124,7 +126,7 @@ mod tests {
     use crate::plan::fixtures::live;
 
     #[test]
-    fn what_is_in_doubt_is_left_out_with_a_warning_for_each_namespace() {
+    fn doubtful_objects_are_left_out_with_a_warning_for_each_namespace() {
         let objects = [
             live("ConfigMap", Some("shop"), "a"),
             live("ConfigMap", Some("victim"), "b"),
@@ -143,10 +145,10 @@ mod tests {
             panic!("{:?}", credible.left_out);
         };
         assert!(
-            other.contains("not by an applier: configmap/d in namespace other"),
+            other.contains("does not apply this set: configmap/d in namespace other"),
             "{other}"
         );
-        assert!(victim.starts_with("2 objects carry"), "{victim}");
-        assert!(victim.contains("you may not delete there"), "{victim}");
+        assert!(victim.starts_with("2 objects with this set"), "{victim}");
+        assert!(victim.contains("you cannot delete there"), "{victim}");
     }
 }

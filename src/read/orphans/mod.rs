@@ -45,8 +45,8 @@ pub(super) struct Search<'a> {
 }
 
 /// Looks for members in all of the cluster, since the record that named their places is gone, too.
-/// Extends the survey by all places where credible ones are. If the user may not look everywhere,
-/// the survey's own namespaces are looked into.
+/// Extends the scope by all kinds and namespaces of credible orphans. If the user cannot list everything,
+/// only the scope's own namespaces are searched.
 ///
 /// # Errors
 ///
@@ -94,7 +94,7 @@ pub(super) async fn find(
     })
 }
 
-/// Extends the survey by the places of these members.
+/// Extends the scope by the kinds and namespaces of these members.
 fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) {
     let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
     member_scope.places.namespaces.extend(namespaces);
@@ -129,7 +129,7 @@ impl Orphans {
             (0, _) => Some(no_record(doubts)),
             (count, Parent::Gone) => Some(orphans_found(named, count, &self.hidden)),
             (count, Parent::There) => Some(format!(
-                "{} of this set found, which its parent {} does not record{}",
+                "found {} of this set that its parent {} does not record{}",
                 counted(count, "object"),
                 named.set.parent,
                 perhaps_more(&self.hidden)
@@ -148,7 +148,7 @@ impl Orphans {
 /// The warning that members were found whose parent is gone.
 pub(super) fn orphans_found(named: &NamedSet, count: usize, hidden: &[String]) -> String {
     format!(
-        "{} of this set found, whose parent {} is gone; the set goes on with them{}",
+        "found {} of this set, whose parent {} is gone; they become its members again{}",
         counted(count, "object"),
         named.set.parent,
         perhaps_more(hidden)
@@ -164,5 +164,5 @@ fn perhaps_more(hidden: &[String]) -> String {
 
 /// The warning that members of a set without a record may be missed.
 fn no_record(hidden: &[String]) -> String {
-    format!("the set has no record, and {}", members_missed(hidden))
+    format!("the set has no record; {}", members_missed(hidden))
 }

@@ -138,7 +138,7 @@ async fn missing_of(
     }
 }
 
-/// Asks about all objects first, and about each only if the answer to that is no:
+/// Asks about all objects first, and about each only if that is denied:
 /// there are rights on objects by name.
 async fn denied_by_server(
     server: &ApiServer,

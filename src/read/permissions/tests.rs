@@ -157,7 +157,7 @@ fn rules_settle_it_for_whom_they_give_the_rights() {
 }
 
 #[test]
-fn what_the_rules_do_not_tell_is_asked_for() {
+fn permissions_that_the_rules_leave_open_are_asked_for() {
     let table = [
         (vec!["delete configmaps"], vec![]),
         (vec!["delete configmaps/a", "delete configmaps/b"], vec![]),

@@ -32,7 +32,7 @@ pub enum UnsettledError {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("kind {kind}: cannot tell whether the server has it: {error}")]
+    #[error("kind {kind}: cannot determine whether the server has it: {error}")]
     Unread {
         /// The kind, or what stands for all kinds.
         kind: String,
@@ -308,11 +308,11 @@ pub(super) struct Unlistable {
 
 /// Names, among what could not be looked at, the kinds that this permission would show.
 pub fn unseen_kinds(permission: &str) -> String {
-    format!("kinds that you see only with permission to {permission}")
+    format!("kinds that need permission to {permission}")
 }
 
 /// Waits until discovery lists every kind that is defined and served and every delegated API, so
-/// that a look through all kinds misses none. Returns what cannot be listed all the same.
+/// that a search of all kinds misses none. Returns those that still cannot be listed.
 ///
 /// # Errors
 ///

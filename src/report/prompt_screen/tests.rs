@@ -100,8 +100,8 @@ fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
     };
     let lines = shown(&question(vec![foreign], None));
     assert_eq!(
-        lines[1].split(" is managed by ").next(),
-        Some("  ! the set of secret/shop in namespace platform")
+        lines[1].split(": managed by ").next(),
+        Some("  ! secret/shop in namespace platform")
     );
     assert_eq!(
         lines.last().map(String::as_str),

@@ -51,7 +51,7 @@ pub enum Input {
     Saved {
         /// The objects.
         manifests: Vec<Manifest>,
-        /// The namespace of what names none.
+        /// The namespace of manifests without one.
         namespace: String,
     },
 }
@@ -223,11 +223,10 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
         None => Ok(()),
         Some(manifest) => Err(Error::Usage {
             message: format!(
-                "{}: a saved plan does not hold the values of secret/{}, and they cannot be read there again",
+                "{}: secret/{}: its values are not saved in a plan, and cannot be read from this source again",
                 manifest.position, manifest.name
             ),
-            hint: "write the manifests into files with plain names, and give these to -f: apply --plan reads the Secrets there again"
-                .to_owned(),
+            hint: "pass the Secrets to -f in files, which `apply --plan` reads again".to_owned(),
         }),
     }
 }

@@ -19,10 +19,10 @@ use crate::event::Action;
 use crate::execute::Prediction;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
-use crate::model::text::listed;
+use crate::model::text::{listed, os_cause};
 use crate::plan::Preconditions;
 use crate::plan::saved::{
-    self, Fresh, Intent, Moved, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
+    self, Drift, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
     SavedSet, Seen,
 };
 use crate::read::{self, Cluster, NamespaceState};
@@ -37,8 +37,8 @@ const SYSTEM_NAMESPACE: &str = "kube-system";
 /// The salt of a new plan.
 pub fn salt() -> Result<Salt, Error> {
     Salt::random().map_err(|error| Error::Usage {
-        message: format!("the operating system gives no random bytes: {error}"),
-        hint: "leave --out away".to_owned(),
+        message: format!("no random bytes from the operating system: {error}"),
+        hint: "omit --out".to_owned(),
     })
 }
 
@@ -152,8 +152,12 @@ pub fn discard(file: &Path) -> Result<(), Error> {
 
 fn unwritable(file: &Path, error: &io::Error) -> Error {
     Error::Usage {
-        message: format!("the plan cannot be written to {}: {error}", file.display()),
-        hint: "--out names a file in a directory that you may write".to_owned(),
+        message: format!(
+            "{}: the plan cannot be written: {}",
+            file.display(),
+            os_cause(error)
+        ),
+        hint: "name a file in a directory that you can write to".to_owned(),
     }
 }
 
@@ -161,8 +165,8 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
 fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::Usage {
-            message: format!("{flag} - is not possible: a plan is kept in a file"),
-            hint: format!("name a file, as in {flag} plan.json"),
+            message: format!("{flag} -: not supported: a plan is saved in a file"),
+            hint: format!("name a file, for example {flag} plan.json"),
         });
     }
     Ok(())
@@ -173,7 +177,7 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     check_name("--plan", file)?;
     saved::read(file).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
-        hint: "`kubectl applyset diff SET -f … --out FILE` saves a plan".to_owned(),
+        hint: "save a plan with `kubectl applyset diff SET -f … --out FILE`".to_owned(),
     })
 }
 
@@ -197,7 +201,7 @@ pub async fn approve(
     let mut prepared = match to_show(run, connection, options, input).await {
         // The manifests were right when the plan was made, so it is the cluster that is not.
         Err(error) if error.exit() == Exit::Usage => {
-            return Err(Error::Overtaken(vec![Moved::Unplannable(error.to_string())]));
+            return Err(Error::Overtaken(vec![Drift::Unplannable(error.to_string())]));
         }
         prepared => prepared?,
     };
@@ -221,8 +225,7 @@ pub async fn approve(
     let uncompared = saved::uncompared(saved, &fresh);
     if !uncompared.is_empty() {
         run.warn(&[format!(
-            "whether these namespaces are still those that the plan was made for is not known, \
-             because their UIDs could not be read then or cannot be now: {}",
+            "cannot determine whether these namespaces were recreated since the plan: {}",
             listed(uncompared)
         )]);
     }

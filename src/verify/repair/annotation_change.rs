@@ -8,21 +8,21 @@ use crate::model::applyset::{ID_LABEL, TOOLING_ANNOTATION};
 /// Describes the change of `key` to `value`; `None` if it has that value already.
 pub(super) fn describe(current: &Pairs, key: &str, value: &str) -> Option<String> {
     let Some(found) = current.get(key) else {
-        return Some(format!("{key} {value:?} is added"));
+        return Some(format!("add {key} {value:?}"));
     };
     if found == value {
         return None;
     }
-    let becomes = format!("{key} {found:?} becomes {value:?}");
+    let becomes = format!("change {key} from {found:?} to {value:?}");
     if key == ID_LABEL || key == TOOLING_ANNOTATION {
         return Some(becomes);
     }
     let (lost, gained) = (beyond(found, value), beyond(value, found));
     Some(match (lost.is_empty(), gained.is_empty()) {
         (true, true) => becomes,
-        (false, true) => format!("{key} loses {lost}"),
-        (true, false) => format!("{key} gains {gained}"),
-        (false, false) => format!("{key} loses {lost} and gains {gained}"),
+        (false, true) => format!("remove {lost} from {key}"),
+        (true, false) => format!("add {gained} to {key}"),
+        (false, false) => format!("remove {lost} from {key} and add {gained}"),
     })
 }
 

@@ -80,11 +80,11 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     let mut removals = Vec::new();
     if current.contains_key(GROUP_RESOURCES_ANNOTATION) {
         removals.push(Removal::Annotation(GROUP_RESOURCES_ANNOTATION));
-        changes.push(format!("{GROUP_RESOURCES_ANNOTATION} is taken off"));
+        changes.push(format!("remove {GROUP_RESOURCES_ANNOTATION}"));
     }
     if parent.labels.get(PART_OF_LABEL).map(String::as_str) == Some(set.found.id.as_str()) {
         removals.push(Removal::Label(PART_OF_LABEL));
-        changes.push(format!("{PART_OF_LABEL} is taken off"));
+        changes.push(format!("remove {PART_OF_LABEL}"));
     }
     if changes.is_empty() {
         return Ok(None);

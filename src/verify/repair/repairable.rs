@@ -20,34 +20,32 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
     match set.kind {
         ParentKind::Permitted | ParentKind::Unknown => {}
         ParentKind::Unlabelled | ParentKind::Forbidden => {
-            return Err("objects of its kind may not be parents".to_owned());
+            return Err("its kind cannot be a parent".to_owned());
         }
     }
     let faults = match &parent.object.reading {
         Reading::Parent(_) => &[][..],
         Reading::Faulty(faults) => faults,
         Reading::Unfinished(_) | Reading::NoBookkeeping => {
-            return Err("nothing is recorded that could be mended".to_owned());
+            return Err("nothing is recorded".to_owned());
         }
     };
     if faults.iter().any(is_later_format) {
-        return Err("a part of it is written in a later format".to_owned());
+        return Err("part of it has a newer format".to_owned());
     }
     match tooling(annotations) {
         Some(found) if found.is_same_program(&Tooling::ours()) => {}
         Some(found) => {
-            return Err(format!(
-                "the set is managed by {found}, and only its own tool writes it"
-            ));
+            return Err(format!("the set is managed by {found}"));
         }
         None if is_recorded_by_us_alone(parent) => {}
-        None => return Err("nobody knows which tool manages the set".to_owned()),
+        None => return Err("the tool that manages the set is unknown".to_owned()),
     }
     let has_lost_its_id = faults
         .iter()
         .any(|fault| matches!(fault, ParentFault::WrongId { .. } | ParentFault::IdMissing));
     if has_lost_its_id && members(&set.found, surroundings.appliers).next().is_none() {
-        return Err("no member carries the id of this parent, so it may be a copy of another one".to_owned());
+        return Err("no member has the id of this parent, so it may be a copy of another one".to_owned());
     }
     Ok(())
 }

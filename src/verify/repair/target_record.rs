@@ -14,7 +14,7 @@ use crate::read::inspect::FoundSet;
 /// Returns the record to write. After a look at the whole cluster, it names exactly what is there.
 /// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.
 pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
-    let incomplete = |what: &str| format!("{what}, and not everything in the cluster could be looked at");
+    let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
     let understood = understood(&set.parent);
     let understood_extent = understood
         .as_ref()
@@ -24,7 +24,7 @@ pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> R
     let Some(understood) = understood else {
         return match surroundings.extent {
             Extent::Whole => Ok(needed),
-            Extent::Part => Err(incomplete("which kinds there are is not recorded")),
+            Extent::Part => Err(incomplete("the kinds are not recorded")),
         };
     };
     if surroundings.extent == Extent::Whole {
@@ -34,7 +34,7 @@ pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> R
         return Ok(needed.union(&accounted).union(&unlisted));
     }
     if understood.extent == Extent::Part {
-        return Err(incomplete("a part of the record makes no sense"));
+        return Err(incomplete("part of the record is invalid"));
     }
     let recorded = served_or_unlisted(&understood.bookkeeping, surroundings.discovery)?;
     Ok(recorded.union(&needed))
@@ -50,8 +50,7 @@ fn recordable(set: &Examined, new_namespaces: NewNamespaces, understood: Extent)
     // The namespace of a member may be missing because that part of the record makes no sense.
     if understood == Extent::Part && found.members.len() < set.found.members.len() {
         return Err(
-            "a part of the record makes no sense, and only labels say which namespaces have members; \
-             add --include-namespaces if those who wrote them may add to the set"
+            "part of the record is invalid; add --include-namespaces to trust the labels of members in other namespaces"
                 .to_owned(),
         );
     }
@@ -91,7 +90,7 @@ fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, 
                 RecordedKinds::GroupResources(_) => None,
             },
         };
-        let kind = kind.ok_or_else(|| format!("cannot tell which kind {name} is"))?;
+        let kind = kind.ok_or_else(|| format!("kind {name} is ambiguous"))?;
         record.group_kinds.insert(kind);
     }
     if !record.group_kinds.is_empty() {

@@ -118,16 +118,31 @@ fn changes_are_described_by_what_is_lost_and_gained() {
     let list = GROUP_KINDS_ANNOTATION;
     let table = [
         (list, Some("a,b"), "a,b", None),
-        (list, Some("a,b"), "a", Some("loses b")),
-        (list, Some(""), "a,b", Some("gains a, b")),
-        (list, Some("a, b,"), "a,c", Some("loses \" b\", \"\" and gains c")),
-        (list, Some("b,a"), "a,b", Some("\"b,a\" becomes \"a,b\"")),
-        (list, None, "a", Some("\"a\" is added")),
-        (ID_LABEL, Some("a,b"), "a", Some("\"a,b\" becomes \"a\"")),
+        (list, Some("a,b"), "a", Some("remove b from KEY")),
+        (list, Some(""), "a,b", Some("add a, b to KEY")),
+        (
+            list,
+            Some("a, b,"),
+            "a,c",
+            Some("remove \" b\", \"\" from KEY and add c"),
+        ),
+        (
+            list,
+            Some("b,a"),
+            "a,b",
+            Some("change KEY from \"b,a\" to \"a,b\""),
+        ),
+        (list, None, "a", Some("add KEY \"a\"")),
+        (
+            ID_LABEL,
+            Some("a,b"),
+            "a",
+            Some("change KEY from \"a,b\" to \"a\""),
+        ),
     ];
     for (key, found, value, text) in table {
         let found = found.map(|found| (key.to_owned(), found.to_owned()));
-        let expected = text.map(|text| format!("{key} {text}"));
+        let expected = text.map(|text| text.replace("KEY", key));
         assert_eq!(describe(&found.into_iter().collect(), key, value), expected);
     }
 }
@@ -184,8 +199,8 @@ fn sets_of_other_tools_and_of_unknown_tools_are_kept() {
     for (tooling, reason) in [
         (Some("kubectl/v1.36.3"), "managed by kubectl/v1.36.3"),
         (Some("kro/v0.9.0"), "managed by kro/v0.9.0"),
-        (Some("v2:x"), "later format"),
-        (None, "nobody knows"),
+        (Some("v2:x"), "newer format"),
+        (None, "is unknown"),
     ] {
         let set = changed(&wide, &[], &[(TOOLING_ANNOTATION, tooling)]);
         let verdict = verdict(&set, Extent::Whole);

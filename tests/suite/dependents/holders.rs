@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use super::meanwhile::giving;
+use super::during_run::giving;
 use super::{ALLOWED, assert_refused, give, kept};
 use crate::support::{
     Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, cluster_role, config_map, custom_resource,

@@ -3,8 +3,8 @@
 //! The garbage collector of the control plane has acted when it has deleted a sentinel, which
 //! belongs to no set and has the same owner.
 
+mod during_run;
 mod holders;
-mod meanwhile;
 
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ fn an_owner_of_the_parent() {
 }
 
 #[test]
-fn an_owner_of_an_object_that_is_no_member_yet() {
+fn an_owner_of_an_object_that_is_not_a_member_yet() {
     for flags in [&[][..], &ALLOWED] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");

@@ -1,4 +1,4 @@
-//! Namespaces, kinds and versions that are not there yet, and what is foreseen in them.
+//! Namespaces, kinds and versions that are not there yet, and what is predicted in them.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn what_is_not_there_yet_is_predicted_with_a_warning() {
     assert_eq!(run.results("created"), identities(&objects));
     for name in ["one", "two"] {
         let is_about = |warning: &&String| {
-            warning.contains(&format!("/{name} ")) && warning.contains("could not be validated")
+            warning.contains(&format!("/{name} ")) && warning.contains("not validated by the server")
         };
         assert_eq!(
             run.warnings().iter().filter(is_about).count(),

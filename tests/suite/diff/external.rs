@@ -48,7 +48,7 @@ fn an_external_program_is_given_what_kubectl_gives() {
 }
 
 #[test]
-fn nobody_else_may_look_at_what_an_external_program_is_given() {
+fn only_the_user_can_read_the_files_of_an_external_program() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let listing = Files::new().with_script("show", "stat -c %a \"$1\" \"$2\" \"$2\"/*; exit 1");
@@ -73,7 +73,7 @@ fn an_external_program_does_not_judge_what_it_cannot_see() {
     cluster().apply_as("rival", &config_map(&home, "one", "rival"));
     let failing = run(&[config_map(&home, "one", "2")]).expect(1);
     assert!(
-        failing.stderr.contains("belongs to \"rival\""),
+        failing.stderr.contains("conflict with \"rival\""),
         "{}",
         failing.stderr
     );

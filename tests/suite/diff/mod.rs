@@ -1,4 +1,4 @@
-//! `diff` tells what `apply` then does, and writes nothing.
+//! `diff` reports what `apply` then does, and writes nothing.
 
 mod absent;
 mod external;
@@ -61,7 +61,7 @@ fn result(run: &Run, name: &str) -> Value {
         .clone()
 }
 
-/// Compares and then applies, and asserts that the comparison wrote nothing, told of
+/// Compares and then applies, and asserts that the comparison wrote nothing, reported
 /// each object what was done to it, and of each changed field what it became.
 #[track_caller]
 fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[&str]) -> Run {
@@ -102,7 +102,7 @@ fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[
     predicted
 }
 
-/// Asserts that the live object is what was foreseen of it.
+/// Asserts that the live object is what was predicted of it.
 #[track_caller]
 fn assert_changed(result: &Value) {
     let api_version = match result["group"].as_str() {
@@ -399,7 +399,7 @@ fn what_the_server_rejects_is_shown_and_counts() {
     assert!(
         run.warnings()
             .iter()
-            .any(|warning| warning.contains("nothing is pruned"))
+            .any(|warning| warning.contains("nothing would be pruned"))
     );
     let forced = diff(&set, &next[..1], &["-o", "json", "--force-conflicts"]).expect(1);
     assert_eq!(forced.results("configured"), [format!("ConfigMap {home}/one")]);
@@ -503,7 +503,7 @@ fn fields_that_leave_with_client_side_apply_are_predicted() {
 }
 
 #[test]
-fn what_others_write_while_it_is_compared_is_no_difference() {
+fn a_write_during_the_comparison_is_not_a_difference() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
     let objects = [config_map(&home, "web", "1"), config_map(&home, "one", "1")];

@@ -1,4 +1,4 @@
-//! What can be foreseen with the rights of `apply`, and with fewer.
+//! What can be predicted with the rights of `apply`, and with fewer.
 
 use controlplane::Grant;
 use serde_json::Value;
@@ -73,6 +73,8 @@ fn pruning_is_shown_without_the_right_to_delete_and_changes_take_the_right_to_pa
         .to_owned();
     assert_eq!(
         message,
-        format!("you may not patch configmaps/one in namespace {shop}")
+        format!(
+            "forbidden: you cannot patch resource \"configmaps\" \"one\" in API group \"\" in the namespace {shop:?}"
+        )
     );
 }

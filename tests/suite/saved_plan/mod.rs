@@ -85,7 +85,7 @@ fn what_was_shown_is_what_runs() {
         config_map(&home, "changed", "1"),
         service(&away, "gone", 80),
     ]);
-    // This one is there, and is no member.
+    // This one is there, and is not a member.
     cluster().create(&config_map(&away, "taken", "1"));
     let next = [
         config_map(&home, "kept", "1"),
@@ -161,7 +161,7 @@ fn a_plan_that_could_not_be_carried_out_is_not_saved() {
     assert!(!refused.exists());
     for flags in [&[][..], &["-q"]] {
         let run = refused.save(Program::new(), flags).expect(3);
-        let reported = run.stderr.matches("belongs to the set of").count();
+        let reported = run.stderr.matches("belongs to secret/other").count();
         assert_eq!(reported, 1, "{}", run.stderr);
     }
     let stolen = Plan::saved(&set, &[config_map(&home, "theirs", "1")], &["--take-ownership"]);
@@ -186,11 +186,11 @@ fn a_diff_that_fails_leaves_no_plan_of_an_earlier_run() {
     assert!(!plan.exists());
     fs::write(plan.files.path("plan.json"), "{\"kind\": \"Notes\"}").expect("a file");
     plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
-    assert!(plan.exists(), "what is no plan is not removed");
+    assert!(plan.exists(), "a file that is not a plan is kept");
 }
 
 #[test]
-fn a_dash_is_no_plan() {
+fn a_dash_is_not_a_plan() {
     let home = namespace("home");
     let files = Files::new().with("a.yaml", &objects_file(&[config_map(&home, "one", "1")]));
     let file = files.path("a.yaml").display().to_string();
@@ -205,7 +205,7 @@ fn a_dash_is_no_plan() {
 }
 
 #[test]
-fn a_file_that_is_no_plan_is_refused() {
+fn a_file_that_is_not_a_plan_is_refused() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let plan = Plan::saved(&set, &[config_map(&home, "one", "1")], &[]);
@@ -352,5 +352,5 @@ fn a_plan_that_has_no_end_is_refused() {
         .args(["apply", "--plan", "/dev/zero"])
         .run()
         .expect(2);
-    assert!(run.stderr.contains("longer than"), "{}", run.stderr);
+    assert!(run.stderr.contains("larger than"), "{}", run.stderr);
 }

@@ -13,28 +13,22 @@ use crate::support::{
     kubectl_apply, named, namespace, namespace_object, service, with,
 };
 
-/// Something that somebody does between the making of a plan and its carrying out.
+/// Something that a person does between the making of a plan and its carrying out.
 type Meddling = fn(&str, &Set);
 
-/// What of the message tells of it.
+/// What of the message reports of it.
 const MEDDLINGS: [(&str, Meddling); 14] = [
+    ("configmap/changed in namespace HOME was changed", |home, _| {
+        cluster().patch(
+            &config_map(home, "changed", "1"),
+            &json!({"data": {"other": "1"}}),
+        );
+    }),
+    ("configmap/changed in namespace HOME was deleted", |home, _| {
+        cluster().delete(&config_map(home, "changed", "1"));
+    }),
     (
-        "configmap/changed in namespace HOME was changed meanwhile",
-        |home, _| {
-            cluster().patch(
-                &config_map(home, "changed", "1"),
-                &json!({"data": {"other": "1"}}),
-            );
-        },
-    ),
-    (
-        "configmap/changed in namespace HOME was deleted meanwhile",
-        |home, _| {
-            cluster().delete(&config_map(home, "changed", "1"));
-        },
-    ),
-    (
-        "configmap/changed in namespace HOME was deleted and created again",
+        "configmap/changed in namespace HOME was deleted and recreated",
         |home, set| {
             let object = with(
                 config_map(home, "changed", "1"),
@@ -45,47 +39,32 @@ const MEDDLINGS: [(&str, Meddling); 14] = [
         },
     ),
     (
-        "configmap/kept in namespace HOME is not what it was: it would be sent",
+        "configmap/kept in namespace HOME changed: it would be applied",
         |home, _| {
             cluster().patch(&config_map(home, "kept", "1"), &json!({"data": {"key": "other"}}));
         },
     ),
+    ("configmap/kept in namespace HOME was deleted", |home, _| {
+        cluster().delete(&config_map(home, "kept", "1"));
+    }),
+    ("configmap/new in namespace HOME was created", |home, _| {
+        cluster().create(&config_map(home, "new", "1"));
+    }),
+    ("configmap/gone in namespace HOME was changed", |home, _| {
+        cluster().patch(
+            &config_map(home, "gone", "1"),
+            &json!({"data": {"key": "worth keeping"}}),
+        );
+    }),
+    ("configmap/gone in namespace HOME was deleted", |home, _| {
+        cluster().delete(&config_map(home, "gone", "1"));
+    }),
+    ("configmap/gone in namespace HOME left the set", |home, _| {
+        let none = json!({"metadata": {"labels": {PART_OF: null}}});
+        cluster().patch(&config_map(home, "gone", "1"), &none);
+    }),
     (
-        "configmap/kept in namespace HOME was deleted meanwhile",
-        |home, _| {
-            cluster().delete(&config_map(home, "kept", "1"));
-        },
-    ),
-    (
-        "configmap/new in namespace HOME was created meanwhile",
-        |home, _| {
-            cluster().create(&config_map(home, "new", "1"));
-        },
-    ),
-    (
-        "configmap/gone in namespace HOME was changed meanwhile",
-        |home, _| {
-            cluster().patch(
-                &config_map(home, "gone", "1"),
-                &json!({"data": {"key": "worth keeping"}}),
-            );
-        },
-    ),
-    (
-        "configmap/gone in namespace HOME was deleted meanwhile",
-        |home, _| {
-            cluster().delete(&config_map(home, "gone", "1"));
-        },
-    ),
-    (
-        "configmap/gone in namespace HOME left the set meanwhile",
-        |home, _| {
-            let none = json!({"metadata": {"labels": {PART_OF: null}}});
-            cluster().patch(&config_map(home, "gone", "1"), &none);
-        },
-    ),
-    (
-        "configmap/joined in namespace HOME joined the set meanwhile",
+        "configmap/joined in namespace HOME joined the set",
         |home, set| {
             let object = with(
                 config_map(home, "joined", "1"),
@@ -95,7 +74,7 @@ const MEDDLINGS: [(&str, Meddling); 14] = [
         },
     ),
     (
-        "configmap/new in namespace HOME belongs to the set of secret/other",
+        "configmap/new in namespace HOME belongs to secret/other",
         |home, _| {
             Set::secret(home, "other").apply(&[config_map(home, "new", "1")]);
         },
@@ -115,7 +94,7 @@ const MEDDLINGS: [(&str, Meddling); 14] = [
         },
     ),
     (
-        "the set's parent secret/web in namespace HOME was deleted meanwhile",
+        "the set's parent secret/web in namespace HOME was deleted",
         |_, set| {
             cluster().delete(&set.parent);
         },
@@ -165,8 +144,8 @@ fn everything_that_moved_is_reported_at_once() {
     assert_eq!(
         lines[1..],
         [
-            format!("configmap/one in namespace {home} was deleted meanwhile"),
-            format!("configmap/three in namespace {home} was changed meanwhile"),
+            format!("  configmap/one in namespace {home} was deleted"),
+            format!("  configmap/three in namespace {home} was changed"),
         ]
     );
 }
@@ -184,7 +163,7 @@ fn a_namespace_that_is_another_one_is_noticed() {
     cluster().create(&namespace_object(&away));
     let reported = message(&plan.apply().expect(3));
     assert!(
-        reported.contains(&format!("namespace/{away} is not the one")),
+        reported.contains(&format!("namespace/{away} was deleted or recreated")),
         "{reported}"
     );
     assert_eq!(set.live_parent(), None);
@@ -419,7 +398,7 @@ fn a_parent_with_a_manifest_is_protected_like_any_object() {
     touch();
     let reported = message(&plan.apply().expect(3));
     assert!(
-        reported.contains("the set's parent configmap/web") && reported.contains("was changed meanwhile"),
+        reported.contains("the set's parent configmap/web") && reported.contains("was changed"),
         "{reported}"
     );
     assert_eq!(data(), json!({"key": "1", "other": "1"}));

@@ -31,7 +31,7 @@ fn values_of_secrets_are_read_from_the_manifests_again() {
     fs::write(&path, objects_file(&[login(&home, "in-the-future")])).expect("a file");
     let reported = message(&plan.apply().expect(3));
     assert!(
-        reported.contains("secret/login is not what the plan was made with"),
+        reported.contains("secret/login changed since the plan"),
         "{reported}"
     );
     fs::remove_file(&path).expect("removed");

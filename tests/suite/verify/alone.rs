@@ -102,7 +102,7 @@ fn members_of_sets_that_are_gone_are_found_wherever_they_are() {
     alone.apply(&two, &[config_map("away", "two", "1")]);
     alone.apply(&three, &[config_map("away", "three", "1")]);
     alone.cluster.delete(&one.parent);
-    // Somebody has taken all marks off this one, and it still is what it was.
+    // Another client has taken all marks off this one, and it still is what it was.
     let marks = json!({
         "labels": {ID: null},
         "annotations": {GROUP_KINDS: null, NAMESPACES: null, TOOLING: null},
@@ -155,14 +155,14 @@ fn an_api_that_is_down_hides_what_it_serves() {
         ),
         &json!({"spec": {
             "group": "down.example.com", "version": "v1",
-            "service": {"namespace": "nowhere", "name": "nobody"},
+            "service": {"namespace": "nowhere", "name": "none"},
             "groupPriorityMinimum": 1000, "versionPriority": 10, "insecureSkipTLSVerify": true,
         }}),
     );
     alone.cluster.create(&service);
     let orphan = with(
         config_map("away", "orphan", "1"),
-        &json!({"metadata": {"labels": {PART_OF: "applyset-nobody-v1"}}}),
+        &json!({"metadata": {"labels": {PART_OF: "applyset-none-v1"}}}),
     );
     alone.cluster.apply_as("kubectl", &orphan);
     let run = eventually("the API is found to be down", || {

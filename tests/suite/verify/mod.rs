@@ -79,7 +79,7 @@ fn verify_as(kubeconfig: &Path, set: &Set, flags: &[&str]) -> Run {
     }
 }
 
-/// `rule kind namespace/name`, with `+` behind it where `--fix` would mend it and `*`
+/// `rule kind namespace/name`, with `+` behind it where `--fix` would repair it and `*`
 /// where it has, sorted.
 fn reported(run: &Run) -> Vec<String> {
     let document = run.document();

@@ -51,7 +51,7 @@ fn a_set_of_kubectls_is_judged_and_never_written() {
 }
 
 #[test]
-fn a_set_of_a_tool_that_nobody_here_knows_is_judged_by_who_applies_its_members() {
+fn a_set_of_an_unknown_tool_is_judged_by_who_applies_its_members() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply_with(

@@ -96,13 +96,13 @@ fn members_whose_parent_is_gone_are_orphans_until_their_set_is_applied_again() {
 
     sound.set.apply(&sound.objects);
     sound.assert_sound();
-    let nobody = Set::secret(&sound.home, "nobody");
-    let run = verify(&nobody, &[]).expect(2);
+    let without_rights = Set::secret(&sound.home, "none");
+    let run = verify(&without_rights, &[]).expect(2);
     assert_eq!(run.stdout, "");
 }
 
 #[test]
-fn a_member_that_lost_its_label_is_found_until_somebody_decides() {
+fn a_member_that_lost_its_label_is_found_until_it_is_repaired() {
     let sound = Sound::new();
     let unlabelled = json!({"metadata": {"labels": {PART_OF: null}}});
     cluster().patch(&sound.objects[0], &unlabelled);
@@ -115,7 +115,7 @@ fn a_member_that_lost_its_label_is_found_until_somebody_decides() {
     sound.set.apply(&sound.objects);
     sound.assert_sound();
 
-    // Or kept in no set: the way that the hint shows.
+    // Or kept in no set, as docs/troubleshooting.md shows.
     cluster().patch(&sound.objects[0], &unlabelled);
     sound.set.apply(&sound.objects[1..]);
     let forgotten = json!({"metadata": {"managedFields": [{}]}});

@@ -1,4 +1,4 @@
-//! Faults of a parent: found, mended where that is safe, and sound afterwards.
+//! Faults of a parent: found, repaired where that is safe, and sound afterwards.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn a_sound_set_is_reported_to_be_so_and_left_alone() {
     assert_eq!(cluster().state(&[&sound.home, &sound.away]), before);
 }
 
-/// Spoils a sound set, and sees that this is found, mended, and then sound.
+/// Spoils a sound set, and sees that this is found, repaired, and then sound.
 fn assert_repaired(metadata: &Value, expected: &[&str]) {
     let sound = Sound::new();
     sound.spoil(metadata);
@@ -52,7 +52,7 @@ fn assert_repaired(metadata: &Value, expected: &[&str]) {
         reported(&found)
     );
     assert_eq!(cluster().state(&[&sound.home, &sound.away]), before, "{metadata}");
-    // What is worth knowing alone is no reason to fail.
+    // What is worth knowing alone is not a reason to fail.
     let is_info = |finding: &Value| finding["severity"] == "info";
     let findings = found.document()["findings"].as_array().expect("findings").clone();
     assert_eq!(found.code, i32::from(!findings.iter().all(is_info)), "{metadata}");
@@ -119,7 +119,7 @@ fn a_spoilt_id_is_repaired() {
 }
 
 #[test]
-fn a_spoilt_tooling_is_repaired_where_field_ownership_tells_whose_the_set_is() {
+fn a_spoilt_tooling_is_repaired_if_field_ownership_shows_whose_the_set_is() {
     assert_repaired(&annotations(&[(TOOLING, None)]), &["invalid-tooling"]);
     assert_repaired(&annotations(&[(TOOLING, Some(""))]), &["invalid-tooling"]);
 }
@@ -222,7 +222,7 @@ fn a_cluster_scoped_parent_that_lost_its_namespaces_gets_them_back() {
 }
 
 #[test]
-fn what_only_people_can_tell_is_found_and_left_alone() {
+fn what_only_people_can_decide_is_found_and_left_alone() {
     let large = "x".repeat(220_000);
     let bare = [(GROUP_KINDS, None), (NAMESPACES, None)];
     let table: [(Value, &[&str]); 9] = [
@@ -301,7 +301,7 @@ fn a_set_that_was_kept_for_kubectl_does_not_become_ours() {
 }
 
 #[test]
-fn a_copy_of_a_parent_is_no_parent() {
+fn a_copy_of_a_parent_is_not_a_parent() {
     let sound = Sound::new();
     let live = sound.set.live_parent().expect("a parent");
     let metadata = json!({"metadata": {
@@ -362,7 +362,7 @@ fn nothing_is_written_without_a_yes() {
     assert_eq!(document["error"]["exitCode"], 3);
     assert!(run.stderr.contains("--yes"), "{}", run.stderr);
     // What would be written is shown.
-    assert!(run.errors()[0].contains("gains Service"), "{}", run.stderr);
+    assert!(run.errors()[0].contains("add Service to"), "{}", run.stderr);
     assert!(
         reported(&run).iter().all(|reported| reported.ends_with('+')),
         "{:?}",
@@ -383,14 +383,14 @@ fn a_signal_stops_between_two_repairs_and_is_reported() {
     for set in [&sound.set, &other] {
         cluster().patch(&set.parent, &json!({"metadata": narrow}));
     }
-    let (proxy, is_reached, go_on) = Proxy::held_at(0);
+    let (proxy, is_reached, release) = Proxy::held_at(0);
     let mut running = Program::with_kubeconfig(&proxy.kubeconfig())
         .args(["verify", "-n", &sound.home, "--fix", "--yes", "-o", "json"])
         .start();
     is_reached.recv().expect("a write");
     running.interrupt();
     running.wait_for_message("stopping");
-    go_on.send(()).expect("the write is held");
+    release.send(()).expect("the write is held");
     let run = running.finish().expect(130);
     assert_eq!(run.document()["error"]["exitCode"], 130);
     let is_repaired = |set: &Set| set.annotation(GROUP_KINDS).as_deref() != Some("Secret");
@@ -422,8 +422,8 @@ fn meddling(parent: &Value, times: usize, metadata: Value) -> Proxy {
     })
 }
 
-/// What is told of a set through a proxy. Other tests may hide a part of the cluster from one
-/// look, which is no matter for what is to be widened.
+/// What is reported a set through a proxy. Other tests may hide a part of the cluster from one
+/// look, which does not matter for what is to be widened.
 fn reported_of_the_set(run: &Run) -> Vec<String> {
     let mut reported = reported(run);
     reported.retain(|reported| !reported.starts_with("incomplete-look"));
@@ -453,7 +453,9 @@ fn a_parent_that_others_keep_changing_is_not_written() {
     assert_eq!(sound.set.annotation(GROUP_KINDS).as_deref(), Some("ConfigMap"));
     let warnings = run.warnings();
     assert!(
-        warnings.iter().any(|warning| warning.contains("run again")),
+        warnings
+            .iter()
+            .any(|warning| warning.contains("run the same command again")),
         "{warnings:?}"
     );
     let reported = reported_of_the_set(&run);
@@ -466,7 +468,7 @@ fn a_parent_that_others_keep_changing_is_not_written() {
 }
 
 #[test]
-fn what_somebody_else_has_repaired_is_not_reported_as_repaired() {
+fn what_another_client_has_repaired_is_not_reported_as_repaired() {
     let sound = Sound::new();
     sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
     let repaired = annotations(&[(GROUP_KINDS, Some("ConfigMap,Service"))]);

@@ -1,5 +1,5 @@
 //! `verify` for users who may not do everything: what they see is judged, what they do
-//! not see is told, and nothing is concluded from it.
+//! not see is reported, and nothing is concluded from it.
 
 use controlplane::{ControlPlane, Grant, User};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn rule(resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [""], "resources": resources, "verbs": verbs})
 }
 
-/// Somebody who may read these in both namespaces of the set.
+/// A person who may read these in both namespaces of the set.
 fn reader(sound: &Sound, resources: &[&str], more: &[Grant]) -> User {
     let read = |namespace: &str| Grant::in_namespace(namespace, [rule(resources, &["get", "list"])]);
     let mut grants = vec![read(&sound.home), read(&sound.away)];
@@ -30,7 +30,7 @@ fn writer(sound: &Sound) -> Grant {
 const ALL: [&str; 3] = ["secrets", "configmaps", "services"];
 
 #[test]
-fn what_is_hidden_is_reported_and_is_no_fault() {
+fn what_is_hidden_is_reported_and_is_not_a_fault() {
     let sound = Sound::new();
     let user = reader(&sound, &ALL, &[]);
     let run = verified(&user, &sound, &[]).expect(0);
@@ -128,9 +128,9 @@ fn who_may_not_write_the_parent_leaves_it_and_hears_so() {
 #[test]
 fn who_may_read_nothing_gets_a_document_and_exit_code_4() {
     let sound = Sound::new();
-    let nobody = ControlPlane::shared().user(&[]).expect("a user");
+    let without_rights = ControlPlane::shared().user(&[]).expect("a user");
     for arguments in [&["web"][..], &[], &["-A"]] {
-        let run = Program::with_kubeconfig(&nobody.kubeconfig)
+        let run = Program::with_kubeconfig(&without_rights.kubeconfig)
             .args(["verify", "-n", &sound.home, "-o", "json"])
             .args(arguments)
             .run()

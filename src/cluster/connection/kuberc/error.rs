@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::model::text::os_cause;
 /// Preferences (kuberc) from which no policy for plugins can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KubercError {
     /// A file that cannot be read.
-    #[error("kuberc {}: cannot be read: {error}", path.display())]
+    #[error("kuberc {}: cannot be read: {}", path.display(), os_cause(error))]
     Unreadable {
         /// The file.
         path: PathBuf,

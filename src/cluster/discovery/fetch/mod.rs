@@ -26,13 +26,13 @@ pub enum DiscoveryError {
     #[error("the server does not accept these credentials: {0}")]
     Unauthenticated(#[source] ApiError),
     /// The user has no permission (403).
-    #[error("reading which kinds the server serves is not allowed: {0}")]
+    #[error("discovery: forbidden: {0}")]
     Forbidden(#[source] ApiError),
     /// No answer came.
-    #[error("the server cannot be reached: {0}")]
+    #[error("discovery: the server cannot be reached: {0}")]
     Unreachable(#[source] ApiError),
     /// The answer is not that of a working Kubernetes API server.
-    #[error("the server does not say which kinds it serves: {0}")]
+    #[error("discovery: invalid response: {0}")]
     Unusable(#[source] ApiError),
 }
 

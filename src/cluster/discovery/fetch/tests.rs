@@ -98,11 +98,11 @@ async fn an_old_server_is_asked_for_each_group_version_and_one_may_fail() {
         (404, "not found", "404"),
         (403, FORBIDDEN, "no rights"),
         (401, "", "401"),
-        (200, HTML, "no whole JSON object"),
+        (200, HTML, "not a complete JSON object"),
         (
             200,
             r#"{"kind": "APIResourceList", "resources": [{"name": "po"#,
-            "no whole JSON object",
+            "not a complete JSON object",
         ),
         (200, r#"{"kind": "Status"}"#, "Status"),
     ] {
@@ -225,6 +225,6 @@ async fn a_server_that_does_not_answer_is_unreachable() {
         "https://127.0.0.1:6443",
         Duration::from_mins(1),
     );
-    let error = fetch(&server).await.expect_err("nobody answers");
+    let error = fetch(&server).await.expect_err("no server answers");
     assert!(matches!(error, DiscoveryError::Unreachable(_)), "{error}");
 }

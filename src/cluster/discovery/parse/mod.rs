@@ -45,11 +45,11 @@ pub(super) struct GroupVersion {
 pub(super) enum ParseError {
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    #[error("it is of kind {found:?} instead of {expected}")]
+    #[error("kind {found:?} instead of {expected}")]
     Kind { found: String, expected: &'static str },
     // Every server serves at least v1 and a few groups. If an empty answer were believed, each
     // recorded kind would look deleted.
-    #[error("it names no API version")]
+    #[error("no API version")]
     Empty,
 }
 
@@ -173,7 +173,7 @@ fn usable(mut resource: Resource) -> Option<Resource> {
 }
 
 /// All fields of the three documents that a root may answer, so that one pass over
-/// the body is enough to tell them apart and to read them.
+/// the body is enough to distinguish and to read them.
 #[derive(Deserialize)]
 struct RootDocument {
     #[serde(default)]
@@ -221,7 +221,7 @@ impl VersionDocument {
                 group: group.to_owned(),
                 version: self.version,
                 reason: format!(
-                    "the server behind it does not answer (its discovery is {})",
+                    "the API server behind it does not answer (discovery is {})",
                     self.freshness.to_lowercase()
                 ),
             });

@@ -133,19 +133,16 @@ impl fmt::Display for KeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DefinitionTerminating(name) => {
-                write!(f, "its CustomResourceDefinition {name} is being deleted")
+                write!(f, "CustomResourceDefinition {name} is being deleted")
             }
             Self::NoVersionServed(name) => {
-                write!(f, "its CustomResourceDefinition {name} serves no version")
+                write!(f, "CustomResourceDefinition {name} serves no version")
             }
             Self::NotEstablished(name) => {
-                write!(f, "its CustomResourceDefinition {name} is not established")
+                write!(f, "CustomResourceDefinition {name} is not established")
             }
             Self::Forbidden(permission) => {
-                write!(
-                    f,
-                    "cannot tell whether it is gone without permission to {permission}"
-                )
+                write!(f, "it may still exist, and you cannot {permission}")
             }
         }
     }
@@ -159,7 +156,7 @@ impl fmt::Display for Expected {
                 "CustomResourceDefinition {name} exists, but the server does not serve it yet"
             ),
             Self::Delegated(name) => {
-                write!(f, "the API behind APIService {name} does not answer")
+                write!(f, "the API server of APIService {name} does not answer")
             }
         }
     }

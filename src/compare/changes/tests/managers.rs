@@ -50,7 +50,7 @@ fn a_label_that_our_manager_has_written_counts_as_applied() {
     if let Some(entries) = only_label.live["metadata"]["managedFields"].as_array_mut() {
         entries.remove(0);
     }
-    assert_eq!(only_label.reason(), "not applied by us");
+    assert_eq!(only_label.reason(), "applied by another field manager");
     for object in [&mut only_label.desired, &mut only_label.live] {
         object["spec"].take();
         object.as_object_mut().map(|fields| fields.remove("spec"));
@@ -142,15 +142,15 @@ fn whose_entry_it_is_counts() {
     assert_eq!(with_ours(&|_| ()), "unchanged");
     assert_eq!(
         with_ours(&|ours| ours["manager"] = json!("them")),
-        "not applied by us"
+        "applied by another field manager"
     );
     assert_eq!(
         with_ours(&|ours| ours["operation"] = json!("Update")),
-        "not applied by us"
+        "applied by another field manager"
     );
     assert_eq!(
         with_ours(&|ours| ours["subresource"] = json!("scale")),
-        "not applied by us"
+        "applied by another field manager"
     );
     assert_eq!(
         with_ours(&|ours| ours["apiVersion"] = json!("apps/v1beta1")),

@@ -87,7 +87,7 @@ fn bytes_may_be_broken_into_lines() {
             assert_eq!(reason(desired, live), expected, "{desired:?}");
         }
     }
-    // Text is no bytes.
+    // Text is not bytes.
     let (desired, live) = (json!({"k": "a\n"}), json!({"k": "a"}));
     let text = with_field(("v1", "ConfigMap"), "data", &desired, &tree, &live);
     assert_eq!(text.reason(), "value differs: data.k");

@@ -2,7 +2,7 @@
 //! long runs.
 //!
 //! The runs are made of the functions of this module, and speak to a server that is a function
-//! (`server`). `schedule` stops each run before every request, and lets one run at a time go on or
+//! (`server`). `schedule` stops each run before every request, and lets one run at a time continue or
 //! kills it. After every request, `World::check` asks for the promises:
 //!
 //! - Each object with the set's label is of a recorded kind, or a run is under way that has written

@@ -1,4 +1,4 @@
-//! Lets runs go on one request at a time, in every order or in a random one.
+//! Lets runs continue one request at a time, in every order or in a random one.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -132,7 +132,7 @@ impl Playing {
         Some(format!("{broken}\n{}", self.steps.join("\n")))
     }
 
-    /// Everything that decides how it goes on.
+    /// Everything that decides how it continues.
     fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.world.hash(&mut hasher);
@@ -191,7 +191,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Tries every order of the requests, with at most so many runs killed. Orders that lead to the
-/// same state are gone on with once.
+/// same state are continued once.
 pub(super) fn explore(before: &[&str], scripts: &[Script], kills: usize) -> Schedules {
     let mut known = BTreeSet::new();
     let mut open: Vec<Vec<usize>> = vec![Vec::new()];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::model::applyset::{GROUP_KINDS_ANNOTATION, PART_OF_LABEL};
 use crate::plan::fixtures::set;
 
-/// A request, as the model tells them apart.
+/// A request, as the model distinguishes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) method: Method,

@@ -45,7 +45,7 @@ fn containers() -> [[Value; 3]; 2] {
 }
 
 #[test]
-fn what_comes_into_a_container_while_a_run_goes_on_keeps_it() {
+fn what_comes_into_a_container_during_a_run_keeps_it() {
     for [container, inside, stranger] in containers() {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
@@ -104,7 +104,7 @@ fn what_comes_into_the_namespace_of_the_parent_keeps_both() {
 }
 
 #[test]
-fn what_controllers_make_of_members_meanwhile_keeps_nothing() {
+fn what_controllers_make_of_members_during_a_run_keeps_nothing() {
     let [[container, inside, _], _] = containers();
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -273,7 +273,7 @@ fn nothing_goes_if_owner_references_cannot_be_read_again() {
     for run in [applied, deleted] {
         let run = run.expect(1);
         assert!(
-            run.stderr.contains("owner references could not be read"),
+            run.stderr.contains("owner references cannot be read"),
             "{}",
             run.stderr
         );

@@ -1,0 +1,198 @@
+//! The messages of an error, each with its hints below it. Equal errors about several objects are one
+//! message that lists them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::Error;
+use crate::execute::ParentWriteError;
+use crate::manifest::ManifestError;
+use crate::manifest::desired::{InvalidObject, InvalidObjectProblem};
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::permission::Permission;
+use crate::model::text::{counted, with_more};
+use crate::plan::Refusal;
+use crate::plan::saved::Drift;
+
+impl Error {
+    /// Returns the messages for people, each with its hints.
+    ///
+    /// A hint that holds for all of them is below the last one.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut messages = self.messages_alone();
+        if let (Some(last), Some(hint)) = (messages.last_mut(), self.hint()) {
+            last.hints.push(hint);
+        }
+        messages
+    }
+
+    /// Returns the hints of all messages, without repetition.
+    pub fn hints(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let hints = self.messages().into_iter().flat_map(|message| message.hints);
+        hints.filter(|hint| seen.insert(hint.clone())).collect()
+    }
+
+    /// Returns the messages without the hint of the error as a whole.
+    fn messages_alone(&self) -> Vec<Message> {
+        match self {
+            Self::Manifests(errors) => {
+                let message = |error: &ManifestError| Message::new(error.to_string()).with_hint(error.hint());
+                errors.0.iter().map(message).collect()
+            }
+            Self::InvalidObjects(objects) => invalid_objects(objects),
+            Self::Refused(refusals) => Refusal::messages(refusals),
+            Self::NotConfirmed(refusals) => vec![not_confirmed(self, refusals)],
+            Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
+                let first = Message::new(error.to_string());
+                std::iter::once(first)
+                    .chain(Refusal::messages(refusals))
+                    .collect()
+            }
+            Self::Altered(alterations) => each(alterations),
+            Self::MissingNamespaces(missing) => each(missing),
+            Self::MissingPermissions(missing) => forbidden(missing),
+            Self::Overtaken(drift) => stale(drift),
+            Self::Unpredicted(objects) => unpredicted(objects),
+            Self::LabelledElsewhere { parent, left_out } => labelled_elsewhere(parent, left_out),
+            // What the inner error advises is more than the user needs here.
+            Self::GrantedByRbac(error) => error.messages_alone(),
+            other => vec![Message::new(other.to_string())],
+        }
+    }
+}
+
+/// Returns one message: the question has listed the objects already.
+fn not_confirmed(error: &Error, refusals: &[Refusal]) -> Message {
+    let hints: BTreeSet<String> = refusals.iter().map(Refusal::hint).collect();
+    let message = Message::new(error.to_string());
+    hints.into_iter().fold(message, Message::with_hint)
+}
+
+/// Returns the text of messages without their hints.
+pub(super) fn in_lines(messages: &[Message]) -> String {
+    let lines = messages.iter().map(|message| {
+        let mut alone = message.clone();
+        alone.hints.clear();
+        alone.to_string()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
+    errors
+        .iter()
+        .map(|error| Message::new(error.to_string()))
+        .collect()
+}
+
+/// Returns a message for each object. Objects of one kind that cannot be applied are one message.
+pub(super) fn invalid_objects(objects: &[InvalidObject]) -> Vec<Message> {
+    let mut of_kind: BTreeMap<String, Vec<&InvalidObject>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| is_about_kind(object)) {
+        of_kind
+            .entry(object.problem.to_string())
+            .or_default()
+            .push(object);
+    }
+    let message =
+        |object: &InvalidObject| match of_kind.get_mut(&object.problem.to_string()).map(std::mem::take) {
+            Some(alike) if alike.is_empty() => None,
+            Some(alike) if alike.len() > 1 => {
+                let count = counted(alike.len(), "object");
+                let positions = alike.iter().map(|object| &object.position);
+                Some(
+                    Message::new(format!("{}: {count}", object.problem))
+                        .with_details(with_more(positions))
+                        .with_hint(object.hint()),
+                )
+            }
+            _ => Some(Message::new(object.to_string()).with_hint(object.hint())),
+        };
+    objects.iter().filter_map(message).collect()
+}
+
+fn is_about_kind(object: &InvalidObject) -> bool {
+    matches!(
+        object.problem,
+        InvalidObjectProblem::UnknownKind { .. } | InvalidObjectProblem::NoMembersOfThisKind { .. }
+    )
+}
+
+/// Returns one message for all permissions that are missing.
+pub(super) fn forbidden(missing: &[Permission]) -> Vec<Message> {
+    let denied = |permission: &Permission| permission.denied();
+    vec![match missing {
+        [one] => Message::new(format!("forbidden: you {}", denied(one))),
+        all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))
+            .with_details(all.iter().map(denied)),
+    }]
+}
+
+pub(super) fn stale(drift: &[Drift]) -> Vec<Message> {
+    let details = drift.iter().map(ToString::to_string);
+    vec![Message::new("plan is stale: the cluster has changed").with_details(details)]
+}
+
+pub(super) fn labelled_elsewhere(parent: &ObjectKey, left_out: &[String]) -> Vec<Message> {
+    vec![
+        Message::new(format!(
+            "{parent}: not the parent of a set, but objects have the label of this set"
+        ))
+        .with_details(left_out.iter().cloned()),
+    ]
+}
+
+pub(super) fn unpredicted(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
+    let reported = objects
+        .iter()
+        .take(SHOWN_OBJECTS)
+        .map(|(key, reason)| reason.clone().behind(format_args!("{key}: dry run failed: ")));
+    let more = objects.len().saturating_sub(SHOWN_OBJECTS);
+    let more =
+        (more > 0).then(|| Message::new(format!("dry run failed for {} more", counted(more, "object"))));
+    reported.chain(more).collect()
+}
+
+/// The most objects that an error lists: usually they share one reason.
+const SHOWN_OBJECTS: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use crate::manifest::{Position, Source};
+    use crate::model::identity::GroupVersionKind;
+
+    #[test]
+    fn an_unknown_kind_is_one_message_however_many_objects_have_it() {
+        let object = |line, kind: &str| InvalidObject {
+            position: Position {
+                source: Arc::new(Source::Path(PathBuf::from("web.yaml"))),
+                line,
+            },
+            problem: InvalidObjectProblem::UnknownKind {
+                kind: GroupVersionKind::from_api_version("example.com/v1", kind),
+                served_versions: Vec::new(),
+                similar: Vec::new(),
+                definition: None,
+            },
+        };
+        let objects = [object(1, "Widget"), object(5, "Gadget"), object(9, "Widget")];
+        let messages = invalid_objects(&objects);
+        let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+        let unknown = |kind| format!("no matches for kind {kind:?} in version \"example.com/v1\"");
+        assert_eq!(
+            texts,
+            [
+                format!("{}: 2 objects", unknown("Widget")),
+                format!("web.yaml:5: {}", unknown("Gadget"))
+            ]
+        );
+        assert_eq!(messages[0].details, ["web.yaml:1", "web.yaml:9"]);
+        assert_eq!(messages[0].hints.len(), 1);
+    }
+}

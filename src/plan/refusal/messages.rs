@@ -1,0 +1,101 @@
+//! The messages of refusals: those that differ in their object only are one message, and each has its
+//! hint below it.
+
+use super::Refusal;
+use super::text::other_set;
+use crate::model::message::Message;
+use crate::model::text::with_more;
+
+impl Refusal {
+    /// Returns the messages for these refusals, in the order in which the first of each group occurs.
+    pub fn messages(refusals: &[Self]) -> Vec<Message> {
+        let mut groups: Vec<(Option<String>, Vec<&Self>)> = Vec::new();
+        for refusal in refusals {
+            let predicate = refusal.predicate();
+            let alike = groups.iter_mut().find(|(of_group, members)| {
+                predicate.is_some() && *of_group == predicate && members[0].hint() == refusal.hint()
+            });
+            match alike {
+                Some((_, members)) => members.push(refusal),
+                None => groups.push((predicate, vec![refusal])),
+            }
+        }
+        groups
+            .iter()
+            .map(|(predicate, members)| match (predicate, &members[..]) {
+                (Some(predicate), [first, _, ..]) => {
+                    let objects = members.iter().filter_map(|refusal| refusal.place_and_object());
+                    Message::new(format!("{} objects {predicate}", members.len()))
+                        .with_details(with_more(objects))
+                        .with_hint(first.hint())
+                }
+                (_, members) => Message::new(members[0].to_string()).with_hint(members[0].hint()),
+            })
+            .collect()
+    }
+
+    /// What is said of several objects that are refused for one reason; `None` if each is on its own.
+    fn predicate(&self) -> Option<String> {
+        Some(match self {
+            Self::Overlap { parent, id, .. } | Self::OfAnotherSet { parent, id, .. } => {
+                format!("belong to {}", other_set(parent, id))
+            }
+            Self::InNoSet { .. } => "exist and are not in a set".to_owned(),
+            Self::PrunesStorage { .. } => "not deleted: their data would be lost".to_owned(),
+            Self::PrunesParent { .. } => {
+                "not deleted: they are parents of other sets, whose members would become orphans".to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    fn place_and_object(&self) -> Option<String> {
+        let object = self.object()?;
+        Some(match self {
+            Self::Overlap { position, .. } | Self::InNoSet { position, .. } => {
+                format!("{position}: {object}")
+            }
+            _ => object.to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::identity::{GroupKind, ObjectKey};
+    use crate::plan::OtherParent;
+
+    fn key(kind: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new("", kind),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn objects_of_one_other_set_are_one_message_with_one_hint() {
+        let other = |name: &str, id: &str| Refusal::OfAnotherSet {
+            object: key("ConfigMap", name),
+            id: id.to_owned(),
+            parent: OtherParent::Found(key("Secret", id)),
+        };
+        let mut refusals: Vec<Refusal> = (0..32).map(|number| other(&number.to_string(), "web")).collect();
+        refusals.insert(1, other("alone", "db"));
+        let messages = Refusal::messages(&refusals);
+        assert_eq!(messages.len(), 2);
+        assert_eq!(
+            messages[0].text,
+            "32 objects belong to secret/web in namespace shop"
+        );
+        assert_eq!(messages[0].details.len(), 11);
+        assert_eq!(messages[0].details[0], "configmap/0 in namespace shop");
+        assert_eq!(messages[0].details[10], "and 22 more");
+        assert_eq!(messages[0].hints.len(), 1);
+        assert_eq!(
+            messages[1].text,
+            "configmap/alone in namespace shop belongs to secret/db in namespace shop"
+        );
+    }
+}
