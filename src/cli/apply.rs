@@ -31,7 +31,7 @@ pub struct Apply {
         help_heading = MANIFESTS,
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "allow_prune_all", "max_prune",
+            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
             "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling", "hooks",
         ]
     )]
@@ -112,6 +112,9 @@ pub struct PlanningFlags {
         help_heading = PRUNING
     )]
     pub prune: bool,
+    /// Prune once all is applied (default), or ready
+    #[arg(long, value_name = "WHEN", help_heading = PRUNING, default_value = "applied")]
+    pub prune_when: PruneWhenMode,
     /// Refuse to prune more than N objects
     #[arg(long, value_name = "N", help_heading = PRUNING)]
     pub max_prune: Option<usize>,
@@ -159,6 +162,15 @@ pub enum HooksMode {
     Skip,
     /// Apply hooks as ordinary objects.
     Apply,
+}
+
+/// `--prune-when`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PruneWhenMode {
+    /// Once all manifests are applied.
+    Applied,
+    /// Once all objects of the manifests are Current.
+    Ready,
 }
 
 /// `--validate`

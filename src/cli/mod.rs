@@ -13,7 +13,7 @@ mod membership;
 mod tips;
 mod words;
 
-pub use apply::{Apply, Diff, HooksMode, PlanningFlags, ValidateMode};
+pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, ValidateMode};
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags,
 };

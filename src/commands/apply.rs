@@ -1,21 +1,23 @@
 //! `apply`: manifests → discovery → cluster state → plan → execute → report.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
+use crate::execute::{Execution, Gate};
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
+use crate::session::gate::RunWait;
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
-use crate::session::wait_targets;
+use crate::session::wait_targets::{self, Done};
 use crate::settings::{self, ApplyOptions, Confirm};
-use crate::wait::{Deadline, Waiting};
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -107,34 +109,32 @@ async fn apply_plan(
 
 async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    let execution = prepared.execution(&interrupt);
     let is_real = options.writing.dry_run == DryRun::None;
     if !is_real {
         run.reporter.name_place(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
     let patience = options.waiting.patience.filter(|_| is_real);
+    let done = RefCell::new(Done::default());
+    let wait =
+        patience.map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &done));
+    let execution = Execution {
+        gate: wait.as_ref().map(|wait| wait as &dyn Gate),
+        ..prepared.execution(&interrupt)
+    };
     let work = async {
-        let mut done = wait_targets::Done::default();
         let mut sink = |event| {
-            done.note(&event);
+            done.borrow_mut().note(&event);
             reporter.event(event);
         };
         let ending = execution.run(&mut sink).await?;
-        let Some(patience) = patience.filter(|_| ending == Ending::Done) else {
+        let Some(wait) = wait
+            .as_ref()
+            .filter(|wait| ending == Ending::Done && !wait.is_over())
+        else {
             return Ok(ending);
         };
-        let waiting = Waiting {
-            server: execution.server,
-            id: &execution.set.id,
-            rules: &options.status_rules,
-            deadline: Deadline::of(patience),
-            interrupt: &interrupt,
-            concurrency: options.writing.concurrency,
-            done_before: "everything was written",
-        };
-        let targets = wait_targets::targets(execution.desired, execution.plan, &done);
-        let outcome = waiting.run(targets, &mut |event| reporter.event(event)).await;
+        let outcome = wait.all(&mut sink).await;
         Ok(wait_targets::ending(outcome, ending))
     };
     Run::until_insisted(&interrupt, work).await

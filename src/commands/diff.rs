@@ -135,6 +135,9 @@ async fn compare(
     let prepared = prepare::to_show(run, connection, &options.apply, input).await?;
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
+    for time in prepared.plan.prune_times(&prepared.policy) {
+        run.reporter.event(Event::Note(time));
+    }
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
     let ending = predict_run(run, &prepared, &mut predictions).await;

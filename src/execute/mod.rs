@@ -7,6 +7,7 @@
 mod concurrency_limit;
 mod deletion;
 mod dry_run;
+mod gate;
 mod interrupt;
 mod kinds;
 mod members;
@@ -24,6 +25,7 @@ pub use deletion::object::LeftInPlace;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 pub use dry_run::{ParentPrediction, Prediction};
+pub use gate::{Gate, Passage};
 pub use interrupt::{Cause, Interrupt, Wish};
 use kinds::Kinds;
 use members::apply::MemberReply;
@@ -77,6 +79,8 @@ pub struct Execution<'a> {
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
+    /// What waits between the writes; `None` if the run does not wait.
+    pub gate: Option<&'a dyn Gate>,
 }
 
 /// Receives the events of a run.
@@ -287,13 +291,7 @@ impl Execution<'_> {
             }
             return Ok(ending);
         }
-        let pruned = self.prune_all(progress, sink).await;
-        progress.kept = pruned.kept;
-        Ok(match pruned.failed {
-            _ if self.interrupt.is_requested() => Ending::Interrupted,
-            0 => Ending::Done,
-            _ => Ending::Incomplete,
-        })
+        Box::pin(self.prune_in_order(known, progress, sink)).await
     }
 
     /// Returns the ending of a run that must stop.

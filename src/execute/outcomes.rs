@@ -23,20 +23,25 @@ impl Applied {
         };
         let is_detached = |outcome: &ObjectOutcome| detached.contains(&outcome.subject.key());
         for outcome in self.held.drain(..) {
-            let is_detached = is_detached(&outcome);
-            sink(Event::Object(if is_detached {
-                configured(&outcome)
+            if is_detached(&outcome) {
+                sink(Event::Object(configured(&outcome)));
             } else {
-                outcome
-            }));
+                // What is pruned later may still own it.
+                self.unchanged.push(outcome.clone());
+                sink(Event::Object(outcome));
+            }
         }
         // Their owners were not known when they were reported.
-        for outcome in self.unchanged.drain(..).filter(is_detached) {
-            sink(Event::Revised {
-                before: outcome.action,
-                now: configured(&outcome),
-            });
-        }
+        self.unchanged.retain(|outcome| {
+            let is_detached = is_detached(outcome);
+            if is_detached {
+                sink(Event::Revised {
+                    before: outcome.action,
+                    now: configured(outcome),
+                });
+            }
+            !is_detached
+        });
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::identity::{GroupKind, ObjectKey};
+use super::prune_order::PruneOrder;
 use super::resource::Resource;
 
 /// An object of the cluster, with the fields that a plan needs.
@@ -40,6 +41,8 @@ pub struct Live {
     pub owners: Vec<OwnerReference>,
     /// The label or annotation that keeps it from being deleted, as `key: value`.
     pub protection: Option<String>,
+    /// Its place among the objects that a run prunes.
+    pub prune_order: PruneOrder,
 }
 
 /// The state of an object's deletion.

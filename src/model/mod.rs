@@ -12,6 +12,7 @@ pub mod object;
 pub mod parent_object;
 pub mod permission;
 pub mod protection;
+pub mod prune_order;
 pub mod resource;
 pub mod set;
 pub mod settings;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers, Wave};
+use super::waves::Wave;
+use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};

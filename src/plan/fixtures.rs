@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+use super::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence, Tracking};
 use crate::model::object::Object;
+use crate::model::prune_order::PruneOrder;
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 use crate::model::settings::Hooks;
@@ -35,6 +36,7 @@ pub(crate) fn set() -> Set {
 pub(crate) fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
+        prune_when: PruneWhen::Applied,
         prune_all: PruneAll::Refused,
         unchanged: UnchangedMembers::LeftAlone,
         take_ownership: TakeOwnership::Refused,
@@ -85,6 +87,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         client_side_apply: false,
         owners: Vec::new(),
         protection: None,
+        prune_order: PruneOrder::Regular,
     }
 }
 

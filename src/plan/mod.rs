@@ -24,6 +24,7 @@ mod policy;
 mod preconditions;
 mod prune_all;
 mod prune_rules;
+mod prune_waves;
 pub mod recorded_kinds;
 mod refusal;
 pub mod saved;
@@ -53,14 +54,13 @@ pub use parent_judgement::{
     Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
 };
 pub use planned_items::{Apply, MemberStatus, Plan, Skip};
-pub use policy::{DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 pub use refusal::{Refusal, of_hooks, with_marks};
 pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
-use waves::Wave;
 
 use crate::manifest::desired::Desired;
 use crate::model::holders::Holders;
@@ -88,13 +88,15 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
     let members = desired_members::divide(set, desired, observed, policy);
+    let (prunes, last_prunes) = prune_waves::in_order(prunes);
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
         prerequisites: members.prerequisites,
         waves: members.waves,
         unchanged: members.unchanged,
-        prunes: in_reverse_waves(prunes),
+        prunes,
+        last_prunes,
         skips,
         dependents,
         accepted: Vec::new(),
@@ -146,16 +148,4 @@ fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, poli
     let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
     Judge::new(set, policy, desired, &observed.contents, desired_uids)
-}
-
-/// Sorts prunes into waves, in reverse of the order of applying.
-fn in_reverse_waves(prunes: Vec<Live>) -> Vec<Vec<Live>> {
-    let mut waves = vec![Vec::new(); Wave::ALL.len()];
-    for live in prunes {
-        waves[Wave::of(&live.key.group_kind) as usize].push(live);
-    }
-    for wave in &mut waves {
-        wave.sort_by(|one, other| one.key.cmp(&other.key));
-    }
-    waves.into_iter().rev().filter(|wave| !wave.is_empty()).collect()
 }

@@ -20,6 +20,8 @@ pub struct Plan {
     pub unchanged: Vec<Live>,
     /// Members to delete, one wave after the other.
     pub prunes: Vec<Vec<Live>>,
+    /// Members to delete after all these, one wave after the other.
+    pub last_prunes: Vec<Vec<Live>>,
     /// Members that the manifests no longer hold, and that are kept.
     pub skips: Vec<Skip>,
     /// Desired or kept objects that the prunes endanger by owner references.
@@ -93,9 +95,14 @@ impl Plan {
         self.prerequisites.iter().chain(self.waves.iter().flatten())
     }
 
+    /// Returns the waves of prunes in their order.
+    pub fn prune_waves(&self) -> impl Iterator<Item = &Vec<Live>> + Clone {
+        self.prunes.iter().chain(&self.last_prunes)
+    }
+
     /// Returns the prunes in their order.
     pub fn all_prunes(&self) -> impl Iterator<Item = &Live> + Clone {
-        self.prunes.iter().flatten()
+        self.prune_waves().flatten()
     }
 
     /// Returns the kept members that a run reports: all, unless pruning is disabled.

@@ -12,6 +12,9 @@ use crate::model::settings::Hooks;
 pub struct Policy {
     /// Treatment of members that the manifests no longer hold.
     pub pruning: Pruning,
+    /// Time of the prunes.
+    #[serde(default)]
+    pub prune_when: PruneWhen,
     /// Treatment of a run that keeps no member of the set.
     pub prune_all: PruneAll,
     /// Treatment of members that are as the manifests have them.
@@ -42,6 +45,17 @@ pub enum Pruning {
     Disabled,
     /// They are deleted, and so are the parent and its namespace or CRD: the set is deleted.
     WholeSet,
+}
+
+/// Time at which the members that the manifests no longer hold are deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PruneWhen {
+    /// As soon as all objects of the manifests are applied.
+    #[default]
+    Applied,
+    /// Once all objects of the manifests are Current. The run waits for that.
+    Ready,
 }
 
 /// Treatment of a run that keeps no member of the set: without manifests, or with those of another set.

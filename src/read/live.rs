@@ -14,6 +14,7 @@ use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
 use crate::model::protection::protection;
+use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
 
 impl Live {
@@ -44,6 +45,7 @@ impl Live {
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners(metadata).ok()?,
             protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
+            prune_order: PruneOrder::of(&pairs(metadata, "annotations")),
         })
     }
 }

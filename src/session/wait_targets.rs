@@ -48,9 +48,8 @@ impl Done {
     }
 }
 
-/// Lists what `apply` waits for: all members, whether they changed or not, and what
-/// was pruned by this run or is still going since an earlier one.
-pub fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
+/// Lists the members that `apply` waits for: all of the manifests, whether they changed or not.
+pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
     let members = desired.members.iter().map(|member| Target {
         key: member.key.clone(),
         resource: member.resource.clone(),
@@ -58,10 +57,16 @@ pub fn targets(desired: &Desired, plan: &Plan, done: &Done) -> Vec<Target> {
         goal: Goal::Ready,
         path: Path::Label,
     });
+    members.collect()
+}
+
+/// Lists the objects that `apply` waits for to be gone: what was pruned by this run or is still going
+/// since an earlier one.
+pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
     let unwanted = plan.all_prunes();
     let unwanted = unwanted.chain(plan.skips.iter().map(|skip| &skip.live));
     let going = unwanted.filter(|live| done.is_going(live));
-    members.chain(going.map(|live| gone(live, Path::Label))).collect()
+    going.map(|live| gone(live, Path::Label)).collect()
 }
 
 /// The target of an object that is to be deleted.

@@ -3,9 +3,12 @@
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive, tooling,
+    SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive, pruning,
+    tooling,
 };
-use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument, ValidateMode};
+use crate::cli::{
+    Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
+};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
@@ -14,7 +17,7 @@ use crate::model::applyset::Tooling;
 use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -84,6 +87,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
+        pruning::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
             take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
@@ -101,7 +105,13 @@ impl ApplyOptions {
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let waiting = WaitOptions::new(&apply.waiting)?;
+        pruning::check_wait(
+            &plan.policy,
+            waiting.patience,
+            "the plan was made with --prune-when=ready",
+        )?;
         Ok(Self {
+            waiting,
             set: SetReference {
                 resource: Some(plan.set.resource.clone()),
                 name: plan.set.name.clone(),
@@ -127,7 +137,6 @@ impl ApplyOptions {
                     usize::from(shared.concurrency),
                 )
             },
-            waiting,
             status_rules: waiting_rules(apply)?,
         })
     }
@@ -142,12 +151,14 @@ impl ApplyOptions {
         let tooling = tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
         let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
+        let policy = policy(flags, &field_manager);
+        pruning::check(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
             sources: sources(manifests)?,
             recursion: recursion(manifests),
-            policy: policy(flags, &field_manager),
+            policy,
             take_over: TakeOver::new(flags.take_over_set, false),
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
@@ -192,6 +203,10 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Pruning::Enabled
         } else {
             Pruning::Disabled
+        },
+        prune_when: match flags.prune_when {
+            PruneWhenMode::Applied => PruneWhen::Applied,
+            PruneWhenMode::Ready => PruneWhen::Ready,
         },
         prune_all: if flags.allow_prune_all {
             PruneAll::Allowed

@@ -8,7 +8,7 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::settings::{Hooks, WriteSettings};
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned,
 };
 
 /// Options of `delete`, except the shared ones.
@@ -49,6 +49,7 @@ impl DeleteOptions {
             set: SetReference::new(&delete.set)?,
             policy: Policy {
                 pruning: Pruning::WholeSet,
+                prune_when: PruneWhen::Applied,
                 prune_all: PruneAll::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
                 take_ownership: TakeOwnership::Refused,

@@ -9,6 +9,7 @@ mod delete;
 mod diff;
 mod duration;
 mod membership;
+mod pruning;
 mod rbac;
 mod sources;
 mod status;

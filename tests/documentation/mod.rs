@@ -61,6 +61,7 @@ pages! {
     migrate_from_others: "docs/guides/migrate-from-other-tools.md",
     namespaces: "docs/guides/namespaces.md",
     permissions: "docs/guides/permissions.md",
+    order: "docs/guides/order.md",
     pipelines: "docs/guides/pipelines.md",
     preview: "docs/guides/preview.md",
     rename: "docs/guides/rename-and-split.md",

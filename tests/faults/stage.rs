@@ -39,7 +39,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 6] = [
+pub(super) const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -47,6 +47,10 @@ pub(super) const SCENARIOS: [Scenario; 6] = [
     Scenario {
         name: "changed apply",
         stage: changed_apply,
+    },
+    Scenario {
+        name: "pruning when ready in an apply",
+        stage: ready_apply,
     },
     Scenario {
         name: "delete",
@@ -273,6 +277,25 @@ fn changed_apply() -> Stage {
     ];
     let next = [config_map(a, "three", "1")];
     stage.sequels = vec![Sequel::apply(set, &changed), Sequel::apply(set, &next)];
+    stage
+}
+
+/// Prunes once all objects of the manifests are ready, and one object after the others. A fault may
+/// last, so the waits end.
+fn ready_apply() -> Stage {
+    let (mut stage, mut objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    let options = serde_json::json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
+    let last = serde_json::json!({"metadata": {"annotations": options}});
+    objects.push(with(secret(b, "last"), &last));
+    set.apply(&objects);
+    let changed = [config_map(a, "one", "2"), secret(b, "new")];
+    let next = [config_map(a, "three", "1")];
+    let mut gated = Sequel::apply(set, &changed);
+    let flags = ["--wait=5s", "--prune-when=ready"].map(str::to_owned);
+    gated.arguments.extend(flags);
+    stage.sequels = vec![gated, Sequel::apply(set, &next)];
     stage
 }
 

@@ -48,6 +48,7 @@ mod parents;
 mod places;
 mod programs;
 mod protection;
+mod prune_when;
 mod pruning;
 mod record;
 mod redefinition;

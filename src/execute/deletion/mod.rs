@@ -5,6 +5,7 @@ pub(crate) mod contents;
 pub(crate) mod dependents;
 pub(crate) mod detach;
 mod finish;
+mod fresh;
 pub(crate) mod object;
 pub(crate) mod parent;
 pub(crate) mod prune;

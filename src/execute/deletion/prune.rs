@@ -1,19 +1,23 @@
-//! Prunes objects that are no longer in the manifests, once everything is applied.
+//! Prunes objects that are no longer in the manifests, once everything is applied, or once it is ready.
 //!
 //! Before the first delete, owner references are read again, because the garbage collector deletes
 //! by them (`dependents`).
 
 use std::collections::BTreeSet;
 
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
+use crate::execute::parent_record::requests::Known;
 use crate::execute::wave::WaveEvent;
-use crate::execute::{Applied, Execution, Progress, Sink};
+use crate::execute::{Applied, Execution, ParentWriteError, Passage, Progress, Sink};
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::prune_order::PruneOrder;
 use crate::model::settings::DryRun;
-use crate::plan::{Dependents, Detachment, Judge};
+use crate::model::text::counted;
+use crate::plan::{Dependents, Detachment, Judge, PruneWhen};
 
 /// Outcome of the objects that were to be pruned.
 #[derive(Debug, Default)]
@@ -21,17 +25,159 @@ pub(crate) struct Pruned {
     pub(crate) failed: usize,
     /// Objects that changed since the plan was made, and are kept: the record stays wide.
     pub(crate) kept: usize,
+    left: LeftInPlace,
 }
 
+/// Why no further prune is begun.
+struct Stopped;
+
 impl Execution<'_> {
-    pub(crate) async fn prune_all(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
+    /// Prunes as the plan says, and waits before and after it if it has to.
+    ///
+    /// A run that has waited once does not narrow the record before everything is gone.
+    pub(crate) async fn prune_in_order(
+        &self,
+        known: &mut Known,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
         let mut pruned = Pruned::default();
-        if self.plan.deletions() == 0 {
-            return pruned;
+        let mut has_waited = false;
+        for order in [PruneOrder::Regular, PruneOrder::Last] {
+            if !has_waited && self.waits_before(order) {
+                has_waited = true;
+                let passage = self.until_ready(sink).await;
+                if passage != Passage::Open {
+                    return Ok(self.leave_unpruned(passage, order, progress, sink));
+                }
+                // The wait may have taken long, and another run may have narrowed the record meanwhile.
+                self.parent_writing()
+                    .ensure_covers(known, &self.plan.record_during, sink)
+                    .await?;
+            }
+            let planned = self.waves_of(order);
+            let fresh = if has_waited {
+                Some(self.reread_waves(planned).await)
+            } else {
+                None
+            };
+            let waves = fresh.as_deref().unwrap_or(planned);
+            if self
+                .prune_waves(waves, &mut pruned, progress, sink)
+                .await
+                .is_err()
+            {
+                break;
+            }
         }
+        progress.kept = pruned.kept;
+        if self.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        if pruned.failed > 0 {
+            return Ok(Ending::Incomplete);
+        }
+        let passage = match self.gate {
+            Some(gate) if has_waited => gate.gone(sink).await,
+            _ => Passage::Open,
+        };
+        Ok(match passage {
+            Passage::Open => Ending::Done,
+            Passage::Closed => Ending::Incomplete,
+            Passage::Interrupted => Ending::Interrupted,
+        })
+    }
+
+    /// Predicts the prunes in a dry run: nothing is waited for.
+    pub(crate) async fn predict_prunes(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
+        let mut pruned = Pruned::default();
+        for order in [PruneOrder::Regular, PruneOrder::Last] {
+            let waves = self.waves_of(order);
+            if self
+                .prune_waves(waves, &mut pruned, progress, sink)
+                .await
+                .is_err()
+            {
+                break;
+            }
+        }
+        pruned
+    }
+
+    fn waves_of(&self, order: PruneOrder) -> &[Vec<Live>] {
+        match order {
+            PruneOrder::Regular => &self.plan.prunes,
+            PruneOrder::Last => &self.plan.last_prunes,
+        }
+    }
+
+    /// Returns whether the objects of the manifests have to be Current before these prunes begin. What
+    /// is pruned last waits for that only in a run that waits.
+    fn waits_before(&self, order: PruneOrder) -> bool {
+        match order {
+            PruneOrder::Regular => self.policy.prune_when == PruneWhen::Ready,
+            PruneOrder::Last => self.gate.is_some() && !self.plan.last_prunes.is_empty(),
+        }
+    }
+
+    async fn until_ready(&self, sink: &mut Sink<'_>) -> Passage {
+        match self.gate {
+            Some(gate) => gate.ready(sink).await,
+            // Without a wait it is unknown whether they are ready.
+            None => Passage::Closed,
+        }
+    }
+
+    /// Ends a run that has applied everything and does not prune, because it waited in vain.
+    fn leave_unpruned(
+        &self,
+        passage: Passage,
+        order: PruneOrder,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        progress.applied.tell_held(&BTreeSet::new(), sink);
+        if passage == Passage::Interrupted {
+            return Ending::Interrupted;
+        }
+        let (what, left) = match order {
+            PruneOrder::Regular => ("nothing was pruned".to_owned(), self.plan.deletions()),
+            PruneOrder::Last => {
+                let last = self.plan.last_prunes.iter().map(Vec::len).sum();
+                let were = if last == 1 { "was" } else { "were" };
+                let what = format!(
+                    "{} with PruneLast=true {were} not pruned",
+                    counted(last, "object")
+                );
+                (what, last)
+            }
+        };
+        if left > 0 {
+            sink(Event::Warning(format!(
+                "{what}, because not all objects of the manifests are Current; the next run prunes what left the manifests"
+            )));
+            sink(NotDone::all(
+                "not pruned, because not all objects of the manifests are Current",
+            ));
+        }
+        Ending::Incomplete
+    }
+
+    /// Prunes these waves one after the other.
+    async fn prune_waves(
+        &self,
+        waves: &[Vec<Live>],
+        pruned: &mut Pruned,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        if waves.is_empty() {
+            return Ok(());
+        }
+        let total = waves.iter().map(Vec::len).sum();
         sink(Event::Phase {
             phase: Phase::Pruning,
-            total: self.plan.deletions(),
+            total,
         });
         let Progress { applied, pace, .. } = progress;
         let desired_uids = applied.uids.clone();
@@ -44,17 +190,11 @@ impl Execution<'_> {
             desired_uids,
         );
         let Some(dependents) = self.dependents(applied, sink).await else {
-            pruned.failed = self.plan.deletions();
-            return pruned;
+            pruned.failed += total;
+            return Err(Stopped);
         };
         judge.renew(&dependents);
-        // Nothing is detached that a bound plan does not name.
-        let is_approved = |detachment: &&Detachment| {
-            let is_bound = self.plan.preconditions.are_bound();
-            !is_bound || self.plan.dependents.includes(detachment)
-        };
-        let approved = dependents.detachments.iter().filter(is_approved).cloned();
-        let approved: Vec<Detachment> = approved.collect();
+        let approved = self.approved(&dependents, waves);
         let detaching = Detaching {
             server: self.server,
             writing: self.writing,
@@ -69,8 +209,8 @@ impl Execution<'_> {
             done: Action::Pruned,
             preconditions: &self.plan.preconditions,
         };
-        let mut left = LeftInPlace::default();
-        for wave in &self.plan.prunes {
+        let Pruned { failed, kept, left } = pruned;
+        for wave in waves {
             // Two groups can serve one object: what was just applied under one name is not
             // deleted under the other.
             let (wanted, unwanted): (Vec<&Live>, Vec<&Live>) =
@@ -82,22 +222,46 @@ impl Execution<'_> {
                 }));
             }
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
-                sink(news.counted(|outcome| {
-                    pruned.failed += usize::from(outcome.action == Action::Failed);
-                    pruned.kept += usize::from(outcome.action == Action::Skipped);
+                sink(self.predicted(news, wave).counted(|outcome| {
+                    *failed += usize::from(outcome.action == Action::Failed);
+                    *kept += usize::from(outcome.action == Action::Skipped);
                 }));
             };
+            let unwanted = unwanted.into_iter();
             deleting
-                .delete_wave(
-                    unwanted.into_iter(),
-                    &mut left,
-                    self.interrupt,
-                    pace,
-                    &mut on_event,
-                )
+                .delete_wave(unwanted, left, self.interrupt, pace, &mut on_event)
                 .await;
         }
-        pruned
+        Ok(())
+    }
+
+    /// In a dry run, adds to the outcome of a prune when it would happen.
+    fn predicted(&self, news: WaveEvent<ObjectOutcome>, wave: &[Live]) -> WaveEvent<ObjectOutcome> {
+        let WaveEvent::Answer(mut outcome) = news else {
+            return news;
+        };
+        let is_it = |live: &&Live| Some(&live.uid) == outcome.subject.uid.as_ref();
+        if self.writing.dry_run != DryRun::None
+            && outcome.action == Action::Pruned
+            && outcome.reason.is_empty()
+            && let Some(live) = wave.iter().find(is_it)
+        {
+            outcome.reason = self.plan.prune_time(live, self.policy);
+        }
+        WaveEvent::Answer(outcome)
+    }
+
+    /// The detachments that the prunes of these waves need. Nothing is detached that a bound plan does
+    /// not name.
+    fn approved(&self, dependents: &Dependents, waves: &[Vec<Live>]) -> Vec<Detachment> {
+        let keys: BTreeSet<&ObjectKey> = waves.iter().flatten().map(|live| &live.key).collect();
+        let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| keys.contains(key));
+        let is_approved = |detachment: &&Detachment| {
+            let is_bound = self.plan.preconditions.are_bound();
+            !is_bound || self.plan.dependents.includes(detachment)
+        };
+        let detachments = dependents.detachments.iter().filter(is_needed);
+        detachments.filter(is_approved).cloned().collect()
     }
 
     /// What the prunes would do to desired and kept objects as they are now; `None` if that could

@@ -124,7 +124,7 @@ impl SetDeletion<'_> {
             .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
             .await;
         let attached = dependents.without(&detached);
-        for wave in &self.plan.prunes {
+        for wave in self.plan.prune_waves() {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
             let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {

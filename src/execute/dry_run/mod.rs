@@ -318,7 +318,11 @@ impl Execution<'_> {
             )),
             Ok(found) => Prediction {
                 live: found,
-                ..prediction(subject(live), Action::Pruned)
+                ..of_outcome(ObjectOutcome::because(
+                    subject(live),
+                    Action::Pruned,
+                    self.plan.prune_time(live, self.policy),
+                ))
             },
             Err(error) => unpredicted(subject(live), &error),
         }
@@ -343,10 +347,6 @@ impl Prediction {
 
 fn subject(live: &Live) -> Subject {
     Subject::new(&live.key, &live.resource, Some(&live.uid))
-}
-
-fn prediction(subject: Subject, action: Action) -> Prediction {
-    of_outcome(ObjectOutcome::new(subject, action))
 }
 
 fn of_outcome(outcome: ObjectOutcome) -> Prediction {

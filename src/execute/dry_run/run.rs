@@ -45,7 +45,7 @@ impl Execution<'_> {
             progress.applied.report_held(&BTreeSet::new(), sink);
             return Ending::Incomplete;
         }
-        match self.prune_all(&mut progress, sink).await {
+        match self.predict_prunes(&mut progress, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,
             Pruned { failed: 0, .. } => Ending::Done,
             Pruned { .. } => Ending::Incomplete,

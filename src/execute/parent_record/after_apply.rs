@@ -153,9 +153,7 @@ impl Execution<'_> {
         // The objects of a pruned definition are gone as soon as it is, and it is looked for itself.
         let undefined: BTreeSet<&GroupKind> = self
             .plan
-            .prunes
-            .iter()
-            .flatten()
+            .all_prunes()
             .filter_map(|live| live.defines.as_ref())
             .collect();
         let resources = self

@@ -156,6 +156,9 @@ pub struct SavedObject {
     /// True if the object is in no set, and becomes a member.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
+    /// When it is pruned, as a clause; empty if that only follows the applies.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prune_time: String,
 }
 
 /// An object from which owner references are removed, so that it outlives its owners.

@@ -281,6 +281,7 @@ fn scene() -> Scene {
         waves: vec![vec![apply(0), apply(2)]],
         unchanged: vec![kept.clone()],
         prunes: vec![vec![pruned.clone()]],
+        last_prunes: Vec::new(),
         skips: Vec::new(),
         dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),
@@ -294,6 +295,7 @@ fn scene() -> Scene {
     ]);
     let object = |key: &ObjectKey, intent, seen| SavedObject {
         taken_in: false,
+        prune_time: String::new(),
         key: key.clone(),
         intent,
         seen,

@@ -316,6 +316,7 @@ impl Prepared {
             contents: &self.state.observed.contents,
             writing: &self.writing,
             interrupt,
+            gate: None,
         }
     }
 }

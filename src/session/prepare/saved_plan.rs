@@ -73,10 +73,15 @@ pub async fn plan(
         .filter(|predicted| predicted.outcome.taken_in)
         .map(|predicted| predicted.outcome.subject.key())
         .collect();
+    let prunes = prepared.plan.all_prunes();
+    let mut times: BTreeMap<&ObjectKey, String> = prunes
+        .map(|live| (&live.key, prepared.plan.prune_time(live, &prepared.policy)))
+        .collect();
     let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
+        prune_time: times.remove(&key).unwrap_or_default(),
         key,
         intent,
     });

@@ -1,0 +1,26 @@
+//! The waits of a run between its writes. The caller makes them: it knows how long to wait, and what
+//! each object has to come to.
+
+use futures_util::future::LocalBoxFuture;
+
+use super::Sink;
+
+/// Waits on behalf of a run.
+pub trait Gate {
+    /// Waits until all objects of the manifests are Current.
+    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage>;
+
+    /// Waits until everything that was pruned is gone.
+    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage>;
+}
+
+/// Outcome of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// The run continues.
+    Open,
+    /// What was waited for did not happen.
+    Closed,
+    /// The user stopped the run.
+    Interrupted,
+}

@@ -1,0 +1,104 @@
+//! The waits of `apply`: between its writes, where the plan asks for that, or after them.
+
+use std::cell::{Cell, RefCell};
+
+use futures_util::future::LocalBoxFuture;
+
+use super::prepare::Prepared;
+use super::wait_targets::{self, Done};
+use crate::compare::status::StatusRules;
+use crate::event::Event;
+use crate::execute::{Gate, Interrupt, Passage, Sink};
+use crate::wait::{Deadline, Outcome, Patience, Target, Waiting};
+
+/// Waits for what a run has done so far.
+pub struct RunWait<'a> {
+    prepared: &'a Prepared,
+    rules: &'a StatusRules,
+    interrupt: &'a Interrupt,
+    patience: Patience,
+    done: &'a RefCell<Done>,
+    is_over: Cell<bool>,
+}
+
+impl<'a> RunWait<'a> {
+    /// Creates the waits of one run. Each of them may take as long as `patience` says. The caller notes
+    /// events in `done`.
+    pub fn new(
+        prepared: &'a Prepared,
+        rules: &'a StatusRules,
+        interrupt: &'a Interrupt,
+        patience: Patience,
+        done: &'a RefCell<Done>,
+    ) -> Self {
+        Self {
+            prepared,
+            rules,
+            interrupt,
+            patience,
+            done,
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// Returns whether the run has waited between its writes, so that there is nothing left to wait for.
+    pub fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    /// Waits for everything after the last write.
+    pub async fn all(&self, sink: &mut Sink<'_>) -> Outcome {
+        let targets = [self.members(), self.going()].concat();
+        self.wait(targets, "everything was written", sink).await
+    }
+
+    fn members(&self) -> Vec<Target> {
+        wait_targets::members(&self.prepared.desired, &self.done.borrow())
+    }
+
+    fn going(&self) -> Vec<Target> {
+        wait_targets::going(&self.prepared.plan, &self.done.borrow())
+    }
+
+    async fn wait(&self, targets: Vec<Target>, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
+        let waiting = Waiting {
+            server: &self.prepared.cluster.server,
+            id: &self.prepared.named.set.id,
+            rules: self.rules,
+            deadline: Deadline::of(self.patience),
+            interrupt: self.interrupt,
+            concurrency: self.prepared.writing.concurrency,
+            done_before,
+        };
+        waiting.run(targets, &mut |event: Event| sink(event)).await
+    }
+}
+
+impl Gate for RunWait<'_> {
+    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage> {
+        self.is_over.set(true);
+        Box::pin(async {
+            let done_before = "everything was applied, and not everything that left the manifests was pruned";
+            passage(self.wait(self.members(), done_before, sink).await)
+        })
+    }
+
+    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage> {
+        Box::pin(async {
+            let going = self.going();
+            if going.is_empty() {
+                return Passage::Open;
+            }
+            let done_before = "everything was applied and pruned";
+            passage(self.wait(going, done_before, sink).await)
+        })
+    }
+}
+
+fn passage(outcome: Outcome) -> Passage {
+    match outcome {
+        Outcome::Arrived => Passage::Open,
+        Outcome::Missed => Passage::Closed,
+        Outcome::Interrupted => Passage::Interrupted,
+    }
+}
