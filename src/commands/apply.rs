@@ -12,7 +12,7 @@ use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
-use crate::session::gate::RunWait;
+use crate::session::gate::{DependencyWait, RunWait};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
@@ -118,8 +118,17 @@ async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -
     let done = RefCell::new(Done::default());
     let wait =
         patience.map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &done));
+    let dependencies = DependencyWait {
+        server: &prepared.cluster.server,
+        id: &prepared.named.set.id,
+        rules: &options.status_rules,
+        interrupt: &interrupt,
+        concurrency: options.writing.concurrency,
+        patience: options.waiting.for_dependencies(),
+    };
     let execution = Execution {
         gate: wait.as_ref().map(|wait| wait as &dyn Gate),
+        dependencies: Some(&dependencies),
         ..prepared.execution(&interrupt)
     };
     let work = async {

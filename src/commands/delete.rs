@@ -20,6 +20,7 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::session;
 use crate::session::agreed_losses::Losses;
+use crate::session::gate::DependencyWait;
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::session::wait_targets;
@@ -38,7 +39,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         asks,
     );
     run.limit(options.waiting.limit);
-    let outcome = delete(&mut run, shared, &options).await;
+    let outcome = Box::pin(delete(&mut run, shared, &options)).await;
     run.finish(outcome)
 }
 
@@ -61,6 +62,16 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
     let Some(prepared) = prepared else {
         return Ok(Ending::Done);
     };
+    // Deleted objects are waited for until they are gone, whatever their status.
+    let rules = StatusRules::default();
+    let dependencies = DependencyWait {
+        server: &prepared.cluster.server,
+        id: &prepared.named.set.id,
+        rules: &rules,
+        interrupt: &interrupt,
+        concurrency: options.writing.concurrency,
+        patience: options.waiting.for_dependencies(),
+    };
     let deletion = SetDeletion {
         server: &prepared.cluster.server,
         set: &prepared.named.set,
@@ -73,6 +84,7 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
         contents: &prepared.state.observed.contents,
         writing: &options.writing,
         interrupt: &interrupt,
+        dependencies: Some(&dependencies),
     };
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
@@ -212,6 +224,7 @@ async fn prepare(
     };
     run.set = SetDocument::from(&named.set);
     run.warn(&state.warnings);
+    run.warn(&plan.edges.ignored);
     if options.writing.dry_run != DryRun::Client {
         let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), &plan);
         session::permissions::check(&cluster.server, &needed, options.writing.concurrency).await?;
@@ -233,6 +246,7 @@ async fn read(
 ) -> Result<ClusterState, ReadError> {
     let manager = &options.writing.field_manager;
     let rules = Rules {
+        status: None,
         taking_over: TakingOver::Any(take_over),
         appliers: &options.policy.appliers,
         field_manager: manager,

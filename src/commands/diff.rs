@@ -135,7 +135,8 @@ async fn compare(
     let prepared = prepare::to_show(run, connection, &options.apply, input).await?;
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
-    for time in prepared.plan.prune_times(&prepared.policy) {
+    let times = prepared.plan.apply_times(&prepared.desired).into_iter();
+    for time in times.chain(prepared.plan.prune_times(&prepared.policy)) {
         run.reporter.event(Event::Note(time));
     }
     check_permissions(&prepared).await?;

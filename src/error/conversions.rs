@@ -65,6 +65,7 @@ impl From<ReadError> for Error {
             ReadError::List { place, error } => Self::List { place, error },
             ReadError::Refused(refusals) => Self::Refused(refusals),
             ReadError::MissingNamespaces(missing) => Self::MissingNamespaces(missing),
+            ReadError::MissingDependencies(missing) => Self::MissingDependencies(missing),
             ReadError::MembersUnseen { parent, hidden } => Self::MembersUnknown { parent, hidden },
             ReadError::LabelledElsewhere { parent, left_out } => Self::LabelledElsewhere { parent, left_out },
             ReadError::Parent(error) => error.into(),

@@ -22,6 +22,9 @@ impl Error {
             | Self::ParentWrite(ParentWriteError::Refused(_)) => return None,
             Self::Interrupted => "run the same command again to finish".to_owned(),
             Self::MissingNamespaces(missing) => namespace_hint(missing),
+            Self::MissingDependencies(_) => {
+                "add it to the manifests, create it first, or correct the annotation".to_owned()
+            }
             Self::Overtaken(_) | Self::Altered(_) => {
                 "make a new plan with `kubectl applyset diff SET -f … --out FILE`".to_owned()
             }

@@ -52,6 +52,7 @@ impl Error {
             }
             Self::Altered(alterations) => each(alterations),
             Self::MissingNamespaces(missing) => each(missing),
+            Self::MissingDependencies(missing) => each(missing),
             Self::MissingPermissions(missing) => forbidden(missing),
             Self::Overtaken(drift) => stale(drift),
             Self::Unpredicted(objects) => unpredicted(objects),

@@ -21,7 +21,7 @@ use crate::model::permission::Permission;
 use crate::model::text::members_missed;
 use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, Drift};
-use crate::read::{ListError, MissingNamespace, Place};
+use crate::read::{ListError, MissingDependency, MissingNamespace, Place};
 
 /// The end of a run, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub enum Error {
     /// Namespaces that are not there.
     #[error("{}", in_lines(&messages::each(.0)))]
     MissingNamespaces(Vec<MissingNamespace>),
+    /// Objects that the manifests depend on, and that are not there.
+    #[error("{}", in_lines(&messages::each(.0)))]
+    MissingDependencies(Vec<MissingDependency>),
     /// Safety checks refused.
     #[error("{}", in_lines(&Refusal::messages(.0)))]
     Refused(Vec<Refusal>),
@@ -179,7 +182,8 @@ impl Error {
             Self::Usage { .. }
             | Self::Manifests(_)
             | Self::InvalidObjects(_)
-            | Self::MissingNamespaces(_) => Exit::Usage,
+            | Self::MissingNamespaces(_)
+            | Self::MissingDependencies(_) => Exit::Usage,
             Self::Connection(error) if error.is_usage() => Exit::Usage,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_)

@@ -6,6 +6,7 @@
 
 mod concurrency_limit;
 mod deletion;
+mod dependencies;
 mod dry_run;
 mod gate;
 mod interrupt;
@@ -24,6 +25,8 @@ use concurrency_limit::ConcurrencyLimit;
 pub use deletion::object::LeftInPlace;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
+use dependencies::DependencyStates;
+pub use dependencies::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
 pub use gate::{Gate, Passage};
 pub use interrupt::{Cause, Interrupt, Wish};
@@ -81,6 +84,8 @@ pub struct Execution<'a> {
     pub interrupt: &'a Interrupt,
     /// What waits between the writes; `None` if the run does not wait.
     pub gate: Option<&'a dyn Gate>,
+    /// What waits for objects that others depend on; `None` in a run that writes nothing.
+    pub dependencies: Option<&'a dyn DependencyGate>,
 }
 
 /// Receives the events of a run.
@@ -99,6 +104,8 @@ pub(crate) struct Applied {
     unchanged: Vec<ObjectOutcome>,
     /// The same as far as they are attached. They are reported later.
     held: Vec<ObjectOutcome>,
+    /// What is known of the objects that others depend on.
+    dependencies: DependencyStates,
 }
 
 /// Progress of a run.
@@ -112,19 +119,20 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    fn new(plan: &Plan, concurrency: usize) -> Self {
-        let attached = plan.dependents.detachments.iter();
+    fn new(execution: &Execution<'_>) -> Self {
+        let attached = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
                 attached: attached
                     .map(|detachment| detachment.dependent.key.clone())
                     .collect(),
+                dependencies: DependencyStates::of(execution),
                 ..Applied::default()
             },
             kept: 0,
             kinds: Kinds::default(),
             webhooks: Webhooks::default(),
-            pace: ConcurrencyLimit::new(concurrency),
+            pace: ConcurrencyLimit::new(execution.writing.concurrency),
         }
     }
 }
@@ -174,7 +182,7 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut progress = Progress::new(self.plan, self.writing.concurrency);
+        let mut progress = Progress::new(self);
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
@@ -310,6 +318,7 @@ impl Execution<'_> {
     async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
         let is_real = self.writing.dry_run == DryRun::None;
         let wave = if is_real {
+            let wave = Box::pin(self.await_dependencies(wave, &mut progress.applied, sink)).await;
             Box::pin(self.await_kinds(wave, progress, sink)).await
         } else {
             wave.iter().collect()
@@ -333,6 +342,7 @@ impl Execution<'_> {
                 Action::Failed => applied.failed += 1,
                 _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
             }
+            applied.dependencies.note(&reply.outcome);
             if reply.found.is_some() {
                 applied.found.insert(reply.outcome.subject.key());
             }

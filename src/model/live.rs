@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::depends_on::Dependencies;
 use super::identity::{GroupKind, ObjectKey};
 use super::prune_order::PruneOrder;
 use super::resource::Resource;
@@ -43,6 +44,8 @@ pub struct Live {
     pub protection: Option<String>,
     /// Its place among the objects that a run prunes.
     pub prune_order: PruneOrder,
+    /// The objects that it depends on by its annotation.
+    pub dependencies: Dependencies,
 }
 
 /// The state of an object's deletion.

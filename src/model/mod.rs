@@ -2,6 +2,7 @@
 
 pub mod applyset;
 pub mod contents;
+pub mod depends_on;
 pub mod holders;
 pub mod identity;
 pub mod list_targets;
@@ -9,6 +10,7 @@ pub mod live;
 pub mod message;
 pub mod namespace;
 pub mod object;
+pub mod order;
 pub mod parent_object;
 pub mod permission;
 pub mod protection;

@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use super::waves::Wave;
-use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers};
+use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers, dependencies};
 use crate::compare::changes::Verdict;
-use crate::manifest::desired::{Desired, DesiredObject};
+use crate::manifest::desired::{Desired, DesiredObject, defined_kind, is_prerequisite};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Origin;
@@ -17,7 +14,7 @@ use crate::model::set::Set;
 pub(super) struct Division {
     /// Members that have to exist before the parent.
     pub(super) prerequisites: Vec<Apply>,
-    /// The other members to apply, one wave after the other.
+    /// The other members to apply, one step after the other.
     pub(super) waves: Vec<Vec<Apply>>,
     /// Members that are not sent, in the order of the manifests.
     pub(super) unchanged: Vec<Live>,
@@ -29,7 +26,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         observed.members.iter().map(|live| (&live.key, live)).collect();
     let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let redefined = redefined_kinds(desired, observed);
-    let mut waves = vec![Vec::new(); Wave::ALL.len()];
+    let mut applies = Vec::new();
     let mut prerequisites = Vec::new();
     let mut unchanged = Vec::new();
     for (index, object) in desired.members.iter().enumerate() {
@@ -51,16 +48,15 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
                 live => member_status(live.copied(), observed),
             },
         };
-        if is_prerequisite(object, set) {
+        if is_prerequisite(object, &set.parent) {
             prerequisites.push(apply);
         } else {
-            waves[Wave::of(&object.key.group_kind) as usize].push(apply);
+            applies.push(apply);
         }
     }
-    waves.retain(|wave| !wave.is_empty());
     Division {
         prerequisites,
-        waves,
+        waves: dependencies::steps(desired, applies),
         unchanged,
     }
 }
@@ -77,16 +73,6 @@ fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind
         |member: &&DesiredObject| observed.comparisons.get(&member.key) != Some(&Verdict::Unchanged);
     let changing = desired.members.iter().filter(is_changing);
     changing.filter_map(defined_kind).collect()
-}
-
-/// Returns the kind that a CRD defines; `None` for any other object.
-pub fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
-    if object.key.group_kind.kind != "CustomResourceDefinition" {
-        return None;
-    }
-    let value = object.object.value();
-    let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
-    Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
 }
 
 /// Returns whether the member need not be sent. A member with fields of client-side apply is always sent:
@@ -113,13 +99,4 @@ fn member_status(live: Option<&Live>, observed: &Observed) -> MemberStatus {
             is_parent: live.parent_of.is_some(),
         },
     }
-}
-
-/// Returns whether the object has to exist before the parent: it is the parent's namespace, or the CRD of
-/// its kind. Both may be members of the parent's set.
-fn is_prerequisite(object: &DesiredObject, set: &Set) -> bool {
-    let key = &object.key;
-    let is_parent_namespace =
-        key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == set.parent.namespace.as_ref();
-    is_parent_namespace || defined_kind(object).as_ref() == Some(&set.parent.group_kind)
 }

@@ -9,6 +9,7 @@ use super::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, Uncha
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
+use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence, Tracking};
 use crate::model::object::Object;
@@ -88,6 +89,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         owners: Vec::new(),
         protection: None,
         prune_order: PruneOrder::Regular,
+        dependencies: Dependencies::default(),
     }
 }
 
@@ -102,5 +104,6 @@ pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> Desire
             source: Arc::new(Source::from_argument("manifests.yaml")),
             line: 1,
         },
+        depends_on: Vec::new(),
     }
 }

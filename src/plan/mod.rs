@@ -7,6 +7,7 @@ mod container;
 mod container_index;
 mod data_loss;
 mod deletion_remains;
+mod dependencies;
 mod dependents;
 mod desired_members;
 #[cfg(test)]
@@ -39,8 +40,9 @@ use std::sync::Arc;
 pub use container::{holds_parent_of, is_container};
 pub use container_index::Kept;
 pub use deletion_remains::Remains;
+pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, holders_of_plan};
-pub use desired_members::{defined_kind, is_not_yet_served};
+pub use desired_members::is_not_yet_served;
 pub use judge::Judge;
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
@@ -57,12 +59,14 @@ pub use planned_items::{Apply, MemberStatus, Plan, Skip};
 pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
+use prune_waves::PruneSteps;
 pub use refusal::{Refusal, of_hooks, with_marks};
 pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 
 use crate::manifest::desired::Desired;
+pub use crate::manifest::desired::defined_kind;
 use crate::model::holders::Holders;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -88,15 +92,20 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
     let members = desired_members::divide(set, desired, observed, policy);
-    let (prunes, last_prunes) = prune_waves::in_order(prunes);
+    let steps = PruneSteps::of(prunes, &skips);
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
         prerequisites: members.prerequisites,
         waves: members.waves,
         unchanged: members.unchanged,
-        prunes,
-        last_prunes,
+        prunes: steps.regular,
+        last_prunes: steps.last,
+        edges: Edges {
+            known: observed.dependencies.clone(),
+            prune_after: steps.after,
+            ignored: steps.ignored,
+        },
         skips,
         dependents,
         accepted: Vec::new(),

@@ -1,6 +1,6 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
-use super::{Dependents, Preconditions, Refusal, SkipReason};
+use super::{Dependents, Edges, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
@@ -22,6 +22,8 @@ pub struct Plan {
     pub prunes: Vec<Vec<Live>>,
     /// Members to delete after all these, one wave after the other.
     pub last_prunes: Vec<Vec<Live>>,
+    /// The order by dependency, as far as waves do not show it.
+    pub edges: Edges,
     /// Members that the manifests no longer hold, and that are kept.
     pub skips: Vec<Skip>,
     /// Desired or kept objects that the prunes endanger by owner references.

@@ -58,6 +58,11 @@ pub enum SkipReason {
         /// The annotation of its manifest, as `key: value`.
         mark: String,
     },
+    /// An object depends on it that is kept, or that the manifests hold.
+    Needed {
+        /// That object.
+        dependent: ObjectKey,
+    },
     /// No applier wrote its part-of label: a controller copied it.
     CopiedLabel {
         /// The field managers that own the label; empty if none does.
@@ -79,6 +84,7 @@ impl fmt::Display for SkipReason {
                 write!(f, "it contains {marked}, which is kept by {mark}")
             }
             Self::Hook { mark } => write!(f, "a hook, left as it is ({mark})"),
+            Self::Needed { dependent } => write!(f, "{dependent} depends on it"),
             Self::HoldsParent => f.write_str("it contains the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
                 write!(f, "deleting it would now also delete {}", losses(lost, unknown))

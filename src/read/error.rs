@@ -56,6 +56,9 @@ pub enum ReadError {
     /// Namespaces that neither exist nor come with the manifests.
     #[error("namespaces are missing")]
     MissingNamespaces(Vec<MissingNamespace>),
+    /// Objects that the manifests depend on do not exist.
+    #[error("{} objects that the manifests depend on do not exist", .0.len())]
+    MissingDependencies(Vec<MissingDependency>),
     /// The kind that is to be the parent's may have it, and the server could not say.
     #[error("resource {argument:?}: cannot determine whether the server has it: {failure}")]
     ResourceUnknowable {
@@ -178,6 +181,18 @@ impl fmt::Display for MissingNamespace {
             None => write!(f, "the set's parent: namespaces \"{namespace}\" not found"),
         }
     }
+}
+
+/// An object that neither exists nor comes with the manifests, and that one of these depends on.
+#[derive(Debug, thiserror::Error)]
+#[error("{position}: {object}: depends on {dependency}, which is neither live nor among the manifests")]
+pub struct MissingDependency {
+    /// Where the dependent is written.
+    pub position: Position,
+    /// The dependent.
+    pub object: ObjectKey,
+    /// What it depends on.
+    pub dependency: ObjectKey,
 }
 
 impl ReadError {

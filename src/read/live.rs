@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
 use crate::model::protection::protection;
@@ -46,6 +47,7 @@ impl Live {
             owners: owners(metadata).ok()?,
             protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
             prune_order: PruneOrder::of(&pairs(metadata, "annotations")),
+            dependencies: Dependencies::of(&pairs(metadata, "annotations")),
         })
     }
 }

@@ -34,7 +34,7 @@ mod watch;
 pub use cluster::{Cluster, Unlisted, Waits};
 pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};
-pub use error::{MissingNamespace, ParentError, ReadError};
+pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
 pub use holders::owners_of_holders;
 pub use list::{ListError, Selector};

@@ -1,15 +1,20 @@
 //! The waits of `apply`: between its writes, where the plan asks for that, or after them.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use futures_util::future::LocalBoxFuture;
 
 use super::prepare::Prepared;
 use super::wait_targets::{self, Done};
+use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
-use crate::event::Event;
-use crate::execute::{Gate, Interrupt, Passage, Sink};
-use crate::wait::{Deadline, Outcome, Patience, Target, Waiting};
+use crate::event::{Event, WaitStatus};
+use crate::execute::{Dependency, DependencyGate, Gate, Interrupt, Membership, Passage, Sink};
+use crate::model::applyset::ApplySetId;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::wait::{Deadline, Goal, Outcome, Path, Patience, Target, Waiting};
 
 /// Waits for what a run has done so far.
 pub struct RunWait<'a> {
@@ -92,6 +97,81 @@ impl Gate for RunWait<'_> {
             let done_before = "everything was applied and pruned";
             passage(self.wait(going, done_before, sink).await)
         })
+    }
+}
+
+/// Waits for objects that others depend on, also in a run that does not wait otherwise.
+pub struct DependencyWait<'a> {
+    /// Where to look.
+    pub server: &'a ApiServer,
+    /// The set.
+    pub id: &'a ApplySetId,
+    /// The rules by which objects are judged.
+    pub rules: &'a StatusRules,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
+    /// Requests under way at once.
+    pub concurrency: usize,
+    /// How long each wait may take.
+    pub patience: Patience,
+}
+
+impl DependencyWait<'_> {
+    /// Waits, and returns the objects that were waited for in vain.
+    async fn missed(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
+        let waiting = Waiting {
+            server: self.server,
+            id: self.id,
+            rules: self.rules,
+            deadline: Deadline::of(self.patience),
+            interrupt: self.interrupt,
+            concurrency: self.concurrency,
+            done_before: "other objects depend on them, and were not written",
+        };
+        let mut missed = BTreeSet::new();
+        let mut noting = |event: Event| {
+            if let Event::Awaited(awaited) = &event
+                && awaited.wait_status == WaitStatus::Missed
+            {
+                missed.insert(awaited.subject.key());
+            }
+            sink(event);
+        };
+        waiting.run(targets, &mut noting).await;
+        missed
+    }
+}
+
+impl DependencyGate for DependencyWait<'_> {
+    fn current<'g>(
+        &'g self,
+        objects: Vec<Dependency>,
+        sink: &'g mut Sink<'_>,
+    ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
+        let targets = objects.into_iter().map(|dependency| Target {
+            key: dependency.key,
+            resource: dependency.resource,
+            uid: None,
+            goal: Goal::Ready,
+            path: match dependency.membership {
+                Membership::Member => Path::Label,
+                Membership::Outside => Path::Name,
+            },
+        });
+        let targets = targets.collect();
+        Box::pin(self.missed(targets, sink))
+    }
+
+    fn gone<'g>(
+        &'g self,
+        objects: Vec<&'g Live>,
+        sink: &'g mut Sink<'_>,
+    ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
+        let targets = objects.into_iter();
+        let targets = targets
+            .map(|live| wait_targets::gone(live, Path::Label))
+            .collect();
+        Box::pin(self.missed(targets, sink))
     }
 }
 

@@ -76,6 +76,7 @@ async fn read(
     options: &MembershipOptions,
 ) -> Result<SetRead, Error> {
     let rules = Rules {
+        status: None,
         taking_over,
         appliers: &options.appliers,
         field_manager: &options.writing.field_manager,

@@ -52,6 +52,20 @@ impl WaitOptions {
     }
 }
 
+impl WaitOptions {
+    /// Returns how long objects may take that others depend on. `--timeout` stops the run itself.
+    pub fn for_dependencies(self) -> Patience {
+        match (self.limit, self.patience) {
+            (Some(_), _) => Patience::Unlimited,
+            (None, Some(patience)) => patience,
+            (None, None) => Patience::Limited(FOR_DEPENDENCIES),
+        }
+    }
+}
+
+/// How long objects may take that others depend on, in a run that does not wait otherwise.
+const FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
+
 #[cfg(test)]
 mod tests {
     use super::*;

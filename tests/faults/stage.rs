@@ -39,7 +39,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 7] = [
+pub(super) const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -51,6 +51,14 @@ pub(super) const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "pruning when ready in an apply",
         stage: ready_apply,
+    },
+    Scenario {
+        name: "in order of dependencies apply",
+        stage: ordered_apply,
+    },
+    Scenario {
+        name: "in order of dependencies delete",
+        stage: ordered_delete,
     },
     Scenario {
         name: "delete",
@@ -296,6 +304,49 @@ fn ready_apply() -> Stage {
     let flags = ["--wait=5s", "--prune-when=ready"].map(str::to_owned);
     gated.arguments.extend(flags);
     stage.sequels = vec![gated, Sequel::apply(set, &next)];
+    stage
+}
+
+/// The object as one that depends on a core object of a namespace.
+fn after(object: Value, kind: &str, namespace: &str, name: &str) -> Value {
+    let reference = format!("/namespaces/{namespace}/{kind}/{name}");
+    let annotations = serde_json::json!({"config.kubernetes.io/depends-on": reference});
+    with(
+        object,
+        &serde_json::json!({"metadata": {"annotations": annotations}}),
+    )
+}
+
+/// Applies and prunes objects that depend on others, inside and outside of the set.
+fn ordered_apply() -> Stage {
+    let (mut stage, mut objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    objects.push(after(secret(b, "user"), "ConfigMap", b, "four"));
+    set.apply(&objects);
+    let changed = [
+        config_map(a, "one", "2"),
+        after(config_map(a, "two", "2"), "Service", b, "bystander"),
+        after(secret(b, "new"), "ConfigMap", a, "one"),
+    ];
+    let next = [config_map(a, "three", "1")];
+    let mut ordered = Sequel::apply(set, &changed);
+    // A fault may last, so the waits end.
+    ordered.arguments.push("--wait=5s".to_owned());
+    stage.sequels = vec![ordered, Sequel::apply(set, &next)];
+    stage
+}
+
+/// Deletes objects that depend on others.
+fn ordered_delete() -> Stage {
+    let (mut stage, mut objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    objects.push(after(secret(b, "user"), "ConfigMap", a, "one"));
+    set.apply(&objects);
+    let mut ordered = Sequel::delete(set);
+    ordered.arguments.push("--wait=5s".to_owned());
+    stage.sequels = vec![ordered];
     stage
 }
 

@@ -10,6 +10,7 @@ mod copies;
 mod data_loss;
 mod deletion;
 mod dependents;
+mod depends_on;
 mod detection;
 mod diff;
 mod disband;

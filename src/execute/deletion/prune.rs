@@ -9,6 +9,7 @@ use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
+use crate::execute::dependencies::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::wave::WaveEvent;
 use crate::execute::{Applied, Execution, ParentWriteError, Passage, Progress, Sink};
@@ -136,7 +137,7 @@ impl Execution<'_> {
         progress: &mut Progress,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        progress.applied.tell_held(&BTreeSet::new(), sink);
+        progress.applied.report_held(&BTreeSet::new(), sink);
         if passage == Passage::Interrupted {
             return Ending::Interrupted;
         }
@@ -195,12 +196,10 @@ impl Execution<'_> {
         };
         judge.renew(&dependents);
         let approved = self.approved(&dependents, waves);
-        let detaching = Detaching {
-            server: self.server,
-            writing: self.writing,
-            interrupt: self.interrupt,
-        };
-        let detached = detaching.detach_all(&approved, &mut judge, pace, sink).await;
+        let detached = self
+            .detaching()
+            .detach_all(&approved, &mut judge, pace, sink)
+            .await;
         applied.report_held(&detached, sink);
         let deleting = Deleting {
             server: self.server,
@@ -210,29 +209,42 @@ impl Execution<'_> {
             preconditions: &self.plan.preconditions,
         };
         let Pruned { failed, kept, left } = pruned;
+        let dependents_first = self.dependents_first();
         for wave in waves {
-            // Two groups can serve one object: what was just applied under one name is not
-            // deleted under the other.
-            let (wanted, unwanted): (Vec<&Live>, Vec<&Live>) =
-                wave.iter().partition(|live| judge.is_desired(live));
-            for live in wanted {
-                sink(Event::Object(ObjectOutcome {
-                    reason: "applied under another API group".to_owned(),
-                    ..object::untouched(live)
-                }));
-            }
+            let unwanted = report_desired(wave, &judge, sink);
+            let held = dependents_first.hold(unwanted, left, sink).await;
+            *kept += held.kept.len();
+            *failed += held.waiting.len();
+            held.report(left, sink);
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(self.predicted(news, wave).counted(|outcome| {
                     *failed += usize::from(outcome.action == Action::Failed);
                     *kept += usize::from(outcome.action == Action::Skipped);
                 }));
             };
-            let unwanted = unwanted.into_iter();
+            let free = held.free.into_iter();
             deleting
-                .delete_wave(unwanted, left, self.interrupt, pace, &mut on_event)
+                .delete_wave(free, left, self.interrupt, pace, &mut on_event)
                 .await;
         }
         Ok(())
+    }
+
+    fn detaching(&self) -> Detaching<'_> {
+        Detaching {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
+    fn dependents_first(&self) -> DependentsFirst<'_> {
+        DependentsFirst {
+            edges: &self.plan.edges,
+            gate: self.dependencies,
+            interrupt: self.interrupt,
+            dry_run: self.writing.dry_run,
+        }
     }
 
     /// In a dry run, adds to the outcome of a prune when it would happen.
@@ -290,4 +302,17 @@ impl Execution<'_> {
             }
         }
     }
+}
+
+/// Divides a wave from the objects that the manifests hold under another group, and reports these: what
+/// was just applied under one name is not deleted under the other.
+fn report_desired<'l>(wave: &'l [Live], judge: &Judge<'_>, sink: &mut Sink<'_>) -> Vec<&'l Live> {
+    let (desired, unwanted): (Vec<&Live>, Vec<&Live>) = wave.iter().partition(|live| judge.is_desired(live));
+    for live in desired {
+        sink(Event::Object(ObjectOutcome {
+            reason: "applied under another API group".to_owned(),
+            ..object::untouched(live)
+        }));
+    }
+    unwanted
 }

@@ -16,8 +16,9 @@ use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{Deleting, LeftInPlace, untouched};
 use crate::execute::deletion::report::outcome_event;
+use crate::execute::dependencies::DependentsFirst;
 use crate::execute::wave::WaveEvent;
-use crate::execute::{Cause, Interrupt, ParentWriting, Sink};
+use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::contents::Contents;
@@ -56,6 +57,8 @@ pub struct SetDeletion<'a> {
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
+    /// What waits for objects that depend on others to be gone; `None` in a run that writes nothing.
+    pub dependencies: Option<&'a dyn DependencyGate>,
 }
 
 /// Outcome of deleting the members.
@@ -101,11 +104,6 @@ impl SetDeletion<'_> {
         let mut deleted = BTreeSet::new();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let nothing = Desired::default();
-        let detaching = Detaching {
-            server: self.server,
-            writing: self.writing,
-            interrupt: self.interrupt,
-        };
         let dependents = match self.dependents(&nothing).await {
             Ok(dependents) => dependents,
             Err(unread) => {
@@ -120,12 +118,18 @@ impl SetDeletion<'_> {
             }
         };
         let mut judge = self.judge(&nothing, &dependents);
-        let detached = detaching
+        let detached = self
+            .detaching()
             .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
             .await;
         let attached = dependents.without(&detached);
+        let dependents_first = self.dependents_first();
         for wave in self.plan.prune_waves() {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
+            let held = Box::pin(dependents_first.hold(members.collect(), &left, sink)).await;
+            failed += held.waiting.len();
+            done += held.kept.len() + held.waiting.len();
+            held.report(&mut left, sink);
             let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     done += 1;
@@ -136,7 +140,13 @@ impl SetDeletion<'_> {
                 }));
             };
             self.deleting(&judge)
-                .delete_wave(members, &mut left, self.interrupt, &mut pace, &mut outcome_event)
+                .delete_wave(
+                    held.free.into_iter(),
+                    &mut left,
+                    self.interrupt,
+                    &mut pace,
+                    &mut outcome_event,
+                )
                 .await;
         }
         MembersDeleted {
@@ -144,6 +154,23 @@ impl SetDeletion<'_> {
             left,
             deleted,
             attached,
+        }
+    }
+
+    fn detaching(&self) -> Detaching<'_> {
+        Detaching {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
+    fn dependents_first(&self) -> DependentsFirst<'_> {
+        DependentsFirst {
+            edges: &self.plan.edges,
+            gate: self.dependencies,
+            interrupt: self.interrupt,
+            dry_run: self.writing.dry_run,
         }
     }
 

@@ -25,7 +25,10 @@ impl Execution<'_> {
         if self.parent.is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let mut progress = Progress::new(self.plan, self.writing.concurrency);
+        let mut progress = Progress::new(self);
+        for time in self.plan.apply_times(self.desired) {
+            sink(Event::Note(time));
+        }
         self.report_unchanged(&mut progress.applied, sink);
         self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
             .await;

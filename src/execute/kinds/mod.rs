@@ -75,7 +75,7 @@ impl Execution<'_> {
     /// be written. The others are skipped, and make the run fail.
     pub(crate) async fn await_kinds<'w>(
         &self,
-        wave: &'w [Apply],
+        wave: Vec<&'w Apply>,
         progress: &mut Progress,
         sink: &mut Sink<'_>,
     ) -> Vec<&'w Apply> {
@@ -85,7 +85,7 @@ impl Execution<'_> {
             .filter(|object| is_not_yet_served(object))
             .collect();
         if promised.is_empty() {
-            return wave.iter().collect();
+            return wave;
         }
         let kinds = &mut progress.kinds;
         let mut new: BTreeMap<KindVersion, &DesiredObject> = BTreeMap::new();
@@ -133,6 +133,9 @@ impl Execution<'_> {
         }
         for (reason, keys) in hopeless {
             progress.applied.failed += keys.len();
+            for key in &keys {
+                progress.applied.dependencies.fail(key.clone());
+            }
             sink(NotDone::some(keys, reason));
         }
         let kinds = &progress.kinds;
@@ -140,7 +143,7 @@ impl Execution<'_> {
             let object = &self.desired.members[apply.index];
             !matches!(kinds.awaited.get(&id(&object.resource)), Some(Some(_)))
         };
-        wave.iter().filter(can_be_written).collect()
+        wave.into_iter().filter(can_be_written).collect()
     }
 
     /// Applies a member, and again while the server does not serve its kind yet, or not as its

@@ -37,7 +37,7 @@ impl Disbanding<'_> {
     ///
     /// # Errors
     ///
-    /// None before the first write; what fails later is told as an event.
+    /// None before the first write; what fails later is reported as an event.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         counting(self.plan, sink, async |sink| Ok(self.write(sink).await)).await
     }

@@ -2,6 +2,7 @@
 
 use crate::cluster::discovery::{FailedVersion, KeptReason};
 use crate::manifest::Position;
+use crate::model::depends_on::{DEPENDS_ON, MalformedReference};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 
 /// Error if manifests cannot become objects of this cluster.
@@ -87,6 +88,33 @@ pub enum InvalidObjectProblem {
         /// Where it was given before.
         first: Position,
     },
+    /// The annotation of dependencies does not follow its syntax.
+    #[error("{key}: annotation {DEPENDS_ON}: {fault}")]
+    MalformedDependency {
+        /// The object.
+        key: ObjectKey,
+        /// What is wrong with it.
+        fault: MalformedReference,
+    },
+    /// Objects depend on each other.
+    #[error("dependencies form a cycle: {}", arrows(.path))]
+    DependencyCycle {
+        /// The objects, each depending on the next one; the last is the first.
+        path: Vec<ObjectKey>,
+    },
+    /// An object has to exist before the parent of the set, and depends on one that is applied after it.
+    #[error("{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first")]
+    NeededByParent {
+        /// The object.
+        key: ObjectKey,
+        /// What it depends on.
+        dependency: ObjectKey,
+    },
+}
+
+fn arrows(keys: &[ObjectKey]) -> String {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    keys.join(" -> ")
 }
 
 impl InvalidObject {
@@ -130,6 +158,13 @@ impl InvalidObject {
                     .to_owned()
             }
             InvalidObjectProblem::GivenTwice { .. } => "remove one of the two".to_owned(),
+            InvalidObjectProblem::MalformedDependency { .. } => {
+                "write group/Kind/name or group/namespaces/NAMESPACE/Kind/name, with an empty group for core kinds: /namespaces/shop/Secret/login"
+                    .to_owned()
+            }
+            InvalidObjectProblem::DependencyCycle { .. } | InvalidObjectProblem::NeededByParent { .. } => {
+                format!("remove one of them from the annotation {DEPENDS_ON}")
+            }
         }
     }
 }

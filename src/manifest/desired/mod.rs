@@ -4,6 +4,7 @@
 //! Pure. It finds what is wrong with manifests in the light of discovery; whether
 //! objects may be taken or pruned is decided in `plan`.
 
+mod dependencies;
 mod error;
 mod order;
 mod string_data;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+pub use dependencies::{defined_kind, graph, is_prerequisite};
 pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
@@ -39,6 +41,8 @@ pub struct DesiredObject {
     pub object: Object,
     /// Where it was written.
     pub position: Position,
+    /// The objects that it depends on by its annotation.
+    pub depends_on: Vec<ObjectKey>,
 }
 
 impl DesiredObject {
@@ -141,7 +145,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
                 }
             },
         };
-        let (object, metadata) = place(manifest, resource, target.namespace);
+        let (mut object, metadata) = place(manifest, resource, target.namespace);
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => errors.push(InvalidObject {
                 position: object.position,
@@ -152,15 +156,26 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
             }),
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                match fault(&object.key, &metadata, target) {
-                    Some(problem) => errors.push(InvalidObject {
+                let depends_on = match fault(&object.key, &metadata, target) {
+                    Some(problem) => Err(Box::new(problem)),
+                    None => dependencies::named(&object.key, &metadata),
+                };
+                match depends_on {
+                    Err(problem) => errors.push(InvalidObject {
                         position: object.position,
-                        problem,
+                        problem: *problem,
                     }),
-                    None => desired.add(object, metadata, target),
+                    Ok(depends_on) => {
+                        object.depends_on = depends_on;
+                        desired.add(object, metadata, target);
+                    }
                 }
             }
         }
+    }
+    if errors.is_empty() {
+        errors.extend(dependencies::misplaced(&desired, target.parent));
+        errors.extend(dependencies::cycle(&desired));
     }
     if errors.is_empty() {
         desired.warnings.extend(order::warning(&desired.members));
@@ -182,6 +197,8 @@ impl Desired {
             object.object = object.object.with_metadata(&metadata);
             self.parent = Some(object);
         } else {
+            // The parent is there before any member.
+            object.depends_on.retain(|key| key != target.parent);
             stamp(&mut metadata, target.id);
             object.object = object.object.with_metadata(&metadata);
             self.members.push(object);
@@ -336,6 +353,7 @@ fn place(
         resource,
         object,
         position: manifest.position,
+        depends_on: Vec::new(),
     };
     (desired, metadata)
 }

@@ -34,6 +34,10 @@ pub struct Judge<'a> {
     /// The objects in them that a mark keeps, by container.
     marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
     kept: Kept,
+    /// The objects that kept ones depend on, each with one of these.
+    needed: HashMap<ObjectKey, ObjectKey>,
+    /// The objects that desired ones depend on, each with one of these.
+    needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
     /// The UIDs of objects that are deleted, and so are not a loss.
     going: BTreeSet<String>,
     /// By pruned objects: the desired or kept objects that are still owned by an object that is deleted
@@ -70,6 +74,8 @@ impl<'a> Judge<'a> {
                 .map(|(container, held)| (container, data_loss::marked(held).collect()))
                 .collect(),
             kept: Kept::default(),
+            needed: HashMap::new(),
+            needed_by_desired: dependencies(desired).collect(),
             going: BTreeSet::new(),
             attached: HashMap::new(),
             bound: BTreeMap::new(),
@@ -138,7 +144,12 @@ impl<'a> Judge<'a> {
 
     fn keep_all(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.is_kept());
-        self.kept = kept.map(|skip| &skip.live.key).collect();
+        self.kept = kept.clone().map(|skip| &skip.live.key).collect();
+        let needed = kept.flat_map(|skip| {
+            let objects = skip.live.dependencies.objects.iter();
+            objects.map(|key| (key.clone(), skip.live.key.clone()))
+        });
+        self.needed = needed.collect();
     }
 
     /// Notes the objects that are deleted.
@@ -227,6 +238,12 @@ impl<'a> Judge<'a> {
     fn keep(&self, live: &Live) -> Option<SkipReason> {
         if let Some(kept) = self.kept.held_by(live) {
             return Some(SkipReason::HoldsKept { kept: kept.clone() });
+        }
+        let dependent = self.needed.get(&live.key);
+        if let Some(dependent) = dependent.or_else(|| self.needed_by_desired.get(&live.key).copied()) {
+            return Some(SkipReason::Needed {
+                dependent: dependent.clone(),
+            });
         }
         let marked = self.marked.get(&live.key).into_iter().flatten().copied();
         if let Some(reason) = self.holds_marked(live, marked) {
@@ -347,6 +364,14 @@ impl<'a> Judge<'a> {
                 DataLoss::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
             })
     }
+}
+
+/// The objects that desired ones depend on, each with one of these.
+fn dependencies(desired: &Desired) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
+    desired.members.iter().flat_map(|member| {
+        let depends_on = member.depends_on.iter();
+        depends_on.map(|key| (key, &member.key))
+    })
 }
 
 #[cfg(test)]

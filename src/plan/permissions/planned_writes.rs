@@ -38,6 +38,9 @@ pub fn needed_for_plan(
             }
         }
     }
+    for (key, resource) in &plan.edges.known.outside {
+        needed.read(key, resource);
+    }
     needed.delete(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
         let right = Permission::on(verb, parent_resource, set.parent.namespace.as_deref());

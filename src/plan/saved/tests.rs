@@ -282,6 +282,7 @@ fn scene() -> Scene {
         unchanged: vec![kept.clone()],
         prunes: vec![vec![pruned.clone()]],
         last_prunes: Vec::new(),
+        edges: crate::plan::Edges::default(),
         skips: Vec::new(),
         dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),

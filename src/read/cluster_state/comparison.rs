@@ -1,12 +1,12 @@
 //! Lists the members and compares each with its manifest while its page is at hand.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
-use super::Rules;
+use super::{Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, Definition, Reason, Verdict};
 use crate::compare::ownership;
@@ -20,6 +20,17 @@ use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
 use crate::read::{NamedSet, ReadError, definition};
 
+/// The members, and what was found out while their pages were at hand.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// The members.
+    pub(super) members: Vec<Live>,
+    /// How each compares with its manifest.
+    pub(super) comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// Those that objects of the manifests depend on, and that are Current.
+    pub(super) current: BTreeSet<ObjectKey>,
+}
+
 /// Lists the members, and compares each with its manifest while its page is at hand.
 pub(super) async fn read_members(
     server: &ApiServer,
@@ -27,7 +38,7 @@ pub(super) async fn read_members(
     desired: &Desired,
     places: &ListTargets,
     rules: Rules<'_>,
-) -> Result<(Vec<Live>, BTreeMap<ObjectKey, Verdict>), ReadError> {
+) -> Result<Compared, ReadError> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,
@@ -37,6 +48,8 @@ pub(super) async fn read_members(
         .iter()
         .map(|member| (&member.key, member))
         .collect();
+    let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
+    let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
     let definitions = read_definitions(server, places, desired, rules.concurrency).await?;
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let mut live = Live::of(item, resource)?;
@@ -59,21 +72,25 @@ pub(super) async fn read_members(
                 definition.as_ref(),
             )
         });
-        Some((live, verdict))
+        let is_current =
+            depended_on.contains(&live.key) && dependencies::is_current(item, resource, server.now(), rules);
+        Some((live, verdict, is_current))
     };
     let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
-    let mut found = Vec::new();
-    let mut comparisons = BTreeMap::new();
-    for (live, verdict) in listed {
+    let mut compared = Compared::default();
+    for (live, verdict, is_current) in listed {
         if named.set.is_parent(&live) {
             continue;
         }
         if let Some(verdict) = verdict {
-            comparisons.insert(live.key.clone(), verdict);
+            compared.comparisons.insert(live.key.clone(), verdict);
         }
-        found.push(live);
+        if is_current {
+            compared.current.insert(live.key.clone());
+        }
+        compared.members.push(live);
     }
-    Ok((found, comparisons))
+    Ok(compared)
 }
 
 /// Reads the CRDs of the custom resources that are going to be compared: only they say

@@ -6,6 +6,7 @@
 //! commands that write; the rules on the way are those of `plan`.
 
 mod comparison;
+mod dependencies;
 mod holders;
 mod namespaces;
 mod other_sets;
@@ -24,6 +25,7 @@ use super::named_set::NamedSet;
 use super::orphans::Search;
 use super::parent::WholeParent;
 use crate::cluster::apiserver::ApiServer;
+use crate::compare::status::StatusRules;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
@@ -57,6 +59,8 @@ pub struct Rules<'a> {
     pub appliers: &'a BTreeSet<String>,
     /// The field manager of members.
     pub field_manager: &'a str,
+    /// The rules that say which dependencies are Current; `None` if the command waits for none.
+    pub status: Option<&'a StatusRules>,
     /// Requests under way at once.
     pub concurrency: usize,
 }

@@ -1,7 +1,8 @@
 //! The state before objects are applied.
 
+use super::comparison::Compared;
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, holders, other_sets};
+use super::{ClusterState, Rules, comparison, dependencies, holders, other_sets};
 use crate::manifest::desired::Desired;
 use crate::model::live::Presence;
 use crate::plan::{self, Policy, Unowned};
@@ -18,18 +19,27 @@ pub(super) async fn read(
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
     let mut warnings = scoped.member_scope.warnings();
-    let (mut members, mut comparisons) =
+    let mut compared =
         comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
     if let Some(orphans) = &scoped.orphans {
         warnings.extend(orphans.warnings(named, scoped.judged.presence()));
     }
-    if scoped.judged.parent.is_none() && !members.is_empty() {
+    if scoped.judged.parent.is_none() && !compared.members.is_empty() {
         let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
-        (members, comparisons) =
+        compared =
             comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
-        warnings.push(orphans::orphans_found(named, members.len(), &found.hidden));
+        warnings.push(orphans::orphans_found(
+            named,
+            compared.members.len(),
+            &found.hidden,
+        ));
         warnings.extend(found.left_out.warnings);
     }
+    let Compared {
+        members,
+        comparisons,
+        current,
+    } = compared;
     let mut state = scoped.state(named);
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
@@ -50,6 +60,7 @@ pub(super) async fn read(
         &mut warnings,
     )
     .await;
+    observed.dependencies = Box::pin(dependencies::known(cluster, desired, &members, current, rules)).await?;
     observed.members = members;
     observed.comparisons = comparisons;
     observed.terminating_namespaces = namespaces

@@ -26,8 +26,9 @@ pub(super) async fn read(
         state.likely_members_left = orphans.left_out.likely_members;
     }
     let observed = &mut state.observed;
-    (observed.members, observed.comparisons) =
-        comparison::read_members(server, named, &nothing, &state.places, rules).await?;
+    observed.members = comparison::read_members(server, named, &nothing, &state.places, rules)
+        .await?
+        .members;
     if state.parent.is_none() && observed.members.is_empty() {
         return Err(nothing_to_delete(named, scoped.orphans));
     }

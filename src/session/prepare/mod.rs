@@ -244,6 +244,7 @@ async fn read_and_plan(
         ..
     } = resolved;
     let rules = Rules {
+        status: Some(&options.status_rules),
         taking_over: TakingOver::Any(take_over),
         appliers: &options.policy.appliers,
         field_manager: &options.writing.field_manager,
@@ -270,6 +271,7 @@ impl Prepared {
         plan: Plan,
     ) -> Self {
         run.warn(&state.warnings);
+        run.warn(&plan.edges.ignored);
         let writing = WriteSettings {
             former_manager: state
                 .former_tooling
@@ -317,6 +319,7 @@ impl Prepared {
             writing: &self.writing,
             interrupt,
             gate: None,
+            dependencies: None,
         }
     }
 }

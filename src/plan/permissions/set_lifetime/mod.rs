@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::scope::namespaces;
 use super::object_content;
-use crate::cluster::discovery::Discovery;
+use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::changes::is_built_in;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -67,7 +67,23 @@ pub fn needed_for_set(
     for member in desired.members.iter().chain(&desired.parent) {
         rights.extend(object_content::permissions(member, desired, discovery));
     }
+    rights.extend(to_read_dependencies(desired, discovery));
     rights
+}
+
+/// Permissions to read the objects that the manifests depend on and do not hold: they are read before
+/// the first write, and one by one until they are Current.
+fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
+    let held: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
+    let named = desired.members.iter().flat_map(|member| &member.depends_on);
+    let outside = named.filter(|key| !held.contains(key));
+    let rights = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
+        KindLookup::Found(resource) => {
+            Some(Permission::on(Verb::Get, resource, key.namespace.as_deref()).named(&key.name))
+        }
+        KindLookup::Absent | KindLookup::GroupFailed(_) => None,
+    });
+    rights.collect()
 }
 
 /// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an

@@ -1,0 +1,140 @@
+//! The annotation by which an object names the objects that it depends on, in the syntax of cli-utils
+//! (`sigs.k8s.io/cli-utils/pkg/object/dependson`). Pure.
+
+use std::collections::BTreeMap;
+
+use super::identity::{GroupKind, ObjectKey};
+
+/// The annotation: a comma list of references.
+pub const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
+
+/// Reference that does not follow the syntax.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a reference to an object")]
+pub struct MalformedReference(pub String);
+
+/// The objects that a live object depends on. Those of a faulty annotation are none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Dependencies {
+    /// The objects.
+    pub objects: Vec<ObjectKey>,
+    /// The fault of the annotation.
+    pub fault: Option<MalformedReference>,
+}
+
+impl Dependencies {
+    /// Reads the annotation of an object, if it has one.
+    pub fn of(annotations: &BTreeMap<&str, &str>) -> Self {
+        match annotations.get(DEPENDS_ON).map(|text| parse(text)) {
+            None => Self::default(),
+            Some(Ok(objects)) => Self { objects, fault: None },
+            Some(Err(fault)) => Self {
+                objects: Vec::new(),
+                fault: Some(fault),
+            },
+        }
+    }
+}
+
+/// Reads the value of the annotation: references that are separated by commas, each at most once.
+///
+/// # Errors
+///
+/// The first reference that is neither `group/Kind/name` nor `group/namespaces/namespace/Kind/name`.
+/// The core group is empty: `/namespaces/shop/Secret/login`.
+pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
+    let mut objects = Vec::new();
+    for reference in text.split(',').map(str::trim) {
+        let key = object(reference).ok_or_else(|| MalformedReference(reference.to_owned()))?;
+        if !objects.contains(&key) {
+            objects.push(key);
+        }
+    }
+    Ok(objects)
+}
+
+fn object(reference: &str) -> Option<ObjectKey> {
+    let parts: Vec<&str> = reference.split('/').collect();
+    let (group, namespace, kind, name) = match parts.as_slice() {
+        [group, kind, name] => (*group, None, *kind, *name),
+        [group, "namespaces", namespace, kind, name] => (*group, Some(*namespace), *kind, *name),
+        _ => return None,
+    };
+    let is_safe = |part: &str| !part.contains(is_forbidden) && part != "." && part != "..";
+    let is_given = |part: &str| !part.is_empty() && is_safe(part);
+    let is_valid = is_given(kind) && is_given(name) && namespace.is_none_or(is_given) && is_safe(group);
+    is_valid.then(|| ObjectKey {
+        group_kind: GroupKind::new(group, kind),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    })
+}
+
+/// Whether no part of a path may hold this character.
+fn is_forbidden(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || matches!(character, '%' | '?' | '#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new(group, kind),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn references_have_the_syntax_of_cli_utils() {
+        let database = || key("apps", "StatefulSet", Some("shop"), "db");
+        let table = [
+            ("apps/namespaces/shop/StatefulSet/db", Some(vec![database()])),
+            (
+                "/namespaces/shop/Secret/login",
+                Some(vec![key("", "Secret", Some("shop"), "login")]),
+            ),
+            ("/Namespace/shop", Some(vec![key("", "Namespace", None, "shop")])),
+            (
+                "rbac.authorization.k8s.io/ClusterRole/system:basic",
+                Some(vec![key(
+                    "rbac.authorization.k8s.io",
+                    "ClusterRole",
+                    None,
+                    "system:basic",
+                )]),
+            ),
+            (
+                " apps/namespaces/shop/StatefulSet/db ,\n/Namespace/shop,apps/namespaces/shop/StatefulSet/db",
+                Some(vec![database(), key("", "Namespace", None, "shop")]),
+            ),
+            ("", None),
+            ("Namespace/shop", None),
+            ("apps/v1/namespaces/shop/StatefulSet/db", None),
+            ("apps/namespace/shop/StatefulSet/db", None),
+            ("apps/namespaces//StatefulSet/db", None),
+            ("apps/StatefulSet/", None),
+            ("//shop", None),
+            ("/Namespace/shop,", None),
+            ("/Namespace/my shop", None),
+            ("/Namespace/..", None),
+            ("/Namespace/shop?dryRun=All", None),
+            ("/Namespace/shop\u{1b}", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_faulty_annotation_of_a_live_object_names_nothing() {
+        let read = |text| Dependencies::of(&BTreeMap::from([(DEPENDS_ON, text)]));
+        assert_eq!(Dependencies::of(&BTreeMap::new()), Dependencies::default());
+        assert_eq!(read("/Namespace/shop").objects.len(), 1);
+        let faulty = read("/Namespace/shop,what");
+        assert_eq!(faulty.objects, []);
+        assert_eq!(faulty.fault, Some(MalformedReference("what".to_owned())));
+    }
+}

@@ -1,0 +1,132 @@
+//! The objects that the manifests depend on, as far as they are not among the manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use super::Rules;
+use crate::cluster::discovery::KindLookup;
+use crate::compare::status::{Others, State, StatusRules, Surroundings};
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::{Origin, Resource, Scope};
+use crate::plan::KnownDependencies;
+use crate::read::error::MissingDependency;
+use crate::read::{Cluster, ReadError, object};
+
+/// Finds the objects that the manifests depend on and do not hold: members of the set, or others, which
+/// are read one by one. `current` are the members that are Current.
+///
+/// # Errors
+///
+/// Some of them do not exist.
+pub(super) async fn known(
+    cluster: &Cluster,
+    desired: &Desired,
+    members: &[Live],
+    current: BTreeSet<ObjectKey>,
+    rules: Rules<'_>,
+) -> Result<KnownDependencies, ReadError> {
+    let mut known = KnownDependencies {
+        current,
+        outside: BTreeMap::new(),
+    };
+    let held: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
+    let named = desired.members.iter().flat_map(|member| &member.depends_on);
+    let outside: BTreeSet<&ObjectKey> = named.filter(|key| !held.contains(key)).collect();
+    if outside.is_empty() {
+        return Ok(known);
+    }
+    let mut unread = Vec::new();
+    let mut missing = BTreeSet::new();
+    for key in outside {
+        if let Some(live) = members.iter().find(|live| live.key == *key) {
+            known.outside.insert(key.clone(), Arc::clone(&live.resource));
+            continue;
+        }
+        match cluster.discovery.preferred(&key.group_kind) {
+            KindLookup::Found(resource)
+                if resource.origin == Origin::Served && has_scope_of(key, resource) =>
+            {
+                unread.push((key, Arc::new(resource.clone())));
+            }
+            KindLookup::Found(_) | KindLookup::Absent => {
+                missing.insert(key);
+            }
+            KindLookup::GroupFailed(failure) => {
+                return Err(ReadError::ResourceUnknowable {
+                    argument: key.group_kind.to_string(),
+                    failure: failure.clone(),
+                });
+            }
+        }
+    }
+    let reads = unread.into_iter().map(async |(key, resource)| {
+        let object = object(&cluster.server, &resource, key).await;
+        let object = object.map_err(|error| ReadError::Object {
+            what: key.to_string(),
+            error,
+        })?;
+        let now = cluster.server.now();
+        let is_current = object.map(|object| is_current(&object, &resource, now, rules));
+        Ok::<(&ObjectKey, Arc<Resource>, Option<bool>), ReadError>((key, resource, is_current))
+    });
+    let found: Vec<_> = stream::iter(reads)
+        .buffer_unordered(rules.concurrency)
+        .try_collect()
+        .await?;
+    for (key, resource, is_current) in found {
+        match is_current {
+            None => {
+                missing.insert(key);
+            }
+            Some(is_current) => {
+                known.outside.insert(key.clone(), resource);
+                if is_current {
+                    known.current.insert(key.clone());
+                }
+            }
+        }
+    }
+    if missing.is_empty() {
+        Ok(known)
+    } else {
+        Err(ReadError::MissingDependencies(missing_of(desired, &missing)))
+    }
+}
+
+/// Returns whether the object is Current beyond doubt: one without a status is left to the wait, which
+/// looks at others of its kind.
+pub(super) fn is_current(object: &Value, resource: &Resource, now: Timestamp, rules: Rules<'_>) -> bool {
+    let around = Surroundings {
+        others: Others::Report,
+        subresource: resource.status,
+        now,
+    };
+    let state = |rules: &StatusRules| rules.judge(object, &resource.group_kind(), around).state;
+    rules.status.map(state) == Some(State::Current)
+}
+
+/// Returns whether the object has a namespace if objects of its kind have one.
+fn has_scope_of(key: &ObjectKey, resource: &Resource) -> bool {
+    key.namespace.is_some() == (resource.scope == Scope::Namespaced)
+}
+
+/// Returns the places in the manifests that name these objects.
+fn missing_of(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Vec<MissingDependency> {
+    let members = desired.members.iter();
+    members
+        .flat_map(|member| {
+            let named = member.depends_on.iter().filter(|key| missing.contains(key));
+            named.map(|dependency| MissingDependency {
+                position: member.position.clone(),
+                object: member.key.clone(),
+                dependency: dependency.clone(),
+            })
+        })
+        .collect()
+}
