@@ -38,7 +38,7 @@ impl MemberState {
         let mut readiness = judge(Others::Silent);
         // A namespace has in its conditions what it waits for.
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
-            readiness.reason = format!("it is being deleted, and waits: {}", live.waits_for.join("; "));
+            readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
         }
         let created = object.pointer("/metadata/creationTimestamp");
         Self {

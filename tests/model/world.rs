@@ -200,7 +200,12 @@ impl World {
             return Ok(());
         };
         let files = Files::new().with("objects.yaml", &objects_file(&self.objects(&manifests)));
-        let command = |program| self.sets[set].command(program, &files).args(FLAGS);
+        let command = |program| {
+            self.sets[set]
+                .command(program, &files)
+                .args(FLAGS)
+                .args(["--allow-prune-all"])
+        };
         match moment {
             Moment::Writes(writes) => {
                 let proxy = Proxy::holding_after(writes);

@@ -46,7 +46,7 @@ fn run_within_a_run(write: usize, parent: ParentManifest) -> bool {
     assert_eq!(set.unrecorded(), Vec::<String>::new(), "before write {write}");
 
     let last = [config_map(&a, "last", "1")];
-    set.apply(&last);
+    set.apply_with(&last, &["--allow-prune-all"]).expect(0);
     set.assert_holds(&last);
     true
 }

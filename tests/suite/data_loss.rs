@@ -227,11 +227,14 @@ fn claims_and_volumes_and_parents_are_all_reported_of_at_once() {
         &[],
         &watched,
         &[
-            &["persistentvolumeclaim/data"],
-            &["persistentvolume/", &disk],
+            &["2 objects not deleted: their data would be lost"],
             &["secret/inner", "parent"],
         ],
     );
+    let refused = set.apply_with(std::slice::from_ref(&kept), &[]).expect(3);
+    for storage in [&disk, "persistentvolumeclaim/data"] {
+        assert!(refused.stderr.contains(storage), "{}", refused.stderr);
+    }
 
     set.apply_with(std::slice::from_ref(&kept), &ALLOWED).expect(0);
 

@@ -454,7 +454,7 @@ fn names_that_the_kubeconfig_lacks_are_reported_with_those_that_it_has() {
     for flag in ["--context=y", "--cluster=y", "--user=y"] {
         let run = list(Program::with_kubeconfig(&files.path("config")).args([flag]), 2);
         assert!(
-            run.stderr.contains("\"y\"") && run.stderr.contains("it has "),
+            run.stderr.contains("\"y\"") && run.stderr.contains("use one of: "),
             "{}",
             run.stderr
         );

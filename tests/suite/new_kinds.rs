@@ -190,5 +190,5 @@ fn objects_of_a_definition_that_is_refused_are_skipped_at_once() {
     assert_eq!(run.results("failed"), identities(&objects[..1]));
     assert_eq!(run.results("skipped"), identities(&objects[1..]));
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
-    assert!(run.reason("one-0").contains("could not be applied"));
+    assert!(run.reason("one-0").contains("was not applied"));
 }

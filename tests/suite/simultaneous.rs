@@ -18,7 +18,7 @@ fn race(set: &Set, manifests: &[&[Value]]) -> Vec<Run> {
     thread::scope(|scope| {
         let runs: Vec<_> = manifests
             .iter()
-            .map(|objects| scope.spawn(|| set.apply_with(objects, &[])))
+            .map(|objects| scope.spawn(|| set.apply_with(objects, &["--allow-prune-all"])))
             .collect();
         runs.into_iter()
             .map(|run| run.join().expect("no panic"))
@@ -37,7 +37,7 @@ fn expect_all(runs: Vec<Run>, code: i32) {
 #[track_caller]
 fn assert_settles(set: &Set, objects: &[Value], namespaces: &[&str]) {
     assert_eq!(set.unrecorded(), Vec::<String>::new());
-    set.apply(objects);
+    set.apply_with(objects, &["--allow-prune-all"]).expect(0);
     set.assert_holds(objects);
     let settled = cluster().state(namespaces);
     let run = set.apply(objects);

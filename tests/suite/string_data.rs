@@ -87,7 +87,7 @@ fn a_value_of_another_field_manager_conflicts_with_string_data() {
     let run = set.apply_with(std::slice::from_ref(&mine), &[]).expect(1);
 
     assert!(
-        run.stderr.contains(".data.x belongs to \"tests\""),
+        run.stderr.contains("conflict with \"tests\" using v1: .data.x"),
         "{}",
         run.stderr
     );
