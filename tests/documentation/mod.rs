@@ -74,6 +74,7 @@ pages! {
     reference_exit_codes: "docs/reference/exit-codes.md",
     reference_findings: "docs/reference/findings.md",
     reference_output: "docs/reference/output.md",
+    reference_status_rules: "docs/reference/status-rules.md",
 }
 
 /// A path of the checkout.
