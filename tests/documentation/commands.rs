@@ -60,18 +60,13 @@ fn reference(program: &Command) -> String {
 fn section(command: &Command) -> String {
     let mut section = format!("\n## {}\n\n{}.\n", command.get_name(), about(command));
     let aliases: Vec<String> = command
-        .get_visible_aliases()
+        .get_all_aliases()
         .map(|alias| format!("`{alias}`"))
         .collect();
     if !aliases.is_empty() {
         let _ = write!(section, "\nAlias: {}\n", aliases.join(", "));
     }
-    let usage = command.clone().render_usage().to_string();
-    let usage: Vec<&str> = usage
-        .lines()
-        .map(|line| line.trim_start_matches("Usage: ").trim())
-        .collect();
-    let _ = write!(section, "\n```text\n{}\n```\n", usage.join("\n"));
+    let _ = write!(section, "\n```text\n{}\n```\n", usage(command.get_name()));
     let own = command
         .get_arguments()
         .filter(|argument| !argument.is_global_set());
@@ -80,6 +75,31 @@ fn section(command: &Command) -> String {
         let _ = write!(section, "\nExamples:\n\n```sh not-run\n{examples}\n```\n");
     }
     section
+}
+
+/// The headings in the order of the help.
+const HEADINGS: [&str; 10] = [
+    "Arguments",
+    "Objects",
+    "Manifests",
+    "Subjects",
+    "Pruning",
+    "Ownership",
+    "Waiting",
+    "Running",
+    "Output",
+    "Connection",
+];
+
+/// The usage on the page of the help, without its heading.
+fn usage(command: &str) -> String {
+    let page = read(&format!("testdata/help/{command}.txt"));
+    let lines = page.lines().skip_while(|line| !line.starts_with("Usage: "));
+    let lines = lines.take_while(|line| !line.is_empty());
+    let lines: Vec<&str> = lines
+        .map(|line| line.trim_start_matches("Usage: ").trim())
+        .collect();
+    lines.join("\n")
 }
 
 /// Tables of the arguments, one for each heading of the help: positional ones, and flags by name.
@@ -98,6 +118,7 @@ fn tables<'a>(arguments: impl Iterator<Item = &'a Arg>) -> String {
             None => groups.push((heading, row)),
         }
     }
+    groups.sort_by_key(|(heading, _)| HEADINGS.iter().position(|known| known == heading));
     let table = |(heading, rows): &(&str, String)| {
         let title = if heading.is_empty() {
             String::new()
