@@ -59,7 +59,9 @@ fn apply() -> String {
     terminal.show("$ kubectl applyset apply web -n front -f manifests/\r\n");
     let program = set.command(Program::new(), &files);
     program.start_at(&terminal).wait().expect("it ends");
-    eventually("the end", || terminal.screen().contains("requests").then_some(()));
+    eventually("the summary", || {
+        terminal.screen().contains("= 1 unchanged").then_some(())
+    });
     terminal.picture(picture::svg)
 }
 

@@ -291,7 +291,7 @@ fn only_yes_at_the_terminal_repairs_a_record() {
 }
 
 #[test]
-fn a_set_is_deleted_once_a_person_has_read_what_goes() {
+fn a_set_is_deleted_when_its_name_is_typed() {
     for (answer, code) in [("yes\n", 3), ("web\n", 0)] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
