@@ -95,14 +95,11 @@ fn diff() -> String {
         })
         .collect();
     let files = Files::new().with("a.yaml", &objects_file(&objects));
-    let manifests = files.path("a.yaml");
     let terminal = Terminal::new(80);
     let set = Set::secret(SHOP, "web");
-    let program = set.invocation(
-        Program::new(),
-        "diff",
-        &["-f", manifests.to_str().expect("UTF-8")],
-    );
+    let program = set
+        .invocation(Program::new(), "diff", &["-f", "a.yaml"])
+        .in_directory(files.directory());
     program.start_at(&terminal).wait().expect("it ends");
     eventually("the end", || {
         terminal.screen().contains("full text").then_some(())
@@ -146,10 +143,10 @@ fn picture_file(name: &str) -> PathBuf {
     pictures.join(name).with_extension("svg")
 }
 
-/// What differs from one time to the next.
+/// The text without what differs from one time to the next.
 fn without_times(text: &str) -> String {
     let times = Regex::new(
-        r#"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:]+Z|\d+ ?m?s\b|\d+/s|[\d.]+ s\b|\d+ requests|textLength="\d+"|x="\d+"| +"#,
+        r#"127\.0\.0\.1:\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:]+Z|\d+ ?m?s\b|\d+/s|[\d.]+ s\b|\d+ requests|textLength="\d+"|x="\d+"| +"#,
     );
     times.expect("a pattern").replace_all(text, "#").into_owned()
 }
