@@ -3,7 +3,7 @@
 //! Pure. In this order: deletion, annotations that exempt an object, rules of the user's own
 //! ([`rules`]), the rules of kstatus for built-in kinds (`sigs.k8s.io/cli-utils/pkg/kstatus`, README
 //! and `status/core.go`), rules that come with the program, and the [`conventions`] of controllers
-//! for all other kinds. Exceptions to kstatus are listed in docs/waiting.md.
+//! for all other kinds. Exceptions to kstatus are listed in docs/reference/status-rules.md.
 
 mod conventions;
 mod kinds;

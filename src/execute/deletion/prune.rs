@@ -51,7 +51,7 @@ impl Execution<'_> {
                 if passage != Passage::Open {
                     return Ok(self.leave_unpruned(passage, order, progress, sink));
                 }
-                // The wait may have taken long, and another run may have narrowed the record meanwhile.
+                // The wait may have taken long, and another run may have narrowed the record since.
                 self.parent_writing()
                     .ensure_covers(known, &self.plan.record_during, sink)
                     .await?;
