@@ -51,7 +51,7 @@ async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
             .read
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
         current: &prepared.parent,
-        places: &prepared.read.state.places,
+        targets: &prepared.read.state.places,
         unlisted: &prepared.read.state.observed.unlisted,
         plan: &prepared.plan,
     };

@@ -1,5 +1,5 @@
-//! `move`: takes members from one set into another, all of them or some, each in one write,
-//! so that no object is in no set in between.
+//! `move`: moves all or some members of a set to another. Each moves in one write, so that it is always
+//! in one of the two.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::session::membership::{self, SetRead};
 use crate::session::run::Run;
 use crate::settings::{self, MoveOptions, Selection};
 
-/// Runs `move`. Its report is about the set that members come into.
+/// Runs `move`. Its report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
     let sources = match &options.selection {
@@ -67,10 +67,10 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
     let moving = Moving {
         from: writing(&prepared.from),
         former: &prepared.former,
-        places: &prepared.from.state.places,
+        targets: &prepared.from.state.places,
         recorded: &prepared.from.state.observed.recorded,
         unlisted: &prepared.from.state.observed.unlisted,
-        new_places: &prepared.into.state.places,
+        new_targets: &prepared.into.state.places,
         into: Adopting {
             parent: writing(&prepared.into),
             current: prepared.into.parent(),
@@ -160,8 +160,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     })
 }
 
-/// Lists the members of the old set that match these labels, and all of them. Members of the new
-/// set are among the former if those that an earlier run has moved have to be reported, too.
+/// Lists the members of the old set that match these labels, and all of them. The former include
+/// members of the new set if those that an earlier run has moved have to be reported, too.
 async fn members(
     cluster: &Cluster,
     [from, into]: [&SetRead; 2],
@@ -181,7 +181,7 @@ async fn members(
     Ok((members, held))
 }
 
-/// Returns the permissions that the move takes.
+/// Returns the permissions that the move needs.
 fn rights(
     from: &SetRead,
     into: &SetRead,
@@ -207,8 +207,8 @@ fn rights(
     rights
 }
 
-/// Decides what becomes of the old parent: it goes with the last member, unless something keeps
-/// it. That is reported if the whole set was to move.
+/// Decides the disposition of the old parent: it is deleted with the last member, unless something
+/// keeps it. The reason is reported if the whole set was to move.
 fn farewell(obstacles: Obstacles, selection: &Selection) -> OldParent {
     let Obstacles {
         members,
@@ -222,7 +222,7 @@ fn farewell(obstacles: Obstacles, selection: &Selection) -> OldParent {
     }
 }
 
-/// Returns the objects that the old set holds after the move, of those that it held before.
+/// Returns the members that the old set still has after the move.
 fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
@@ -261,7 +261,7 @@ async fn discover_for(
     }
 }
 
-/// Returns the objects of the manifests, if some were given.
+/// Returns the objects of the manifests, if there are any.
 fn asked(
     cluster: &Cluster,
     into: &SetRead,

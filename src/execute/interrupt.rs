@@ -27,7 +27,7 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
     /// No interrupt.
-    GoOn,
+    Continue,
     /// Requests in flight are awaited, and no new ones start.
     Stop,
     /// Nothing is awaited.
@@ -39,7 +39,7 @@ pub enum Wish {
 impl Default for Interrupt {
     fn default() -> Self {
         Self {
-            wishes: watch::Sender::new(Wish::GoOn),
+            wishes: watch::Sender::new(Wish::Continue),
             cause: watch::Sender::new(Cause::User),
         }
     }
@@ -54,7 +54,7 @@ impl Interrupt {
         let mut now = Wish::Stop;
         self.wishes.send_modify(|wish| {
             now = match wish {
-                Wish::GoOn => Wish::Stop,
+                Wish::Continue => Wish::Stop,
                 Wish::Stop => Wish::StopAtOnce,
                 Wish::StopAtOnce | Wish::Leave => Wish::Leave,
             };

@@ -9,8 +9,8 @@ use crate::model::identity::ObjectKey;
 
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 
-/// Argo CD applies as the first, from the client's or the server's side (`ArgoCDSSAManager` in
-/// `common/common.go`); replaced objects and those of old versions have the program's name.
+/// Argo CD applies as the first, client-side or server-side (`ArgoCDSSAManager` in `common/common.go`);
+/// objects that it replaced, and old versions, have the name of the program.
 pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
 /// The label of the tracking method that was the default before Argo CD 3.0.
 const INSTANCE: &str = "app.kubernetes.io/instance";
@@ -28,8 +28,8 @@ struct Resource {
     hook: bool,
 }
 
-/// The address and the name that Argo CD gives to the cluster that it runs in, which is also that of
-/// the application (`pkg/apis/application/v1alpha1/application_defaults.go`).
+/// The URL and the name that Argo CD gives to its own cluster, which has to be that of the application
+/// (`pkg/apis/application/v1alpha1/application_defaults.go`).
 const OWN_ADDRESS: &str = "https://kubernetes.default.svc";
 const OWN_NAME: &str = "in-cluster";
 

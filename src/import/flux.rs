@@ -8,7 +8,7 @@ use super::{Found, Mark, Unusable, object_id};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Returns the field managers of the controller that reconciles this kind (`controllerName` in
-/// `main.go` of both). helm-controller takes over releases that Helm itself has installed.
+/// `main.go` of both). helm-controller takes over releases that Helm has installed.
 pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
     match kind.kind.as_str() {
         "HelmRelease" => &["helm-controller", "helm"],
@@ -120,7 +120,7 @@ mod tests {
                 };
                 assert_eq!(mark, expected, "{group} {name:?} {namespace:?}");
             }
-            // The labels of the other controller say nothing.
+            // The labels of the other controller do not count.
             let others = json!({"labels": {
                 "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "other",
                 "helm.toolkit.fluxcd.io/name": "apps", "helm.toolkit.fluxcd.io/namespace": "other",

@@ -20,7 +20,7 @@ const IS_APP: &str = "kapp.k14s.io/is-app";
 /// `v1;NAMESPACE/GROUP/KIND/NAME;APIVERSION` of the object that kapp has applied.
 const IDENTITY: &str = "kapp.k14s.io/identity";
 
-/// kapp gives no name: the server takes that of the program from the user agent.
+/// kapp does not set a field manager: the server takes the name of the program from the user agent.
 pub(super) const FIELD_MANAGERS: [&str; 2] = ["kapp", "kapp.exe"];
 
 #[derive(Deserialize)]
@@ -62,9 +62,8 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
     })
 }
 
-/// Reads the app's own record. It is refused unless it names kapp's label and a plain value: any
-/// other label may be on objects of others, and any other value may be several requirements of a
-/// selector.
+/// Reads the app's own record. It is refused unless it names kapp's label and a plain value: any other
+/// label may be on foreign objects, and any other value may be several requirements of a selector.
 fn meta(config_map: &Value) -> Result<Meta, Unusable> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(Unusable::new(format!(
@@ -206,7 +205,7 @@ mod tests {
             app("{}"),
             app(r#"{"labelKey":"","labelValue":""}"#),
             app("x"),
-            // Labels of others, and selectors of more than one label.
+            // Foreign labels, and selectors with more than one label.
             app(r#"{"labelKey":"app","labelValue":"shop"}"#),
             app(r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1,app=shop"}"#),
             app(r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1 "}"#),

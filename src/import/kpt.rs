@@ -142,9 +142,9 @@ mod tests {
         assert!(matches!(mark(&own, &json!({})), Mark::Missing(_)));
         // An inventory without an id has no objects.
         for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
-            let nobody = inventory(labels);
+            let without_id = inventory(labels);
             for owner in ["x", ""] {
-                assert!(matches!(mark(&nobody, &object(owner)), Mark::Other(_)));
+                assert!(matches!(mark(&without_id, &object(owner)), Mark::Other(_)));
             }
         }
     }

@@ -69,13 +69,14 @@ pub enum Inventory {
 pub enum Mark {
     /// It points back at this inventory.
     Own,
-    /// It points at no inventory, for this reason. Everyone who can write the inventory can list it.
+    /// It does not point at an inventory, for this reason. Everyone who can write the inventory can
+    /// list it.
     Missing(String),
     /// It points elsewhere, for this reason.
     Other(String),
 }
 
-/// Treatment of listed objects that point at no inventory.
+/// Treatment of listed objects that do not point at an inventory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmarked {
     /// They are skipped.
@@ -228,13 +229,13 @@ impl Tool {
         }
     }
 
-    /// The one namespace whose objects need no confirmation, for an inventory in namespace `inventory`
-    /// and a parent in namespace `set`; `None` if there is none.
+    /// Returns the only namespace whose objects need no confirmation, for an inventory in namespace
+    /// `inventory` and a parent in namespace `set`; `None` if there is none.
     ///
-    /// Helm, kapp and kpt keep inventories next to the objects, so who can write one can write the
-    /// other. Flux and Argo CD keep theirs with themselves, and the destination of an Application is
-    /// only another claim. An Application outside of Argo CD's usual namespace may have the name of
-    /// one inside of it: objects point back at both.
+    /// Helm, kapp and kpt keep inventories next to the objects, so a user who can write one can write
+    /// the other. Flux and Argo CD keep inventories in their own namespace, and the destination of an
+    /// Application is not evidence either. An Application outside of Argo CD's usual namespace may have
+    /// the name of one inside of it: objects point back at both.
     pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
@@ -243,8 +244,8 @@ impl Tool {
         }
     }
 
-    /// Advice that makes the tool stop writing and deleting the objects. It names only the objects that
-    /// were read: others may not be the tool's.
+    /// Returns advice on how to stop the tool from writing and deleting the objects. It names only the
+    /// objects that were read: others may not be the tool's.
     pub fn advice(self, found: &Found) -> String {
         let Found { name, namespace, .. } = found;
         let kind = resource(&found.kind);

@@ -8,7 +8,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// The age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
+/// Returns the age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
 pub(super) fn age(created: Option<&str>, now: Timestamp) -> String {
     let created = created.and_then(|text| text.parse::<Timestamp>().ok());
     created.map_or_else(

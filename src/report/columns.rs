@@ -3,7 +3,7 @@
 use super::paint::fitted;
 use crate::model::text::one_line;
 
-/// Left-aligned columns, three blanks apart, as kubectl prints tables.
+/// Formats rows as left-aligned columns, three blanks apart, as kubectl prints tables.
 pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let rows: Vec<Vec<String>> = rows
         .iter()
@@ -27,8 +27,8 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
-/// The same table in at most this many characters: without the columns of these titles, the first
-/// ones first, as far as needed, and then cut off.
+/// Formats the same table in at most this many characters: drops the columns with these titles in
+/// order, as far as needed, then cuts cells.
 pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
     let mut rows = rows.to_vec();
     let is_fitting = |lines: &[String]| lines.iter().all(|line| line.chars().count() <= width);
@@ -49,7 +49,7 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
     columns(&rows).iter().map(|line| fitted(line, width)).collect()
 }
 
-/// The narrowest that a column is cut.
+/// The least width that a column is cut to.
 const NARROW: usize = 12;
 
 /// Cuts the widest column by one character; returns false if that would leave too little of it.

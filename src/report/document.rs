@@ -75,7 +75,7 @@ pub struct Collected {
     pub waiting: Option<Vec<Awaited>>,
     /// Warnings.
     pub warnings: Vec<String>,
-    /// Failures that are not about an object of the set.
+    /// Failures that do not concern an object of the set.
     pub failures: Vec<Message>,
 }
 
@@ -118,7 +118,7 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// The error of an interrupted run.
+    /// Returns the error of an interrupted run.
     pub(super) fn of_the_end(completeness: RunEnd) -> Option<Self> {
         let RunEnd::Interrupted(resume) = completeness else {
             return None;

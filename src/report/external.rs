@@ -29,7 +29,7 @@ pub enum ExternalVerdict {
 }
 
 /// Writes both states of all objects into two directories, `LIVE-…` and `MERGED-…`, and runs the
-/// program on them. Values of Secrets are hidden in the files, too.
+/// program on them. Values of Secrets are masked in the files, too.
 ///
 /// # Errors
 ///

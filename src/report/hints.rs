@@ -1,5 +1,5 @@
-//! What was printed already: a hint is printed once, below the first message that has it. Equal
-//! messages and warnings are counted.
+//! Tracks what was printed: a hint is printed once, below the first message that has it. Equal messages
+//! and warnings are counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ impl Hints {
     }
 }
 
-/// Leaves a hint that consecutive messages share to the last of these.
+/// Keeps a hint that consecutive messages share only on the last of these.
 pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     for place in 1..messages.len() {
         let (before, after) = messages.split_at_mut(place);

@@ -1,4 +1,4 @@
-//! Prints everything that people and scripts see: lines, documents, progress, errors.
+//! Prints all output of the program: lines, documents, progress, errors.
 //!
 //! Data goes to standard output, messages to standard error. Nothing else prints, and nothing is
 //! decided here.
@@ -109,7 +109,7 @@ pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     has_lines
 }
 
-/// Prints what belongs below findings that were printed before.
+/// Prints the hints and the summary of findings that were printed before.
 pub fn findings_below(document: &VerifyDocument, style: Style) {
     document.print_summary(style);
 }
@@ -194,7 +194,7 @@ pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
 pub fn interrupted() {
     print_message(
         human::Label::Note,
-        &"stopping after the requests under way; once more stops at once".into(),
+        &"stopping after the requests in flight; press Ctrl-C again to stop now".into(),
         Colors::Off,
     );
 }

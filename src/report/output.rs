@@ -22,7 +22,7 @@ pub(super) fn print_line(line: &Line, colors: Colors) {
     put(&format!("{}\n", line.text(colors)));
 }
 
-/// Writes text to standard output, with nothing drawn meanwhile.
+/// Writes text to standard output, with progress hidden.
 fn put(text: &str) {
     let write = || {
         let mut stdout = io::stdout().lock();
@@ -31,8 +31,8 @@ fn put(text: &str) {
     note_failure(undrawn(write));
 }
 
-/// Writes text to standard error, with nothing drawn meanwhile. In one write, so that no other
-/// program of a pipeline writes into the middle of a line.
+/// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
+/// from writing into the middle of a line.
 pub(super) fn say(text: &str) {
     undrawn(|| {
         let mut stderr = io::stderr().lock();
@@ -102,7 +102,8 @@ pub fn write(text: &str) {
 
 /// Returns whether data could not be written to standard output.
 ///
-/// A full disk must not end in exit code 0; a closed pipe may, since its reader has read enough.
+/// A full disk must not end in exit code 0; a closed pipe may, since its reader stopped reading on
+/// purpose.
 pub fn has_lost_output() -> bool {
     LOST_OUTPUT.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! Lines with colors, escaped part by part: text of others cannot color or move anything.
+//! Lines with colors, escaped part by part: foreign text cannot color or move anything.
 
 use super::Colors;
 use crate::model::text::one_line;
@@ -12,7 +12,7 @@ pub(super) enum Color {
     Green,
     Yellow,
     Red,
-    /// What deletes or loses something.
+    /// Deletions and losses.
     Danger,
     Cyan,
 }
@@ -86,7 +86,7 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
     format!("{head}…")
 }
 
-/// The same, with its end kept: of a path, that says most.
+/// Cuts the beginning off: the end of a path is the most specific part.
 pub(super) fn fitted_left(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

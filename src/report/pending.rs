@@ -1,4 +1,4 @@
-//! The planned objects that were not reported yet.
+//! Tracks the planned objects that were not reported yet.
 //!
 //! Pure. No planned object may be missing from the results of a run that ends early.
 
@@ -11,25 +11,25 @@ use crate::model::identity::ObjectKey;
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     outcomes: Vec<Option<ObjectOutcome>>,
-    places: BTreeMap<ObjectKey, usize>,
+    indexes: BTreeMap<ObjectKey, usize>,
 }
 
 impl Pending {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
     pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
         for outcome in outcomes {
-            self.places.insert(outcome.subject.key(), self.outcomes.len());
+            self.indexes.insert(outcome.subject.key(), self.outcomes.len());
             self.outcomes.push(Some(outcome));
         }
     }
 
-    /// Removes an object that was reported, and returns what was planned for it.
+    /// Removes an object that was reported, and returns its planned outcome.
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
-        if self.places.is_empty() {
+        if self.indexes.is_empty() {
             return None;
         }
-        let place = self.places.remove(&outcome.subject.key())?;
-        self.outcomes[place].take()
+        let index = self.indexes.remove(&outcome.subject.key())?;
+        self.outcomes[index].take()
     }
 
     /// Removes the objects that were not processed, and returns their outcomes. An outcome with a
@@ -37,12 +37,12 @@ impl Pending {
     pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
             NotDoneScope::All => {
-                self.places.clear();
+                self.indexes.clear();
                 self.outcomes.drain(..).flatten().collect()
             }
             NotDoneScope::Objects(keys) => keys
                 .iter()
-                .filter_map(|key| self.outcomes[self.places.remove(key)?].take())
+                .filter_map(|key| self.outcomes[self.indexes.remove(key)?].take())
                 .collect(),
         };
         for outcome in &mut left {

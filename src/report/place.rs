@@ -9,7 +9,7 @@ use super::set_summary::reference;
 pub struct Place {
     /// The kubeconfig's context, if there is one.
     pub context: Option<String>,
-    /// The address of the server.
+    /// The URL of the server.
     pub server: String,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn title(set: &SetDocument) -> String {
 
 /// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
 ///
-/// On a narrow terminal, the address is left out first.
+/// On a narrow terminal, the URL is left out first.
 pub(super) fn header(title: &str, place: &Place, columns: usize) -> Line {
     let context = place.context.as_ref();
     let context = context.map_or_else(String::new, |context| format!("   context {context}"));

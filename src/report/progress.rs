@@ -77,7 +77,7 @@ impl Bars {
         show(Some(&self.bar));
     }
 
-    /// Draws the objects that are waited for, below the line of what was done before.
+    /// Draws the objects that are waited for, below the summary of the writes.
     pub(super) fn wait(&mut self, screen: WaitScreen, done: &str) {
         self.clear();
         if self.progress == Progress::Hidden || screen.total() == 0 {
@@ -94,10 +94,10 @@ impl Bars {
         self.waiting.is_some()
     }
 
-    /// Advances the bar by an object that is done with, if this phase is about it.
+    /// Advances the bar by a finished object, if the phase counts it.
     ///
-    /// `planned` is what the plan said of it: unchanged and kept objects are reported during a
-    /// phase, and are not among those that it counts.
+    /// `planned` is its planned action: a phase reports unchanged and kept objects, but does not count
+    /// them.
     pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
         let is_counted = match (self.phase, planned) {
             (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
@@ -145,7 +145,7 @@ impl Bars {
 
     fn redraw(&self) {
         if let Some(screen) = &self.waiting {
-            // The line of what was done, the bar, and the line below what is drawn.
+            // The summary of the writes, the bar, and the line below.
             let rows = self.device.rows().saturating_sub(3);
             self.bar.set_position(screen.arrived() as u64);
             self.bar
@@ -214,7 +214,7 @@ fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
         let limit = screen.limit();
         let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let elapsed = clock(state.elapsed());
-            // A clock that cannot be drawn is not reported.
+            // An error of drawing is not reported.
             let _ = match limit {
                 Some(limit) => write!(out, "{elapsed} of {}", self::clock(limit)),
                 None => write!(out, "{elapsed}"),
@@ -229,7 +229,7 @@ fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
 
 /// `0:42`, `1:02:03`
 fn clock(time: Duration) -> String {
-    // A limit that began a moment ago is still the one that was given.
+    // Right after the start, the remaining time is still shown as the full limit.
     let seconds = (time + Duration::from_millis(100)).as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match hours {

@@ -1,4 +1,4 @@
-//! The prompt: what is at stake, and what has to be typed.
+//! The prompt: the consequences, and the answer that confirms.
 
 use std::io;
 
@@ -9,14 +9,14 @@ use super::{Colors, Device, Place, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 
-/// Everything that a person is asked about.
+/// Everything that a prompt shows.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The set; `None` if the command is about several.
     pub set: Option<SetDocument>,
     /// The cluster.
     pub place: Place,
-    /// What prevents the run without consent.
+    /// The refusals that need consent.
     pub refusals: Vec<Refusal>,
     /// The plan, if there is one.
     pub outline: Option<PlanOutline>,
@@ -26,7 +26,7 @@ pub struct Question {
     pub colors: Colors,
 }
 
-/// What a plan does, as far as a prompt shows it.
+/// The part of a plan that a prompt shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanOutline {
     /// Objects that it may create.
@@ -41,7 +41,7 @@ pub struct PlanOutline {
     pub kept: usize,
 }
 
-/// Shows the question, and returns whether the answer is the one that is wanted.
+/// Shows the question, and returns whether the answer confirms.
 pub fn confirm(question: &Question) -> bool {
     let columns = question.device.columns();
     let mut text = String::from("\n");
@@ -65,7 +65,7 @@ pub fn confirm(question: &Question) -> bool {
     is_right
 }
 
-/// Reads the answer. Returns whether it is the one that is wanted, and whether its line has ended.
+/// Reads the answer. Returns whether it confirms, and whether its line has ended.
 ///
 /// Standard error is not locked: warnings may be printed while the prompt is open.
 fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (bool, bool) {

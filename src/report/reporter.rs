@@ -33,11 +33,11 @@ pub struct Reporter {
     hints: Hints,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
-    /// The start of the run, and later by the time that a person took to answer.
+    /// The start of the run, later moved by the time that the user took to answer.
     started: Cell<Instant>,
 }
 
-/// Whether a line about the set's parent was printed; the summary does not count it.
+/// True once a line about the set's parent was printed; the summary does not count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParentLine {
     None,
@@ -72,7 +72,7 @@ impl Reporter {
         self.started.get().elapsed().as_secs_f64()
     }
 
-    /// Leaves this time out of the run's.
+    /// Excludes this time from the duration of the run.
     pub fn pause(&self, time: Duration) {
         self.started.set(self.started.get() + time);
     }
@@ -221,7 +221,7 @@ impl Reporter {
         }
     }
 
-    /// Prints a message unless enough like it were printed.
+    /// Prints a message unless enough of its group were printed.
     fn message(&mut self, label: human::Label, message: &Message) {
         if let Some(shown) = self.hints.shown(message) {
             print_message(label, &shown, self.style.colors);

@@ -29,7 +29,7 @@ impl SetSummary {
             Reading::Parent(bookkeeping) => (Some(bookkeeping.tooling.to_string()), Vec::new()),
             Reading::Unfinished(tooling) => (Some(tooling.to_string()), Vec::new()),
             Reading::Faulty(faults) => (None, faults.iter().map(ToString::to_string).collect()),
-            Reading::NoBookkeeping => (None, vec!["it has no bookkeeping".to_owned()]),
+            Reading::NoBookkeeping => (None, vec!["it has no record".to_owned()]),
         };
         Self {
             set: SetDocument {

@@ -13,15 +13,15 @@ pub struct Style {
     pub output_colors: Colors,
     /// Progress bars on standard error.
     pub progress: Progress,
-    /// What standard output is.
+    /// The kind of standard output.
     pub output: Device,
-    /// What standard error is.
+    /// The kind of standard error.
     pub messages: Device,
     /// The lines about objects that do not change.
     pub unchanged: UnchangedLines,
 }
 
-/// What a stream is written to.
+/// The destination of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// A terminal of this size, in characters.
@@ -49,7 +49,7 @@ impl Device {
         }
     }
 
-    /// The lines that are seen at once; 24 if that is not a terminal.
+    /// The visible lines; 24 if that is not a terminal.
     pub fn rows(self) -> usize {
         match self {
             Self::Terminal { rows, .. } => rows,

@@ -91,7 +91,7 @@ impl VerifyDocument {
         }
     }
 
-    /// The names of the objects with findings, each once.
+    /// Returns the names of the objects with findings, each once.
     pub fn object_names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
@@ -120,7 +120,7 @@ impl VerifyDocument {
             .filter(|finding| finding.fixable && !finding.fixed);
         let offered = offered.count();
         if offered > 0 {
-            hint(&format!("--fix mends {offered} of these"), style);
+            hint(&format!("repair {offered} of these with --fix"), style);
         }
         super::plain(&self.summary_line(), style);
     }

@@ -27,7 +27,7 @@ pub struct ViewDocument {
     summary: SetSummary,
     /// Null if none could be listed.
     members: Option<Vec<MemberDocument>>,
-    /// Doubts about the set, and failed reads.
+    /// Warnings about the set, and failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
     #[serde(skip)]
@@ -36,12 +36,12 @@ pub struct ViewDocument {
     detail: Detail,
 }
 
-/// How much the page says of each member.
+/// The detail of each member on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// Why it is not Current.
+    /// The reason, unless it is Current.
     Reasons,
-    /// Why it is as it is, and which rule decided.
+    /// The reason in any case, and the rule that decided.
     Rules,
 }
 
@@ -58,7 +58,7 @@ struct MemberDocument {
     status: State,
     /// Its reason.
     reason: String,
-    /// What decided about its status: a rule, or that nothing reports it.
+    /// The rule that decided its status, or that nothing reports it.
     rule: String,
     /// `metadata.creationTimestamp`; null if it is unknown.
     created: Option<String>,
@@ -88,7 +88,7 @@ impl ViewDocument {
         }
     }
 
-    /// The same, with as much detail as the output is to have.
+    /// The same, with this detail.
     #[must_use]
     pub fn as_loud_as(mut self, style: Style) -> Self {
         if style.loudness == Loudness::Verbose {
@@ -235,12 +235,13 @@ fn fields(document: &ViewDocument) -> Vec<String> {
         Some(list) if list.is_empty() => "none".to_owned(),
         Some(list) => list.join(", "),
     };
-    let home = summary.set.namespace.as_ref();
-    let home = home.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+    let in_namespace = summary.set.namespace.as_ref();
+    let in_namespace =
+        in_namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
     let state = std::iter::once(status(summary.status.as_ref()));
     let state = state.chain(summary.faults.iter().map(String::as_str));
     let fields = [
-        ("Set", reference(&summary.set) + &home),
+        ("Set", reference(&summary.set) + &in_namespace),
         ("Id", summary.set.id.clone().unwrap_or_default()),
         ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
         ("Kinds", or_none(summary.group_kinds.as_ref())),

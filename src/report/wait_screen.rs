@@ -16,13 +16,13 @@ use crate::model::text::one_line;
 const NAME: usize = 32;
 const NAMESPACE: usize = 16;
 
-/// What is said below the objects.
+/// The hint below the objects.
 const HOW_TO_STOP: &str = "Ctrl-C stops waiting; everything is written";
 
 /// The objects of one wait.
 pub(super) struct WaitScreen {
     rows: Vec<Row>,
-    places: HashMap<ObjectKey, usize>,
+    indexes: HashMap<ObjectKey, usize>,
     limit: Option<Duration>,
     goal: &'static str,
 }
@@ -47,10 +47,10 @@ impl WaitScreen {
                 has_arrived: false,
             }
         };
-        let places = objects.iter().enumerate();
+        let indexed = objects.iter().enumerate();
         Self {
             rows: objects.iter().map(row).collect(),
-            places: places.map(|(place, subject)| (subject.key(), place)).collect(),
+            indexes: indexed.map(|(index, subject)| (subject.key(), index)).collect(),
             limit,
             goal: match operation {
                 Operation::Delete => "gone",
@@ -59,7 +59,7 @@ impl WaitScreen {
         }
     }
 
-    /// The word for an object that has arrived.
+    /// The mark of an object that has arrived.
     pub(super) fn goal(&self) -> &'static str {
         self.goal
     }
@@ -76,21 +76,21 @@ impl WaitScreen {
         self.rows.iter().filter(|row| row.has_arrived).count()
     }
 
-    /// Takes the status of an object in.
+    /// Records the status of an object.
     pub(super) fn note(&mut self, awaited: &Awaited) {
-        let place = self.places.get(&awaited.subject.key());
-        if let Some(row) = place.and_then(|place| self.rows.get_mut(*place)) {
+        let index = self.indexes.get(&awaited.subject.key());
+        if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
             row.status = awaited.status;
             row.reason = one_line(&awaited.reason);
             row.has_arrived = awaited.wait_status == WaitStatus::Arrived;
         }
     }
 
-    /// The lines for a terminal with this many columns, at most so many.
+    /// Returns the lines for a terminal of this width, up to this number.
     pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
-        // The last line says how to stop.
+        // The last line explains how to stop.
         let shown = rows.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
         let width = |text: fn(&Row) -> &String, most: usize| {

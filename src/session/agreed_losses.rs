@@ -1,9 +1,9 @@
-//! Losses and changes that the user has agreed to: those that the question showed, and none that came
-//! up while it was open.
+//! Losses and changes that the user has agreed to: those that the prompt showed, not those that
+//! appeared while it was open.
 
 use crate::plan::{Plan, Refusal};
 
-/// Refusals that the user has agreed to lift.
+/// Refusals that the user has agreed to override.
 #[derive(Default)]
 pub struct Losses(Vec<Refusal>);
 
@@ -13,7 +13,7 @@ impl Losses {
         self.0.extend(shown);
     }
 
-    /// Lifts the refusals of a plan that were confirmed: the plan keeps losses of data as accepted.
+    /// Removes the refusals of a plan that were confirmed: the plan keeps losses of data as accepted.
     pub fn lift(&self, plan: &mut Plan) {
         let is_confirmed = |refusal: &Refusal| self.0.iter().any(|shown| refusal.is_within(shown));
         let refusals = std::mem::take(&mut plan.refusals);

@@ -17,7 +17,7 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     connect_for(shared, Login::Attended).await
 }
 
-/// Sets the connection up for a command that perhaps cannot ask the user to log in.
+/// Sets the connection up for a command that may be unable to ask the user to log in.
 pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
@@ -61,7 +61,7 @@ pub fn place(connection: &Connection) -> Place {
     }
 }
 
-/// The waits of a command without a time limit, which prints what it waits for.
+/// Returns the waits of a command without a time limit, which prints what it waits for.
 pub fn unlimited_waits(style: Style) -> Waits {
     Waits::new(None, move |text| report::note(text, style))
 }
@@ -77,9 +77,8 @@ pub async fn discover(connection: Connection, waits: Waits) -> Result<Cluster, E
     })
 }
 
-/// Reads the manifests while the server lists what it serves, and adds what the manifests will
-/// make it serve. Errors of the manifests come first, whatever the server says. `divide` says which
-/// of them count.
+/// Reads the manifests and discovery concurrently, and adds the kinds that the manifests define. Errors
+/// of the manifests come first, even if the server fails. `divide` selects the manifests that count.
 pub async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,

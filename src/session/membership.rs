@@ -1,4 +1,4 @@
-//! The sets of `adopt`, `disband` and `move`, as they are read before it is changed who is in them.
+//! The sets of `adopt`, `disband` and `move`, as they are read before their members change.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::plan::{self, Confirmation, Refusal};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::settings::{MembershipOptions, TakeOver};
 
-/// A set as it was read, and may be written.
+/// A set as it was read, with all that writing it needs.
 pub struct SetRead {
     /// The set.
     pub named: NamedSet,
@@ -27,12 +27,12 @@ pub struct SetRead {
     pub state: ClusterState,
 }
 
-/// Questions of a command that reads these sources.
+/// Returns the questions of a command that reads these sources.
 pub fn questions(options: &MembershipOptions, sources: &[Source]) -> Questions {
     Questions::at_terminal(options.is_interactive, sources)
 }
 
-/// Reads a set that has to exist.
+/// Reads a set that must exist.
 pub async fn read_existing(
     cluster: &mut Cluster,
     named: NamedSet,
@@ -43,8 +43,8 @@ pub async fn read_existing(
     read(cluster, named, Goal::Leave(operation), taking_over, options).await
 }
 
-/// Reads a set that is made if it does not exist. At a terminal, the user is asked whether an
-/// object that is not a parent yet may become one.
+/// Reads a set that is created if it does not exist. At a terminal, the user is asked whether an
+/// existing object may become the parent.
 pub async fn read_target(
     run: &Run,
     cluster: &mut Cluster,
@@ -105,8 +105,8 @@ impl SetRead {
         Ok(members.await?)
     }
 
-    /// Returns the record of the set with these places added, and the refusal of a record that does
-    /// not fit beside the parent's other annotations.
+    /// Returns the record of the set with these kinds and namespaces added, and the refusal of a record
+    /// that does not fit beside the parent's other annotations.
     pub fn record_with(&self, added: &Record) -> (Record, Option<Refusal>) {
         let record = self.state.observed.recorded.union(added);
         let nothing = Pairs::new();
@@ -115,7 +115,7 @@ impl SetRead {
         (record, refusal)
     }
 
-    /// Puts together what writing the parent needs.
+    /// Returns everything that writing the parent needs.
     pub fn parent_writing<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -134,8 +134,8 @@ impl SetRead {
     }
 }
 
-/// Refuses to begin what the user may not finish. A client-side dry run writes nothing and asks
-/// nothing.
+/// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
+/// checks nothing.
 pub async fn check_permissions(
     cluster: &Cluster,
     rights: BTreeSet<Permission>,

@@ -8,17 +8,17 @@ use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, MemberStatus, Plan};
 use crate::report::{self, PlanOutline, Question};
 
-/// Presence of a person who can be asked.
+/// Presence of a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Questions {
     /// There is one.
     Asked,
-    /// There is none, or standard input is wanted for something else.
+    /// There is none, or standard input is used for something else.
     Impossible,
 }
 
 impl Questions {
-    /// Returns whether a person can be asked by a command that reads these sources.
+    /// Returns whether a command that reads these sources can ask the user.
     pub fn at_terminal(is_interactive: bool, sources: &[Source]) -> Self {
         if is_interactive && !sources.contains(&Source::StandardInput) {
             Self::Asked
@@ -28,9 +28,9 @@ impl Questions {
     }
 }
 
-/// Shows what the user is asked about, and waits for the answer.
+/// Shows the prompt, and waits for the answer.
 ///
-/// On a thread of its own: nothing can wake one that reads a line, so neither signals nor the
+/// It runs on its own thread: nothing can wake a thread that reads a line, so neither signals nor the
 /// end of the program may wait for it.
 pub async fn answer(question: Question) -> bool {
     let (reply, replied) = oneshot::channel();
@@ -38,7 +38,7 @@ pub async fn answer(question: Question) -> bool {
     replied.await.unwrap_or(false)
 }
 
-/// Returns what a prompt shows of a plan.
+/// Returns the part of a plan that a prompt shows.
 pub fn outline(plan: &Plan, desired: &Desired) -> PlanOutline {
     let is_new =
         |status: &MemberStatus| matches!(status, MemberStatus::NotAMember | MemberStatus::OfAnotherSet);

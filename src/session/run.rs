@@ -1,4 +1,4 @@
-//! One run of a command that writes: what it reports, how it is stopped, and how it ends.
+//! One run of a command that writes: its report, its interrupt and its end.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::plan::Refusal;
 use crate::read::{Cluster, Waits};
 use crate::report::{self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style};
 
-/// The wait for requests under way when the time of a run is over.
+/// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// One run.
@@ -25,16 +25,16 @@ pub struct Run {
     pub set: SetDocument,
     /// The cluster, once there is a connection.
     pub place: Place,
-    /// The report of it.
+    /// Its report.
     pub reporter: Reporter,
-    /// The user's wish to stop.
+    /// The user's request to stop.
     pub interrupt: Interrupt,
     /// The server whose requests are counted, once there is a connection.
     pub server: Option<ApiServer>,
-    /// The end of its time, if that is limited.
+    /// Its deadline, if it has one.
     end: Option<Instant>,
     style: Style,
-    /// The way to finish it if it is interrupted.
+    /// The advice on how to resume it after an interrupt.
     pub resume: Resume,
     questions: Questions,
 }
@@ -82,8 +82,8 @@ impl Run {
         discover(connection, self.waits()).await
     }
 
-    /// Lets the run stop when this time is over, as if the user had interrupted it; a moment
-    /// later at once.
+    /// Stops the run when this time is over, as if the user had interrupted it; a moment later without
+    /// waiting for requests.
     pub fn limit(&mut self, time: Option<Duration>) {
         let Some(time) = time else { return };
         self.end = Some(Instant::now() + time);
@@ -96,10 +96,10 @@ impl Run {
         });
     }
 
-    /// Runs `work` until the user insists that it stops.
+    /// Runs `work` until the user requests an immediate stop.
     ///
-    /// Requests under way then are neither waited for nor reported: only the next run can find
-    /// out whether the server has got them.
+    /// Requests in flight are then neither waited for nor reported: only the next run can find out
+    /// whether they took effect.
     pub async fn until_insisted<E>(
         interrupt: &Interrupt,
         work: impl Future<Output = Result<Ending, E>>,
@@ -110,7 +110,7 @@ impl Run {
         }
     }
 
-    /// Prints what belongs at the end, and returns how the program ends.
+    /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
             let text = format!(
@@ -146,7 +146,8 @@ impl Run {
         })
     }
 
-    /// The reason why planned objects that were not reported are skipped; `None` if none is left.
+    /// Returns the reason why planned objects that were not reported are skipped; `None` if none is
+    /// left.
     fn reason_of_what_is_left(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
         Some(match outcome {
             Ok(Ending::Done) => return None,
@@ -161,7 +162,7 @@ impl Run {
         })
     }
 
-    /// Shows at a terminal what prevents the run, with the plan if there is one, and asks whether to
+    /// Shows the refusals of the run at a terminal, with the plan if there is one, and asks whether to
     /// continue. The time until the answer does not count.
     pub async fn confirm(&self, refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Result<(), Error> {
         if self.questions == Questions::Impossible {
@@ -185,14 +186,14 @@ impl Run {
         }
     }
 
-    /// Passes notes on.
+    /// Reports notes.
     pub fn note(&mut self, texts: Vec<String>) {
         for text in texts {
             self.reporter.event(Event::Note(text));
         }
     }
 
-    /// Passes warnings on.
+    /// Reports warnings.
     pub fn warn(&mut self, texts: &[String]) {
         for text in texts {
             self.reporter.event(Event::Warning(text.clone()));

@@ -1,4 +1,4 @@
-//! Signals: what the user does to stop a run.
+//! Signals, by which the user stops a run.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, Wish};
 use crate::report;
 
-/// Listens for SIGINT and SIGTERM: the first asks the run to stop after the requests
-/// under way, the second at once, and the third ends the program wherever it is.
+/// Listens for SIGINT and SIGTERM: the first stops the run after the requests in flight, the second
+/// immediately, and the third ends the program in any state.
 ///
-/// On a thread of its own, so that it hears them while the run waits for a slow reader of
-/// its output. It is listening when this returns: a signal before that would kill the run.
+/// It runs on its own thread, so that it handles signals while the run waits for a slow reader of its
+/// output. It is listening when this returns: an earlier signal would kill the run.
 pub fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
@@ -32,12 +32,12 @@ pub fn listen() -> Interrupt {
             }
         }));
     });
-    // An error is a thread that has ended: signals have their usual effect then.
+    // An error means that the thread has ended: signals have their usual effect then.
     let _ = is_listening.recv();
     interrupt
 }
 
-/// Runs what writes nothing, until the user wants the run to stop.
+/// Runs work that writes nothing, until the user stops the run.
 pub async fn unless_stopped<T>(
     interrupt: &Interrupt,
     work: impl Future<Output = Result<T, Error>>,
@@ -48,11 +48,11 @@ pub async fn unless_stopped<T>(
     }
 }
 
-/// The wait for a reader of standard error that does not read.
+/// The time to wait for a reader of standard error that does not read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 
-/// Prints something, and returns even if it is not read: a user who has asked for the end must
-/// not wait for that.
+/// Prints something, and returns even if it is not read: a user who stops the program must not wait for
+/// that.
 fn print_soon(print: fn()) {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {

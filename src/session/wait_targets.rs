@@ -1,4 +1,4 @@
-//! The targets that `apply` and `delete` wait for, from what they have done.
+//! The targets that `apply` and `delete` wait for, from the events of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use crate::wait::{Goal, Outcome, Path, Target};
 /// The objects that a run has deleted or applied.
 #[derive(Default)]
 pub struct Done {
-    /// UIDs of what was deleted or pruned.
+    /// UIDs of deleted and pruned objects.
     deleted: BTreeSet<String>,
-    /// UIDs of what was applied, or left as it was.
+    /// UIDs of applied and unchanged objects.
     applied: BTreeMap<ObjectKey, String>,
 }
 
 impl Done {
-    /// Takes note of an event.
+    /// Records an event.
     pub fn note(&mut self, event: &Event) {
         let Event::Object(outcome) = event else { return };
         let Some(uid) = outcome.subject.uid.clone() else {
@@ -36,8 +36,7 @@ impl Done {
         }
     }
 
-    /// Returns whether the object will be gone: this run has deleted it, or something else has
-    /// before.
+    /// Returns whether the object is being deleted, by this run or before it.
     pub fn is_going(&self, live: &Live) -> bool {
         live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
     }
@@ -69,7 +68,7 @@ pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
     going.map(|live| gone(live, Path::Label)).collect()
 }
 
-/// The target of an object that is to be deleted.
+/// Returns the target of an object that is to be deleted.
 pub fn gone(live: &Live, path: Path) -> Target {
     Target {
         key: live.key.clone(),
@@ -80,7 +79,7 @@ pub fn gone(live: &Live, path: Path) -> Target {
     }
 }
 
-/// Returns how a run ends whose writes ended in `ending`, and its waiting in `outcome`.
+/// Returns the ending of a run from that of its writes and the outcome of its wait.
 pub fn ending(outcome: Outcome, ending: Ending) -> Ending {
     match outcome {
         Outcome::Arrived => ending,

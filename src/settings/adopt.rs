@@ -47,7 +47,7 @@ pub enum Choice {
 /// The treatment of the fields that another tool owns of its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormerFields {
-    /// They become ours, so that a change of the manifests can change and remove them.
+    /// They move to our field manager, so that changed manifests can change and remove them.
     Taken,
     /// They stay with the tool.
     Left,
@@ -127,8 +127,8 @@ impl InventoryReference {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || {
             Error::Usage {
-            message: format!("--from {text:?} names no inventory"),
-            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME where it is not in the namespace of -n".to_owned(),
+            message: format!("--from {text:?} does not name an inventory"),
+            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n".to_owned(),
         }
         };
         let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
@@ -165,8 +165,10 @@ fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmar
         (false, _) => Ok(Unmarked::Left),
         (true, Tool::Helm) => Ok(Unmarked::Taken),
         (true, tool) => Err(Error::Usage {
-            message: format!("--from-unmarked is for helm/RELEASE: every object of {tool} has a mark"),
-            hint: "drop the flag, and give the manifests of other objects to -f".to_owned(),
+            message: format!(
+                "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
+            ),
+            hint: "leave the flag out, and pass the manifests of other objects to -f".to_owned(),
         }),
     }
 }

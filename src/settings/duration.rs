@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Parses a duration of Go's syntax (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
     let invalid = || Error::Usage {
-        message: format!("{flag} {text:?} is no duration"),
+        message: format!("{flag} {text:?}: not a duration"),
         hint: "write 30s, 2m or 1h".to_owned(),
     };
     if let Ok(seconds) = text.parse::<u32>() {

@@ -149,8 +149,8 @@ impl MoveOptions {
 fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     match name {
         Some(name) if !is_dns_label(name) => Err(Error::Usage {
-            message: format!("--to-namespace {name:?} is not the name of a namespace"),
-            hint: "write the name of the namespace that the parent is to live in".to_owned(),
+            message: format!("--to-namespace {name:?}: not a valid namespace name"),
+            hint: "write the name of the new parent's namespace".to_owned(),
         }),
         name => Ok(name.map(str::to_owned)),
     }

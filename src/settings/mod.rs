@@ -149,9 +149,9 @@ fn confirmation(yes: bool) -> Confirmation {
     }
 }
 
-/// Checks the name of a field manager by the server's own rule (apimachinery,
-/// `ValidateFieldManager`). If a record were written under the name of a field manager of members,
-/// all other fields would be removed from a parent that is a member of another set.
+/// Checks the name of a field manager by the server's own rule (apimachinery, `ValidateFieldManager`).
+/// A record written under a field manager of members would remove all other fields from a parent that
+/// is a member of another set.
 fn field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::Usage {

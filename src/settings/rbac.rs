@@ -74,7 +74,7 @@ fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<
 fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     if name.is_empty() {
         return Err(Error::Usage {
-            message: format!("{flag} \"\": the name is empty"),
+            message: format!("{flag} \"\": empty name"),
             hint: format!("write a name after {flag}, or leave the flag out"),
         });
     }

@@ -12,8 +12,8 @@ pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for list in &flags.filename {
         let entries = list_entries(list).ok_or_else(|| Error::Usage {
-            message: format!("-f {list:?} has a quotation mark out of place"),
-            hint: "commas separate sources; a name with a comma is written as -f '\"a,b.yaml\"'".to_owned(),
+            message: format!("-f {list:?}: misplaced quotation mark"),
+            hint: "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources".to_owned(),
         })?;
         sources.extend(entries.iter().map(|entry| Source::from_argument(entry)));
     }

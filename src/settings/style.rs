@@ -18,7 +18,7 @@ pub fn style(shared: &GlobalFlags) -> Style {
         io::stderr().is_terminal(),
         terminal_size::terminal_size_of(io::stderr()),
     );
-    // What reads a pipe may write to the same terminal.
+    // The reader of a pipe may write to the same terminal.
     let may_draw = messages.is_terminal()
         && !is_pipe(&io::stdout())
         && !shared.no_progress
@@ -55,7 +55,7 @@ pub fn style(shared: &GlobalFlags) -> Style {
     }
 }
 
-/// A terminal of unknown size is taken for one of 80 by 24.
+/// A terminal of unknown size counts as 80 by 24.
 fn device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
     if !is_terminal {
         return Device::Stream;

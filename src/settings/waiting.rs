@@ -11,7 +11,7 @@ use crate::wait::Patience;
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
-    /// The time for what was written to take effect; `None` does not wait.
+    /// The time for the writes to take effect; `None` does not wait.
     pub patience: Option<Patience>,
     /// The time for the whole run; `None` for no limit.
     pub limit: Option<Duration>,

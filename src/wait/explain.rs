@@ -1,6 +1,6 @@
 //! Looks up why an object is not ready: in its Pods, and in the events about it.
 //!
-//! Everything here is for people. What cannot be read is left out.
+//! The reasons are for people only: what cannot be read is left out.
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -12,16 +12,16 @@ use crate::cluster::apiserver::{ApiServer, query};
 use crate::compare::status::{Crash, Instance, crash_of_pod, trouble_of_pod};
 use crate::read::WHOLE_OBJECTS;
 
-/// More than so many objects are not looked into.
+/// Limit of objects whose reasons are looked up.
 const OBJECTS: usize = 20;
-/// Pods of one workload that are looked at.
+/// Limit of Pods of one workload that are read.
 const PODS: &str = "100";
-/// The last lines of a log that are shown.
+/// Limit of lines at the end of a log that are shown.
 const LOG_LINES: &str = "5";
-/// The most bytes of a log that are shown.
+/// Limit of bytes of a log that are shown.
 const LOG_BYTES: usize = 600;
 
-/// Looks up the reasons for these targets, where there are any.
+/// Looks up the reasons for these targets; `None` for a target without one.
 pub(super) async fn reasons(
     server: &ApiServer,
     tracker: &WaitTracker,
@@ -54,7 +54,7 @@ async fn reason(server: &ApiServer, target: &Target) -> Option<String> {
     last_warning(server, namespace, uid).await
 }
 
-/// The label selector of a workload's Pods; `None` for what has none.
+/// Returns the label selector of a workload's Pods; `None` for other kinds.
 fn pod_selector(object: &Value) -> Option<String> {
     object.pointer("/spec/template/spec/containers")?;
     let labels = object.pointer("/spec/selector/matchLabels")?.as_object()?;
@@ -78,7 +78,7 @@ async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) ->
         let log = log.map_or_else(String::new, |log| format!("; {log}"));
         return Some(format!("pod/{name}: {trouble}{log}"));
     }
-    // The Pods of a Job are not started again: the last one that failed.
+    // The Pods of a Job are not restarted: take the last one that failed.
     let failed = pods.iter().filter(|pod| crash_of_pod(pod).is_some());
     let created = |pod: &&Value| pod.pointer("/metadata/creationTimestamp").map(Value::to_string);
     let last = failed.max_by_key(created)?;
@@ -86,7 +86,7 @@ async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) ->
     Some(format!("pod/{}: {log}", name(last)?))
 }
 
-/// The last lines of the log of a container that has crashed, if the user may read it.
+/// Returns the end of the log of a crashed container, if the user may read it.
 async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<String> {
     let Crash { container, instance } = crash_of_pod(pod)?;
     let name = pod.pointer("/metadata/name")?.as_str()?;
@@ -117,7 +117,7 @@ async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<
     (!shown.is_empty()).then(|| format!("log of container {container}: {shown}"))
 }
 
-/// The latest event of type Warning about an object.
+/// Returns the latest event of type Warning about an object.
 async fn last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<String> {
     let fields = format!("involvedObject.uid={uid},type=Warning");
     let query = query(&[("fieldSelector", fields.as_str()), ("limit", PODS)]);

@@ -1,7 +1,7 @@
-//! Follows the objects of one kind in one place until each has come as far as it should.
+//! Follows the objects of one kind in one namespace or all until each is ready or gone.
 //!
-//! A list tells how things stand, and a watch from there on what changes. Where a watch ends,
-//! it begins again with a list.
+//! A list shows the current states, and a watch the changes after it. When a watch ends, the next list
+//! begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,20 +22,20 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 use crate::read::{self, ListError, ListTargets, Place, Selector, WHOLE_OBJECTS};
 
-/// After this time the server ends a watch, and another one begins.
+/// The time after which the server ends a watch, and the next list begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
-/// After this time a collection is listed again: a watch that says nothing is not believed.
+/// The time after which a collection is listed again: a silent watch may be broken.
 const RELIST: Duration = Duration::from_secs(30);
-/// The pause before a collection is looked at again whose watch has broken.
+/// The pause before a collection is listed again after its watch broke.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The pause between two looks at an object that may not be watched.
+/// The pause between two reads of an object that must not be watched.
 const POLL: Duration = Duration::from_secs(2);
 
-/// What a follower reports.
+/// A report of a follower.
 pub(super) enum Observation {
-    /// What was seen of the target with this index.
+    /// The observed status of the target with this index.
     Status(usize, ObservedStatus),
-    /// Something that people should know.
+    /// A warning for the user.
     Warning(String),
 }
 
@@ -45,11 +45,11 @@ pub(super) struct Group {
     resource: Arc<Resource>,
     path: Path,
     targets: Vec<(usize, Target)>,
-    /// Another object of the kind was seen that reports its status.
+    /// True once another object of the kind was found that reports its status.
     reports: AtomicBool,
 }
 
-/// The targets by kind and by how they are found.
+/// Groups the targets by kind and by the way they are found.
 pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
     let mut groups: BTreeMap<(GroupKind, bool), Group> = BTreeMap::new();
     for (index, target) in targets.iter().enumerate() {
@@ -65,28 +65,28 @@ pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// What followers share.
+/// Everything that followers share.
 pub(super) struct Follow<'a> {
     pub(super) server: &'a ApiServer,
     pub(super) id: &'a ApplySetId,
     pub(super) rules: &'a StatusRules,
-    pub(super) news: UnboundedSender<Observation>,
+    pub(super) observations: UnboundedSender<Observation>,
 }
 
-/// One target, and how it was seen last.
+/// One target, and whether it has arrived.
 struct Followed<'t> {
     index: usize,
     target: &'t Target,
     has_arrived: bool,
 }
 
-/// Why a collection cannot be followed.
+/// The reason why a collection cannot be followed.
 enum Trouble {
-    /// This user may not list or watch it.
+    /// The user may not list or watch it.
     Forbidden,
     /// The server does not serve the kind.
     NotServed,
-    /// Something else, which may pass.
+    /// Another error, which may be temporary.
     Passing(String),
 }
 
@@ -116,7 +116,7 @@ impl Follow<'_> {
             if self.place(&group, &lists[0], followed).await.is_ok() {
                 return;
             }
-            // Who may not watch the whole cluster may well watch namespaces.
+            // A user who may not watch the whole cluster may be allowed to watch namespaces.
         }
         let narrow = places.lists(read::Reach::Namespace);
         let follow = narrow.iter().map(async |place| {
@@ -130,8 +130,8 @@ impl Follow<'_> {
         futures_util::future::join_all(follow).await;
     }
 
-    /// Lists and watches one collection; an error is what is left to follow of one that may
-    /// not be watched.
+    /// Lists and watches one collection. The error holds the targets of a collection that must not be
+    /// watched.
     async fn place<'t>(
         &self,
         group: &Group,
@@ -168,7 +168,7 @@ impl Follow<'_> {
         }
     }
 
-    /// One list, and one watch until it ends, the next list is due or everything has arrived.
+    /// Lists once, and watches until the watch ends, the next list is due or everything has arrived.
     async fn round(
         &self,
         group: &Group,
@@ -186,7 +186,7 @@ impl Follow<'_> {
             if let Some(left) = status::silence_left(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(left + 1));
             }
-            // Whether another object reports is known at the end of the list.
+            // Only a complete list shows whether another object reports.
             let alone = self.observe(object, target, Others::Silent);
             let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
             Some((position, alone, among))
@@ -218,7 +218,7 @@ impl Follow<'_> {
         while let Some(event) = watch.next().await {
             let event = match event {
                 Ok(event) => event,
-                // The version has expired, or the connection has broken: a list tells again.
+                // The version has expired, or the connection broke: list again.
                 Err(ApiErrorKind::Status(_) | ApiErrorKind::Timeout(_) | ApiErrorKind::Connection { .. }) => {
                     return Ok(());
                 }
@@ -244,7 +244,7 @@ impl Follow<'_> {
         Ok(())
     }
 
-    /// Asks for each object until it has arrived.
+    /// Polls each object until it has arrived.
     async fn poll<'t>(&self, group: &Group, targets: impl Iterator<Item = (usize, &'t Target)>) {
         let mut left: Vec<Followed> = targets.map(|(index, target)| followed(index, target)).collect();
         loop {
@@ -285,23 +285,23 @@ impl Follow<'_> {
 
     fn report(&self, followed: &mut Followed, status: ObservedStatus) {
         followed.has_arrived = has_arrived(followed.target, &status);
-        // Nobody listens any more where the waiting is over.
-        let _ = self.news.send(Observation::Status(followed.index, status));
+        // The channel is closed once the wait is over.
+        let _ = self
+            .observations
+            .send(Observation::Status(followed.index, status));
     }
 
     fn warn(&self, place: &Place) {
         let namespace = place.namespace.as_ref();
         let namespace = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
         let resource = &place.resource.plural;
-        let text = format!(
-            "you may not watch {resource}{namespace}; they are asked for one by one, every two seconds"
-        );
-        let _ = self.news.send(Observation::Warning(text));
+        let text = format!("cannot watch {resource}{namespace}: forbidden; polling every 2 s");
+        let _ = self.observations.send(Observation::Warning(text));
     }
 }
 
 impl Group {
-    /// Takes note of whether an object reports its status.
+    /// Records whether an object reports its status.
     fn note(&self, object: &Value) {
         if status::reports(object) {
             self.reports.store(true, Ordering::Relaxed);
@@ -316,7 +316,7 @@ impl Group {
         }
     }
 
-    /// Its targets, or those of one namespace.
+    /// Returns its targets, or those of one namespace.
     fn followed(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
         let is_inside = |target: &Target| namespace.is_none() || target.key.namespace.as_deref() == namespace;
         let inside = self.targets.iter().filter(|(_, target)| is_inside(target));
@@ -334,12 +334,12 @@ fn followed(index: usize, target: &Target) -> Followed<'_> {
     }
 }
 
-/// What tells apart the objects of one kind.
+/// Returns the namespace and name, which distinguish the objects of one kind.
 fn name_of(target: &Target) -> (Option<&str>, &str) {
     (target.key.namespace.as_deref(), &target.key.name)
 }
 
-/// The place of an object among those followed, which are sorted by name.
+/// Returns the index of an object among those followed, which are sorted by name.
 fn find(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let name = (text("/metadata/namespace"), text("/metadata/name")?);

@@ -1,9 +1,8 @@
-//! Waits until what was written has taken effect: applied objects are ready, deleted ones
-//! are gone.
+//! Waits until the writes have taken effect: applied objects are ready, deleted ones are gone.
 //!
-//! Collections are listed once and then watched, one for each kind and place; what may not
-//! be watched is asked for again and again. What an observation means is decided in
-//! `tracker`, why an object is not ready is looked up in `explain`. Nothing is written here.
+//! Collections are listed once and then watched, one for each kind and namespace; objects that must not
+//! be watched are polled. `tracker` decides what an observation means, and `explain` looks up why an
+//! object is not ready. Nothing is written here.
 
 mod explain;
 mod follow;
@@ -29,18 +28,18 @@ use crate::model::text::counted;
 use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
-/// The time without news after which a run reports what it waits for, and why.
+/// The interval at which a run reports what it waits for, and why.
 const SLOW: Duration = Duration::from_secs(15);
-/// The time after which the reasons are looked up for the first time.
+/// The time after which reasons are first looked up.
 const UNEXPLAINED: Duration = Duration::from_secs(3);
-/// The most objects that the report of a slow wait names.
+/// Limit of objects that the report of a slow wait names.
 const SLOW_OBJECTS: usize = 5;
-/// The time after which a failure is believed that was there at the first look, of an object whose
-/// controller does not report which generation it has seen.
+/// The time after which a failure counts that existed at the first observation, if the controller does
+/// not report the generation that it has observed.
 const OLD_FAILURE: Duration = Duration::from_secs(10);
-/// How long the last look at the end of the wait may take.
-const LAST_LOOK: Duration = Duration::from_secs(5);
-/// How long it may take to look up why objects are not ready.
+/// Time limit of the last read at the end of the wait.
+const LAST_READ: Duration = Duration::from_secs(5);
+/// Time limit of looking up why objects are not ready.
 const EXPLAINING: Duration = Duration::from_secs(5);
 
 /// One object that is waited for.
@@ -48,13 +47,13 @@ const EXPLAINING: Duration = Duration::from_secs(5);
 pub struct Target {
     /// The object.
     pub key: ObjectKey,
-    /// What it is read through.
+    /// The resource that it is read through.
     pub resource: Arc<Resource>,
     /// The UID, if known: a target to be deleted is gone once another object has its name.
     pub uid: Option<String>,
-    /// What is waited for.
+    /// The state that is waited for.
     pub goal: Goal,
-    /// How it is found.
+    /// The way in which it is found.
     pub path: Path,
 }
 
@@ -64,48 +63,48 @@ impl Target {
     }
 }
 
-/// How an object that is waited for is found.
+/// The way in which an object is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
     /// By the set's label, with all others of its kind.
     Label,
-    /// By its name: it does not carry the label.
+    /// By its name: it does not have the label.
     Name,
 }
 
-/// How long is waited.
+/// The time limit of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
     /// At most this long.
     Limited(Duration),
-    /// As long as it takes.
+    /// Without a limit.
     Unlimited,
 }
 
-/// Everything that waiting needs.
+/// The settings of a wait.
 pub struct Waiting<'a> {
-    /// Where to look.
+    /// The server.
     pub server: &'a ApiServer,
     /// The set.
     pub id: &'a ApplySetId,
     /// The rules by which objects are judged.
     pub rules: &'a StatusRules,
-    /// When the waiting is given up.
+    /// The time limit.
     pub deadline: Deadline,
-    /// The user's wish to stop.
+    /// The user's request to stop.
     pub interrupt: &'a Interrupt,
-    /// Requests under way at once when objects are looked into.
+    /// The concurrency limit of looking up reasons.
     pub concurrency: usize,
-    /// What the run has done before, which is reported if the user stops the waiting.
+    /// What the run has written, for the warning if the user stops the wait.
     pub done_before: &'a str,
 }
 
-/// When waiting is given up.
+/// The end of a wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// The end of patience that begins now.
+    /// Returns the end of a wait that begins now.
     pub fn of(patience: Patience) -> Self {
         Self(match patience {
             Patience::Limited(time) => Instant::now().checked_add(time),
@@ -113,7 +112,7 @@ impl Deadline {
         })
     }
 
-    /// The time that is left; `None` without a limit.
+    /// Returns the time that is left; `None` without a limit.
     fn left(self) -> Option<Duration> {
         self.0.map(|end| end.saturating_duration_since(Instant::now()))
     }
@@ -123,7 +122,7 @@ impl Deadline {
     }
 }
 
-/// Returns at this time; never if there is none.
+/// Waits until this time; forever if there is none.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -131,18 +130,18 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// How waiting ended.
+/// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything is as it should be.
+    /// Everything is ready or gone.
     Arrived,
-    /// Something is not, and will not be in time.
+    /// Something is not, or will not be in time.
     Missed,
     /// The user stopped it.
     Interrupted,
 }
 
-/// Why waiting stopped early.
+/// The reason why a wait ended before everything arrived.
 enum Stop {
     Failed,
     Over,
@@ -150,7 +149,7 @@ enum Stop {
 }
 
 impl Waiting<'_> {
-    /// Waits for all of these objects, and tells of each that has not arrived in the end.
+    /// Waits for all of these objects, and reports each that has not arrived in the end.
     pub async fn run(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> Outcome {
         sink(Event::Phase {
             phase: Phase::Waiting,
@@ -166,7 +165,7 @@ impl Waiting<'_> {
             return Outcome::Arrived;
         };
         let missed = tracker.pending();
-        self.tell(&tracker, &missed, WaitStatus::Missed, sink).await;
+        self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
         let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         match stop {
             Stop::Interrupted => {
@@ -177,24 +176,24 @@ impl Waiting<'_> {
                 return Outcome::Interrupted;
             }
             Stop::Failed => sink(Event::failure(format!(
-                "waiting ended early, since what has failed does not heal by itself; not as they should be: {of_all}"
+                "stopped waiting: failed objects do not recover by themselves: {of_all} not ready"
             ))),
             Stop::Over => sink(Event::failure(format!(
-                "the time to wait is over; not as they should be: {of_all}"
+                "timed out waiting for the condition: {of_all} not ready"
             ))),
         }
         Outcome::Missed
     }
 
-    /// `None` where everything has arrived.
+    /// Watches until the wait ends. Returns `None` if everything has arrived.
     async fn watch(&self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) -> Option<Stop> {
-        let (news, mut heard) = mpsc::unbounded_channel();
+        let (observations, mut observed) = mpsc::unbounded_channel();
         let groups = follow::groups(tracker.targets());
         let follow = follow::Follow {
             server: self.server,
             id: self.id,
             rules: self.rules,
-            news,
+            observations,
         };
         let mut followers: FuturesUnordered<_> =
             groups.into_iter().map(|group| follow.group(group)).collect();
@@ -209,9 +208,9 @@ impl Waiting<'_> {
                 biased;
                 () = self.interrupt.requested() => return Some(Stop::Interrupted),
                 () = &mut deadline => {
-                    return self.last_look(&follow, tracker, sink).await;
+                    return self.last_read(&follow, tracker, sink).await;
                 }
-                Some(news) = heard.recv() => match news {
+                Some(observation) = observed.recv() => match observation {
                     follow::Observation::Status(index, status) => {
                         if let Some(awaited) = tracker.note(index, status) {
                             sink(Event::Awaited(awaited));
@@ -237,13 +236,13 @@ impl Waiting<'_> {
                 () = sleep_until(unexplained), if unexplained < slow => {
                     let mut pending = tracker.pending();
                     pending.truncate(SLOW_OBJECTS);
-                    self.tell(tracker, &pending, WaitStatus::Explained, sink).await;
+                    self.report(tracker, &pending, WaitStatus::Explained, sink).await;
                     unexplained = slow;
                 }
                 () = sleep_until(slow) => {
                     let mut pending = tracker.pending();
                     pending.truncate(SLOW_OBJECTS);
-                    self.tell(tracker, &pending, WaitStatus::Slow, sink).await;
+                    self.report(tracker, &pending, WaitStatus::Slow, sink).await;
                     slow = Instant::now() + SLOW;
                 }
             }
@@ -251,9 +250,9 @@ impl Waiting<'_> {
         None
     }
 
-    /// Reads once more what has not arrived when the time is over: the watch may have missed it.
-    /// `None` if everything has arrived.
-    async fn last_look(
+    /// Reads what has not arrived once more when the time is over: the watch may have missed it.
+    /// Returns `None` if everything has arrived.
+    async fn last_read(
         &self,
         follow: &follow::Follow<'_>,
         tracker: &mut WaitTracker,
@@ -268,9 +267,9 @@ impl Waiting<'_> {
             .iter()
             .map(async |(index, target)| (*index, follow.look(target, Others::Report).await));
         let mut looks = stream::iter(looks).buffer_unordered(self.concurrency);
-        let until = Instant::now() + LAST_LOOK;
+        let until = Instant::now() + LAST_READ;
         while let Ok(Some((index, status))) = timeout_at(until, looks.next()).await {
-            // What could not be read says less than what was seen before.
+            // A failed read does not replace an earlier observation.
             if let ObservedStatus::Unread(_) = status {
                 continue;
             }
@@ -281,15 +280,15 @@ impl Waiting<'_> {
         (!tracker.has_arrived()).then_some(Stop::Over)
     }
 
-    /// Tells of these objects, each with as much of a reason as can be found.
-    async fn tell(
+    /// Reports these objects, each with the reason as far as it can be found.
+    async fn report(
         &self,
         tracker: &WaitTracker,
         indexes: &[usize],
         wait_status: WaitStatus,
         sink: &mut Sink<'_>,
     ) {
-        // Whoever wants to stop does not want to wait for explanations.
+        // A user who stops the run does not want to wait for reasons.
         let reasons = if self.interrupt.is_requested() {
             Vec::new()
         } else {

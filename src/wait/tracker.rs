@@ -1,4 +1,4 @@
-//! What is known of each object that is waited for, and what that means.
+//! Tracks the observed status of each object that is waited for.
 //!
 //! Pure: observed statuses in, wait statuses out.
 
@@ -8,33 +8,33 @@ use super::Target;
 use crate::compare::status::{Generation, Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
 
-/// What is waited for with an object.
+/// The state of an object that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// That it is as its manifest wants it.
+    /// It is Current.
     Ready,
-    /// That it is there no more.
+    /// It does not exist.
     Gone,
 }
 
-/// What was seen of an object.
+/// An observation of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedStatus {
-    /// It is there.
+    /// It exists.
     Present {
         /// `metadata.uid`.
         uid: String,
-        /// How far it has come.
+        /// Its status.
         readiness: Readiness,
     },
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// It could not be looked at, for this reason.
+    /// It could not be read, for this reason.
     Unread(String),
 }
 
 impl ObservedStatus {
-    /// Reduces an object as the server shows it, with its status.
+    /// Reduces an object to its UID and status.
     pub fn of(object: &Value, readiness: Readiness) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
         Self::Present {
@@ -49,7 +49,7 @@ pub(super) struct WaitTracker {
     targets: Vec<Target>,
     seen: Vec<Option<Readiness>>,
     arrived: Vec<bool>,
-    /// Failures that were there at the first look, and may be of before the run.
+    /// Failures at the first observation, which may be from before the run.
     old: Vec<bool>,
 }
 
@@ -71,7 +71,7 @@ impl WaitTracker {
         self.targets.len()
     }
 
-    /// Takes a status in; answers with what there is to tell of it, if anything.
+    /// Records a status, and returns the event to report, if any.
     pub(super) fn note(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
         let target = &self.targets[index];
         let has_arrived = has_arrived(target, &status);
@@ -103,8 +103,8 @@ impl WaitTracker {
         self.arrived.iter().all(|arrived| *arrived)
     }
 
-    /// Returns whether something that is to become ready never will. A failure that may be of
-    /// before the run does not count until [`Self::believe_old`].
+    /// Returns whether an object that has to become ready has failed. A failure that may be from before
+    /// the run does not count until [`Self::believe_old`].
     pub(super) fn has_failed(&self) -> bool {
         let states = self.targets.iter().zip(&self.seen).zip(&self.old);
         states
@@ -112,12 +112,13 @@ impl WaitTracker {
             .any(|((_, seen), _)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
     }
 
-    /// Believes failures that were there at the first look: their controllers have had time.
+    /// Counts failures that existed at the first observation: their controllers have had time to clear
+    /// them.
     pub(super) fn believe_old(&mut self) {
         self.old.fill(false);
     }
 
-    /// What has not arrived, what has failed first.
+    /// Returns the indexes of what has not arrived, failures first.
     pub(super) fn pending(&self) -> Vec<usize> {
         let mut pending: Vec<usize> = (0..self.len()).filter(|index| !self.arrived[*index]).collect();
         pending.sort_by_key(|index| self.readiness(*index).state != State::Failed);
@@ -126,11 +127,11 @@ impl WaitTracker {
 
     pub(super) fn readiness(&self, index: usize) -> Readiness {
         let seen = self.seen[index].clone();
-        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not looked at yet"))
+        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not read yet"))
     }
 }
 
-/// Whether what was seen is what is waited for.
+/// Returns whether the observed status is the one that is waited for.
 pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     match (target.goal, status) {
         (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
@@ -148,11 +149,11 @@ fn readiness_of(target: &Target, status: ObservedStatus) -> Readiness {
     match (target.goal, status) {
         (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => gone(),
         (Goal::Gone, ObservedStatus::Present { readiness, .. }) if readiness.state != State::Terminating => {
-            Readiness::new(State::InProgress, "it is still there")
+            Readiness::new(State::InProgress, "it still exists")
         }
         (_, ObservedStatus::Present { readiness, .. }) => readiness,
         (Goal::Gone, ObservedStatus::Absent) => gone(),
-        (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it is not there"),
+        (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it does not exist"),
         (_, ObservedStatus::Unread(reason)) => Readiness::new(State::Unknown, reason),
     }
 }
@@ -215,12 +216,12 @@ mod tests {
         ];
         for (goal, status, arrived, state) in table {
             let mut tracker = WaitTracker::new(vec![target(goal)]);
-            let readiness_of = tracker.note(0, status.clone()).expect("news");
+            let readiness_of = tracker.note(0, status.clone()).expect("an event");
             assert_eq!(readiness_of.status, state, "{goal:?} {status:?}");
             assert_eq!(tracker.has_arrived(), arrived, "{goal:?} {status:?}");
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(tracker.pending().is_empty(), arrived);
-            assert_eq!(tracker.note(0, status), None, "told twice");
+            assert_eq!(tracker.note(0, status), None, "reported twice");
         }
     }
 
@@ -240,7 +241,7 @@ mod tests {
         assert!(!tracker.has_failed());
         tracker.believe_old();
         assert!(tracker.has_failed());
-        // What has changed since the first look is of now.
+        // A change since the first observation is from this run.
         for change in [failed("otherwise"), present("u", State::InProgress)] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
             tracker.note(0, failed("so"));

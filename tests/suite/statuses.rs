@@ -144,7 +144,7 @@ fn rules_of_ones_own_come_first() {
         &json!({"broken": false, "done": 1, "conditions": [ready]}),
     );
     let run = apply("rules.yaml", "--wait=1s").expect(1);
-    assert_waits_for(&run, "a", "its rule does not yet say current: status.done == 2");
+    assert_waits_for(&run, "a", "its rule is not current yet: status.done == 2");
     cluster().patch_status(&widget, &json!({"done": 2}));
     apply("rules.yaml", "--wait=0").expect(0);
     let rules = own.path("rules.yaml");
@@ -245,7 +245,7 @@ fn jobs_are_waited_for_until_they_have_completed() {
     let run = set
         .apply_with(&objects, &["--wait=1s", "--wait-for-jobs"])
         .expect(1);
-    assert_waits_for(&run, "migrate", "it runs: 1 active, 0 of 1");
+    assert_waits_for(&run, "migrate", "it is running: 1 active, 0 of 1");
     let done = json!({
         "active": 0, "succeeded": 1, "completionTime": "2026-01-01T00:01:00Z",
         "conditions": [

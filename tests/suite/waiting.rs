@@ -235,7 +235,7 @@ fn who_may_not_watch_asks_again_and_again() {
     let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&web)));
     let program = Program::with_kubeconfig(&user.kubeconfig);
     let mut running = set.command(program, &files).args(["-v", "--wait=0"]).start();
-    running.wait_for_message("may not watch deployments");
+    running.wait_for_message("cannot watch deployments");
     cluster().patch_status(&web, &rolled_out(1));
     running.finish().expect(0);
 }

@@ -199,7 +199,7 @@ fn a_webhook_of_a_service_without_endpoints_is_waited_for_until_the_timeout() {
     assert!(run.stderr.contains("waiting for webhook"), "{}", run.stderr);
     assert!(run.stderr.contains("--timeout"), "{}", run.stderr);
     assert_eq!(cluster().live(&objects[0]), None);
-    // Once its operator lets requests pass without it, a run that waits continues.
+    // Once its operator lets requests pass without it, a waiting run continues.
     let files = Files::new().with("objects.yaml", &objects_file(&objects));
     let running = start(&set, &files, &["--timeout=2m"]);
     let mut ignored = webhook.clone();

@@ -213,7 +213,7 @@ fn the_bar_counts_only_what_is_applied() {
         .collect();
     set.apply(&objects[..10]);
     let files = Files::new().with("a.yaml", &objects_file(&objects));
-    let (proxy, is_reached, go_on) = Proxy::held_at(0);
+    let (proxy, is_reached, release) = Proxy::held_at(0);
     let terminal = Terminal::new(80);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let program = set
@@ -222,7 +222,7 @@ fn the_bar_counts_only_what_is_applied() {
     let mut child = program.start_at(&terminal);
     is_reached.recv().expect("the first write");
     rows(&terminal, "] 0/2");
-    go_on.send(()).expect("the gate waits");
+    release.send(()).expect("the gate waits");
     assert!(child.wait().expect("it ends").success());
     rows(&terminal, "+ 2 created  = 10 unchanged");
     let written = terminal.written();

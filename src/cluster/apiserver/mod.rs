@@ -110,7 +110,7 @@ impl ApiServer {
         self.throttled_answers.load(Ordering::Relaxed)
     }
 
-    /// Returns the time by the clock of the server, as its answers gave it.
+    /// Returns the time by the clock of the server, from the header `Date` of its answers.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

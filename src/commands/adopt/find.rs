@@ -1,4 +1,4 @@
-//! Finds the objects that are to be adopted.
+//! Finds the objects to adopt.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::session::membership::SetRead;
 use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
-/// `pkg/util/prune/prune.go`). It looks for the cluster-scoped ones whatever the namespace.
+/// `pkg/util/prune/prune.go`). It lists the cluster-scoped ones in any case.
 const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
     ("", "ConfigMap"),
     ("", "Endpoints"),
@@ -84,7 +84,8 @@ pub(super) async fn find(
     }
 }
 
-/// Returns the manager that gets the fields of the former tool; `None` if they stay with that tool.
+/// Returns the field manager that takes over the fields of the former tool; `None` if they stay with
+/// that tool.
 fn heir(set: &Set, options: &AdoptOptions) -> Option<Heir> {
     (options.former_fields == FormerFields::Taken).then(|| Heir {
         manager: options.membership.writing.field_manager.clone(),
@@ -160,7 +161,7 @@ pub(super) async fn find_labelled(
     })
 }
 
-/// The kinds that were typed, or those of `kubectl apply --prune` as far as they are served.
+/// Returns the kinds of `--kinds`, or those of `kubectl apply --prune` that are served.
 fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {

@@ -1,5 +1,5 @@
-//! `adopt --from`: finds the objects that another tool has in its inventory, asks about those that
-//! the inventory may not be believed for, and knows what people have to do with that tool.
+//! `adopt --from`: finds the objects in another tool's inventory, and asks for confirmation of those
+//! that the inventory is not trusted for.
 //!
 //! The formats of inventories are in `import`.
 
@@ -25,7 +25,7 @@ use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::run::Run;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
-/// Finds what is in the inventory.
+/// Finds the objects of the inventory.
 pub(super) async fn find(
     cluster: &Cluster,
     reference: &InventoryReference,
@@ -89,11 +89,11 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Refuses what the plan refuses, a plan that takes nothing of the inventory, and, unless a person
-/// confirms them, objects outside of the namespace that the inventory is believed for.
+/// Refuses what the plan refuses, a plan that adopts nothing of the inventory, and, unless the user
+/// confirms them, objects outside of the namespace that the inventory is trusted for.
 ///
-/// Writes are bound to the objects as they were read before the question, and are judged again
-/// where these have changed.
+/// Writes have the objects as they were read before the question as preconditions; objects that have
+/// changed since are judged again.
 pub(super) async fn check_bounds(
     run: &mut Run,
     options: &AdoptOptions,
@@ -128,7 +128,7 @@ pub(super) async fn check_bounds(
     }
 }
 
-/// Returns how far an inventory is believed; `None` if nothing is adopted from one.
+/// Returns the bounds in which an inventory is trusted; `None` if nothing is adopted from one.
 fn bounds(options: &AdoptOptions, search: &Search, set: &Set) -> Option<Bounds> {
     let (Choice::Inventory(reference, _), Search::Tracked(tracked)) = (&options.choice, search) else {
         return None;
@@ -153,7 +153,7 @@ fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     )
 }
 
-/// Inventories may leave out the namespace that the tool fills in.
+/// Fills in the namespace that inventories may leave out.
 fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
@@ -164,7 +164,7 @@ fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     }
 }
 
-/// Reads the inventory from the first of its places that holds something.
+/// Reads the inventory from the first of its places that has one.
 async fn read_inventory(
     cluster: &Cluster,
     reference: &InventoryReference,
@@ -246,7 +246,7 @@ async fn look_for_labels(
             .position(|object| name_of(object).as_deref() == Some(&name));
         match (position, whole) {
             (Some(position), Some(whole)) => listed[position] = whole,
-            // It was deleted since, as the oldest revision is by an upgrade.
+            // It was deleted since: an upgrade deletes the oldest revision.
             (Some(position), None) => {
                 listed.remove(position);
             }

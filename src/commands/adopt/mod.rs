@@ -1,5 +1,5 @@
-//! `adopt`: takes live objects into a set without another change to what they hold, found by their
-//! manifests, by a label selector, or in another tool's inventory.
+//! `adopt`: takes live objects into a set without changing them otherwise. It finds them by manifests,
+//! by a label selector, or in another tool's inventory.
 
 mod find;
 mod inventory;
@@ -28,7 +28,7 @@ use crate::session::membership::{self, SetRead};
 use crate::session::run::Run;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
-/// Says what a look by labels leaves out.
+/// The note that a search by labels lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
 
 /// Runs `adopt`.
@@ -55,12 +55,12 @@ struct Prepared {
     read: SetRead,
     plan: MembershipPlan,
     record: Record,
-    /// Advice on what to do elsewhere once all is done.
+    /// Advice about the other tool, for the end of the run.
     advice: Vec<String>,
     search: Search,
 }
 
-/// The objects that were asked for.
+/// The objects to adopt, and how they were found.
 #[derive(Default)]
 struct Found {
     candidates: Vec<Candidate>,
@@ -68,7 +68,7 @@ struct Found {
     warnings: Vec<String>,
     /// Manifests that were left out.
     notes: Vec<String>,
-    /// Advice on what to do elsewhere, once these objects are in the set.
+    /// Advice about the other tool, once these objects are in the set.
     advice: Option<String>,
     search: Search,
 }
@@ -97,7 +97,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
     let ending = Run::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
-    // Until all is done, the tool's own record is the only one of what is left.
+    // Until all is adopted, only the tool's own inventory lists the rest.
     if ending == Ending::Done {
         run.warn(&prepared.advice);
     }
@@ -175,8 +175,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     })
 }
 
-/// Warns of members that have the label already, and not from an applier. An object that was not
-/// applied may well be a copy, which deserves no warning.
+/// Warns of members that have the label already, but not from an applier. An object that was not
+/// applied is probably a copy, and needs no warning.
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let is_settled = |candidate: &&Candidate| {
         let live = &candidate.live;

@@ -1,5 +1,5 @@
-//! The way in which objects are found: one that has changed by the time that it is written must still be
-//! found in the same way.
+//! The way in which objects are found. An object that changes before it is written must still be found
+//! in the same way.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +29,11 @@ pub(super) struct Tracked {
     pub(super) inventory: import::Found,
     pub(super) unmarked: Unmarked,
     pub(super) selector: Option<String>,
-    /// The manager that gets the fields of the tool; `None` if the tool keeps them.
+    /// The field manager that takes over the fields of the tool; `None` if the tool keeps them.
     pub(super) heir: Option<Heir>,
 }
 
-/// The field manager that gets the fields of a tool.
+/// The field manager that takes over the fields of a tool.
 #[derive(Clone)]
 pub(super) struct Heir {
     pub(super) manager: String,

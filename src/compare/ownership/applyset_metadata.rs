@@ -11,8 +11,8 @@ use crate::model::object::Object;
 /// The fields of an object's metadata that hold it.
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
-/// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the
-/// live one: what that manager has applied before. `None` if there is none. `live` is the live
+/// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the live
+/// one: the metadata that this manager has applied before. `None` if there is none. `live` is the live
 /// object's metadata.
 ///
 /// The values are those that were read, so the object may be sent only over the
@@ -33,7 +33,7 @@ pub fn with_applyset_metadata(object: &Object, live: &Value, manager: &str) -> O
     metadata.map(|metadata| object.with_metadata(&metadata))
 }
 
-/// Takes ApplySet metadata out of an entry, as a field set of its own.
+/// Removes ApplySet metadata from an entry, and returns it as a field set.
 pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
     let taken = FIELDS.map(|field| take_owned(entry, field, is_kept));
     taken
@@ -42,7 +42,7 @@ pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
         .reduce(|one, other| union(&one, &other))
 }
 
-/// Takes labels or annotations out of an entry, as a field set of its own.
+/// Removes labels or annotations from an entry, and returns them as a field set.
 pub(super) fn take_owned(entry: &mut Value, field: &str, is_taken: impl Fn(&str) -> bool) -> Option<Value> {
     let metadata = entry.pointer_mut("/fieldsV1/f:metadata")?.as_object_mut()?;
     let field = format!("f:{field}");

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::managed_fields::{entries, is_whole_object, was_applied};
 
-/// Field managers of kubectl's commands that do nothing but create: an object with such an entry
-/// was made by a person, whatever controllers have written into it since
-/// (`AddFieldManagerFlagVar` in kubectl 1.36).
+/// Field managers of kubectl's commands that only create. A person created an object with such an
+/// entry, even if controllers have written to it since (`AddFieldManagerFlagVar` in kubectl 1.36).
 const CREATING: [&str; 5] = [
     "kubectl-autoscale",
     "kubectl-create",
@@ -17,8 +16,8 @@ const CREATING: [&str; 5] = [
     "kubectl-run",
 ];
 
-/// Field managers of kubectl's commands that change existing objects. They do not show who made
-/// an object; a command without a name of its own writes as the program.
+/// Field managers of kubectl's commands that change existing objects. They do not show who created an
+/// object; a command without a manager of its own writes as `kubectl`.
 const CHANGING: [&str; 12] = [
     "kubectl",
     "kubectl.exe",
@@ -34,20 +33,20 @@ const CHANGING: [&str; 12] = [
     "kubectl-taint",
 ];
 
-/// Who made an object.
+/// The creator of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maker {
     /// A person, with one of kubectl's commands or by applying it.
     Person,
-    /// One of these field managers, which are neither. Empty if no manager is known.
+    /// One of these field managers, which are neither of these. Empty if no manager is known.
     Others(Vec<String>),
 }
 
-/// Returns who made an object. `appliers` are field managers under which part-of labels are
-/// written: they do not show who made it either.
+/// Returns the creator of an object. `appliers` are field managers under which part-of labels are
+/// written: they do not show the creator either.
 ///
-/// A controller's object stays a controller's if a person labels it. An object that was changed
-/// by both and that no creating command has left a trace on counts as the controller's.
+/// A controller's object stays a controller's if a person labels it. An object that both have changed
+/// counts as the controller's, unless it has an entry of a creating command.
 pub fn maker(metadata: &Value, appliers: &BTreeSet<String>) -> Maker {
     if was_applied(metadata) {
         return Maker::Person;

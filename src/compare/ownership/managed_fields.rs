@@ -27,7 +27,7 @@ pub(super) fn is_client_side(entry: &Value) -> bool {
     entry["manager"] == CLIENT_SIDE_APPLY && entry["operation"] == "Update" && is_whole_object(entry)
 }
 
-/// Returns whether an entry was written through the object itself and no subresource.
+/// Returns whether an entry was written through the object itself, not a subresource.
 pub(super) fn is_whole_object(entry: &Value) -> bool {
     entry["subresource"].as_str().unwrap_or_default().is_empty()
 }
@@ -48,17 +48,16 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
     writers.into_iter().collect()
 }
 
-/// Returns whether this field manager has created the object by server-side apply and not
-/// changed it since. Nothing shows in which of its runs, or who came first within the same
-/// second.
+/// Returns whether this field manager has created the object by server-side apply and not changed it
+/// since. Neither the run that created it nor the order of writes within one second can be seen.
 pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
     let is_first_apply =
         |entry: &Value| is_apply_of(entry, manager) && entry["time"] == metadata["creationTimestamp"];
     metadata["creationTimestamp"].is_string() && entries(metadata).iter().any(is_first_apply)
 }
 
-/// Returns whether any manager has applied the object, from the client's side or the server's.
-/// Labels that a controller copied do not show that.
+/// Returns whether any manager has applied the object, client-side or server-side. Labels that a
+/// controller copied do not show that.
 pub(super) fn was_applied(metadata: &Value) -> bool {
     metadata["annotations"].get(LAST_APPLIED).is_some() || entries(metadata).iter().any(is_apply)
 }

@@ -17,8 +17,8 @@ pub const KUBECTL_PARENT_FIELD_MANAGER: &str = "kubectl-applyset";
 /// The field manager of the ApplySet metadata of parents whose sets this tool manages.
 pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
 
-/// The field manager of the ApplySet metadata of parents whose sets stay another tool's. It shows
-/// that a parent without a tooling annotation is not ours.
+/// The field manager of the ApplySet metadata of parents whose sets stay another tool's. It shows that
+/// a parent without a tooling annotation belongs to another tool.
 pub const FOREIGN_PARENT_FIELD_MANAGER: &str = "kubectl-applyset-foreign-parent";
 
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.

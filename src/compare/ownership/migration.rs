@@ -14,31 +14,31 @@ use crate::model::applyset::{PART_OF_LABEL, Tooling};
 /// makes of it.
 const STRING_DATA: &str = "f:stringData";
 
-/// From whom fields are taken, and who gets them.
+/// The field managers that lose fields, and the one that gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Former<'a> {
     /// The manager that gets them.
     pub manager: &'a str,
-    /// The field manager of a tool that a set is taken over from: what it has applied is taken.
+    /// The field manager of a tool that a set is taken over from: the fields that it has applied move.
     pub tool: Option<&'a str>,
-    /// The field managers of a tool that objects are adopted from: what they own is taken, whether
-    /// they have applied or updated the object.
+    /// The field managers of a tool that objects are adopted from: all their fields move, whether
+    /// applied or updated.
     pub writers: &'a [&'a str],
-    /// What becomes of the annotation of client-side apply.
+    /// The treatment of the annotation of client-side apply.
     pub last_applied: LastApplied,
 }
 
-/// What becomes of the annotation in which client-side apply keeps what it applied last.
+/// The treatment of the annotation `last-applied-configuration` of client-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastApplied {
     /// It moves with the rest, and leaves the object with the next apply.
     Moved,
-    /// It stays: kubectl continues to apply this object from the client's side.
+    /// It stays: kubectl continues to apply this object client-side.
     LeftToItsOwner,
 }
 
 impl LastApplied {
-    /// Returns what becomes of the annotation in a set that this tool manages.
+    /// Returns the treatment of the annotation in a set that this tool manages.
     pub fn in_set_of(tooling: &Tooling) -> Self {
         if tooling.is_same_program(&Tooling::ours()) {
             Self::Moved
@@ -62,10 +62,9 @@ pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
     entries.any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
 }
 
-/// Returns a JSON patch that moves to `manager` what client-side apply owns, and what `former`
-/// has applied from the server's side; `None` if there is nothing to move. ApplySet metadata of a
-/// parent stays with its owner: the next apply would remove it. The patch is bound to the
-/// resourceVersion of `metadata`.
+/// Returns a JSON patch that moves to `manager` what client-side apply owns, and what `former` has
+/// applied server-side; `None` if there is nothing to move. ApplySet metadata of a parent stays with
+/// its owner: the next apply would remove it. The patch is bound to the resourceVersion of `metadata`.
 pub fn migration(
     metadata: &Value,
     manager: &str,
@@ -81,8 +80,8 @@ pub fn migration(
     Some(replacement(&migrated(metadata, &former)?, metadata))
 }
 
-/// Returns `metadata.managedFields` after all that is taken from its former owners has moved;
-/// `None` if nothing moves.
+/// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
+/// moves.
 pub fn migrated(metadata: &Value, former: &Former) -> Option<Value> {
     let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
@@ -140,7 +139,7 @@ fn replacement(entries: &Value, metadata: &Value) -> Value {
     ])
 }
 
-/// Returns the field sets of `stringData` that a run is about to own as `data`, as entries.
+/// Returns the entries of `stringData` that a run is about to own as `data`.
 pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
     let entries = entries(metadata).iter();
     entries
@@ -170,7 +169,7 @@ fn own_as_data(entry: &mut Value) -> bool {
     true
 }
 
-/// Returns whether an entry is one of those that fields are taken from.
+/// Returns whether fields of this entry move.
 pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
     let is_tools = former
         .tool
@@ -220,7 +219,7 @@ fn has_something_to_move(entry: &Value) -> bool {
             .any(|field| has_other(&metadata[field], &["."]))
 }
 
-/// Takes what stays with its owner out of an entry, as a field set of its own.
+/// Removes what stays with its owner from an entry, and returns it as a field set.
 pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
     let annotation = match last_applied {
         LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
@@ -245,7 +244,7 @@ mod tests {
     use super::*;
     use crate::compare::ownership::CLIENT_SIDE_APPLY;
 
-    /// The annotation in the words of a field set.
+    /// The annotation as a key of a field set.
     const OWNED_LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
     #[test]

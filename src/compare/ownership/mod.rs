@@ -25,5 +25,5 @@ pub use migration::{
 };
 pub use stale_fields::{field_set, without_stale_fields};
 
-/// The annotation in which client-side apply keeps what it applied last.
+/// The annotation with the last manifest of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,8 +1,8 @@
-//! The fields that an object loses when ownership moves to our manager: those that only the
-//! former owner has, and that are not in the manifest.
+//! The fields that an object loses when ownership moves to our manager: those that only the former
+//! owner owns, and that are not in the manifest.
 //!
-//! A run moves the ownership and then applies, and the server removes what has left the
-//! manifest. A server dry run cannot build upon another one, so it is computed here.
+//! A run moves the ownership and then applies, and the server removes the fields that left the
+//! manifest. A server dry run cannot build on another one, so the result is computed here.
 
 use serde_json::{Map, Value, json};
 
@@ -30,8 +30,8 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
     (left != *applied).then_some(left)
 }
 
-/// Returns the field set of a manifest, in which lists are owned as a whole: which of their items have keys is
-/// known to the server alone.
+/// Returns the field set of a manifest. It owns lists as a whole: only the server knows which lists
+/// have keys.
 pub fn field_set(manifest: &Value) -> Value {
     let fields = manifest.as_object().into_iter().flatten();
     Value::Object(
@@ -111,8 +111,8 @@ fn take(value: &mut Value, key: &str) {
     }
 }
 
-/// Returns the place of the item that a key of a field set means: one with these fields, or with
-/// this value.
+/// Returns the index of the item that a key of a field set selects: one with these fields, or with this
+/// value.
 fn place(items: &[Value], key: &str) -> Option<usize> {
     let wanted: Value = serde_json::from_str(key.get(2..)?).ok()?;
     items.iter().position(|item| match (key.get(..2), &wanted) {
@@ -193,7 +193,7 @@ mod tests {
                 json!({"f:metadata": {"f:finalizers": {"v:\"a\"": {}}}}),
                 Some(json!({"metadata": {"finalizers": ["a"]}})),
             ),
-            // The map goes with its last field, unless a manager owns the map.
+            // The map is removed with its last field, unless a manager owns the map.
             (
                 json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
                 json!({"f:spec": {"f:map": {"f:a": {}}}}),
@@ -206,7 +206,7 @@ mod tests {
                 json!({"f:spec": {"f:map": {".": {}}}}),
                 Some(json!({"spec": {"map": {}}, "metadata": {}})),
             ),
-            // We have the value as a whole.
+            // Our manager owns the value as a whole.
             (
                 json!({"spec": {"map": {"a": 1}}, "metadata": {}}),
                 json!({"f:spec": {"f:map": {"f:a": {}}}}),

@@ -4,23 +4,23 @@
 use super::object::Object;
 use super::{Jobs, Readiness};
 
-/// Waits for the address alone: kstatus does not wait for the load balancer.
+/// Requires only the address: kstatus does not wait for the load balancer.
 pub(super) fn service(object: Object) -> Readiness {
     let is_balanced = object.text("/spec/type") == Some("LoadBalancer");
     if is_balanced && object.text("/spec/clusterIP").is_none() {
         return Readiness::in_progress("it has no address yet");
     }
-    Readiness::current("it is there")
+    Readiness::current("it exists")
 }
 
 pub(super) fn persistent_volume_claim(object: Object) -> Readiness {
     match object.text("/status/phase") {
         Some("Bound") => Readiness::current("it is bound"),
-        phase => Readiness::in_progress(format!("it is not bound, but {}", phase.unwrap_or("unknown"))),
+        phase => Readiness::in_progress(format!("it is {}, not bound", phase.unwrap_or("unknown"))),
     }
 }
 
-/// Takes a running Job as Current, however long it runs, unless its completion is waited for.
+/// Treats a running Job as Current, however long it runs, unless its completion is waited for.
 pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
@@ -41,15 +41,16 @@ pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
         return Readiness::in_progress("it has not started");
     }
     let active = object.count("/status/active");
-    let reason = format!("it runs: {active} active, {succeeded} of {wanted} completions have succeeded");
+    let reason =
+        format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
     match jobs {
         Jobs::Started => Readiness::current(reason),
         Jobs::Completed => Readiness::in_progress(reason),
     }
 }
 
-/// Takes any budget as Current: `status.observedGeneration` is compared before, and its
-/// controller reports no other progress.
+/// Treats any budget as Current: `status.observedGeneration` is compared before, and its controller
+/// reports no other progress.
 pub(super) fn disruption_budget(_: Object) -> Readiness {
     Readiness::current("its allowed disruptions have been computed")
 }

@@ -1,9 +1,9 @@
-//! The status of a live object: is it as its manifest says, and if not, why?
+//! The status of a live object, and the reason for it.
 //!
 //! Pure. In this order: deletion, annotations that exempt an object, rules of the user's own
 //! ([`rules`]), the rules of kstatus for built-in kinds (`sigs.k8s.io/cli-utils/pkg/kstatus`, README
-//! and `status/core.go`), rules that come with the program, and the [`conventions`] of controllers
-//! for all other kinds. Exceptions to kstatus are listed in docs/reference/status-rules.md.
+//! and `status/core.go`), built-in rules, and the [`conventions`] of controllers for all other kinds.
+//! Exceptions to kstatus are listed in docs/reference/status-rules.md.
 
 mod conventions;
 mod kinds;
@@ -36,13 +36,13 @@ pub use rules::{Origin, RuleFileError, RuleSet};
 pub enum State {
     /// The object is as its manifest says.
     Current,
-    /// A controller is at work, or has not begun yet.
+    /// A controller is working on the object, or has not started yet.
     InProgress,
     /// The object will not become Current by itself.
     Failed,
     /// The object is being deleted.
     Terminating,
-    /// The object does not show its state.
+    /// The state of the object is not known.
     Unknown,
 }
 
@@ -82,10 +82,10 @@ pub enum Generation {
     Unknown,
 }
 
-/// What decided about the state of an object.
+/// The rule that decided the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
-    /// What holds of all kinds: deletion, generations, presence.
+    /// A rule for all kinds: deletion, generations, existence.
     Generic,
     /// An annotation that exempts the object.
     Annotation(&'static str),
@@ -93,7 +93,7 @@ pub enum Rule {
     Kstatus,
     /// The conventions of controllers.
     Conventions,
-    /// A rule as data.
+    /// A CEL rule.
     Expression(Origin),
     /// Nothing reports the health of the object.
     Nothing,
@@ -145,36 +145,36 @@ impl Readiness {
 pub struct StatusRules {
     /// The user's own rules, which come before all others.
     pub own: Option<Arc<RuleSet>>,
-    /// The rules that come with the program.
+    /// The built-in rules.
     pub built_in: BuiltInRules,
-    /// What is waited for with a Job.
+    /// The state of a Job that a wait requires.
     pub jobs: Jobs,
 }
 
-/// The use of the rules that come with the program.
+/// The use of the built-in rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BuiltInRules {
-    /// They are used.
+    /// They are used first.
     #[default]
     Used,
-    /// They are not: the conventions judge.
+    /// They are not used: the conventions decide.
     Unused,
 }
 
 /// What is waited for with a Job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Jobs {
-    /// It has started.
+    /// The Job has started.
     #[default]
     Started,
-    /// It has completed.
+    /// The Job has completed.
     Completed,
 }
 
-/// What is known of an object beside the object.
+/// What is known about an object from elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The reports of other objects of the kind.
+    /// Whether other objects of the kind report a status.
     pub others: Others,
     /// The subresource `status` of the kind, in discovery.
     pub subresource: StatusSubresource,
@@ -182,25 +182,25 @@ pub struct Surroundings {
     pub now: Timestamp,
 }
 
-/// Whether other objects of a kind have a status.
+/// The status of other objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
-    /// One has: a controller is at work.
+    /// At least one has a status: a controller is working.
     Report,
-    /// None was seen that has.
+    /// None is known to have a status.
     Silent,
 }
 
-/// After this time in seconds, an object without a status is taken not to get one.
+/// The time in seconds after which an object without a status is not expected to get one.
 const SILENCE: i64 = 60;
 
-/// Returns whether an object has a status that says something.
+/// Returns whether an object has a status that is not empty.
 pub fn reports(object: &Value) -> bool {
     !conventions::is_silent(object)
 }
 
-/// Returns the time in seconds for which an object that says nothing may still be about to: then
-/// its status changes without an event.
+/// Returns the seconds until an object without a status is not expected to get one: its state changes
+/// then without an event.
 pub fn silence_left(object: &Value, now: Timestamp) -> Option<u64> {
     if reports(object) {
         return None;
@@ -253,7 +253,7 @@ impl StatusRules {
                 .of_kind(object, group_kind)
                 .or_else(|| by_ready_condition(object));
             return of_kind.map_or_else(
-                || Readiness::current("it is there").by(Rule::Nothing),
+                || Readiness::current("it exists").by(Rule::Nothing),
                 |readiness| readiness.by(Rule::Kstatus),
             );
         }
@@ -266,7 +266,7 @@ impl StatusRules {
             ("", "Pod") => pod::readiness(object),
             ("", "Service") => kinds::service(object),
             ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
-            ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it is there"),
+            ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it exists"),
             ("apps" | "extensions", "Deployment") => workloads::deployment(object),
             ("apps", "StatefulSet") => workloads::stateful_set(object),
             ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
@@ -278,7 +278,7 @@ impl StatusRules {
         })
     }
 
-    /// Judges a kind that Kubernetes does not know.
+    /// Judges a kind that is not part of Kubernetes.
     fn custom(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let conventional = conventions::status(object);
         if self.built_in == BuiltInRules::Used
@@ -350,9 +350,9 @@ fn deletion(object: Object) -> Option<Readiness> {
     let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
     let reason = match finalizers.as_slice() {
         [] => "it is being deleted".to_owned(),
-        [finalizer] => format!("it is being deleted, and waits for the finalizer {finalizer}"),
+        [finalizer] => format!("it is being deleted, waiting for the finalizer {finalizer}"),
         several => format!(
-            "it is being deleted, and waits for the finalizers {}",
+            "it is being deleted, waiting for the finalizers {}",
             several.join(", ")
         ),
     };
@@ -376,12 +376,12 @@ fn exemption(object: Object) -> Option<Readiness> {
     Some(Readiness::current(reason).by(Rule::Annotation(name)))
 }
 
-/// Compares the generation with what the controller has seen of it.
+/// Compares the generation with the one that the controller has observed.
 fn generation(object: Object) -> Option<Readiness> {
     let wanted = object.number("/metadata/generation")?;
     let behind = |observed: i64| {
         Readiness::in_progress(format!(
-            "its controller has seen generation {observed} of {wanted}"
+            "its controller has observed generation {observed} of {wanted}"
         ))
     };
     if let Some(observed) = object.number("/status/observedGeneration")

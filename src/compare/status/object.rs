@@ -74,7 +74,7 @@ impl<'a> Condition<'a> {
 }
 
 impl std::fmt::Display for Condition<'_> {
-    /// Writes the reason and message, or what there is of them.
+    /// Writes the reason and the message, if they exist.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.message, self.reason) {
             ("", "") => write!(f, "its condition {} is {}", self.kind, self.status),

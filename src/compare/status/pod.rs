@@ -1,4 +1,4 @@
-//! The status of Pods, and what is wrong with one that is not ready.
+//! The status of Pods, and the reason why one is not ready.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use super::{Readiness, State};
 pub(super) fn readiness(object: Object) -> Readiness {
     match object.text("/status/phase") {
         Some("Succeeded") => Readiness::current("it has completed"),
-        // kstatus calls that current, since it no longer changes.
+        // kstatus calls that Current, since it no longer changes.
         Some("Failed") => Readiness::failed(failure(object)),
         Some("Running") if object.has_condition("Ready") => Readiness::current("it is ready"),
         Some("Running") => match trouble(object.0) {
             Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
             Some(trouble) => Readiness::in_progress(trouble),
-            None => Readiness::in_progress("it runs and is not ready"),
+            None => Readiness::in_progress("it is running but not ready"),
         },
-        // kstatus calls a Pod that fits on no node failed after 15 seconds. An autoscaler takes
-        // minutes to add a node.
+        // kstatus calls an unschedulable Pod failed after 15 seconds. An autoscaler takes minutes to
+        // add a node.
         Some("Pending") => {
             Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
         }
@@ -26,8 +26,8 @@ pub(super) fn readiness(object: Object) -> Readiness {
     }
 }
 
-/// Returns what keeps a Pod from being ready: the first container that cannot be started, or why
-/// it fits on no node; `None` if no fault is known.
+/// Returns why a Pod is not ready: the first container that cannot be started, or why it is
+/// unschedulable; `None` if no cause is known.
 pub fn trouble(pod: &Value) -> Option<String> {
     let pod = Object(pod);
     let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -44,7 +44,8 @@ pub fn trouble(pod: &Value) -> Option<String> {
 pub struct Crash {
     /// The name of the container.
     pub container: String,
-    /// The instance that crashed: the last one, or the one before it that waits to be started.
+    /// The instance that crashed: the last one, or the one before it if the last one is waiting to
+    /// start.
     pub instance: Instance,
 }
 
@@ -81,7 +82,7 @@ pub fn crash(pod: &Value) -> Option<Crash> {
     })
 }
 
-/// Reasons that every container passes through.
+/// Reasons that every container has for a while.
 const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 fn waiting(container: &Value) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::object::Object;
 use super::{Readiness, too_few};
 
-/// The value that means no deadline, as does none (apps/v1, `MaxInt32`).
+/// The value that means no deadline, as a missing one does (apps/v1, `MaxInt32`).
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: Object) -> Readiness {
@@ -11,7 +11,7 @@ pub(super) fn deployment(object: Object) -> Readiness {
     if let Some(condition) = progressing.filter(|condition| condition.reason == "ProgressDeadlineExceeded") {
         return Readiness::failed(condition.to_string());
     }
-    // Its controller creates no Pods and replaces none.
+    // Its controller neither creates nor replaces Pods.
     if object
         .0
         .pointer("/spec/paused")
@@ -23,7 +23,7 @@ pub(super) fn deployment(object: Object) -> Readiness {
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");
     let updated = object.count("/status/updatedReplicas");
-    let shortage = too_few(replicas, wanted, "replicas are there")
+    let shortage = too_few(replicas, wanted, "replicas exist")
         .or_else(|| too_few(updated, wanted, "replicas are of the latest revision"))
         .or_else(|| surplus(replicas, wanted))
         .or_else(|| {
@@ -62,12 +62,12 @@ pub(super) fn deployment(object: Object) -> Readiness {
 
 pub(super) fn stateful_set(object: Object) -> Readiness {
     if object.text("/spec/updateStrategy/type") == Some("OnDelete") {
-        return Readiness::current("its Pods are updated by whoever deletes them");
+        return Readiness::current("its Pods are updated only when they are deleted");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");
     let updated = object.count("/status/updatedReplicas");
-    let shortage = too_few(replicas, wanted, "replicas are there")
+    let shortage = too_few(replicas, wanted, "replicas exist")
         .or_else(|| {
             too_few(
                 object.count("/status/readyReplicas"),
@@ -95,12 +95,12 @@ pub(super) fn stateful_set(object: Object) -> Readiness {
 
 pub(super) fn daemon_set(object: Object) -> Readiness {
     if object.number("/status/observedGeneration").is_none() {
-        return Readiness::in_progress("its controller has not seen it yet");
+        return Readiness::in_progress("its controller has not observed it yet");
     }
     let Some(wanted) = object.number("/status/desiredNumberScheduled") else {
-        return Readiness::in_progress("on how many nodes it is to run is not known yet");
+        return Readiness::in_progress("its controller has not computed its number of nodes yet");
     };
-    // kstatus waits here for a person to delete the Pods.
+    // kstatus would wait here until a person deletes the Pods.
     let is_updated_by_hand = object.text("/spec/updateStrategy/type") == Some("OnDelete");
     let counts = [
         ("/status/currentNumberScheduled", "nodes run its Pod"),
@@ -112,7 +112,7 @@ pub(super) fn daemon_set(object: Object) -> Readiness {
         .into_iter()
         .filter(|(pointer, _)| !(is_updated_by_hand && pointer.ends_with("updatedNumberScheduled")))
         .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
-        .unwrap_or_else(|| Readiness::current(format!("it runs on {wanted} nodes")))
+        .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
 pub(super) fn replica_set(object: Object) -> Readiness {
@@ -138,7 +138,7 @@ pub(super) fn replica_set(object: Object) -> Readiness {
 
 fn surplus(replicas: i64, wanted: i64) -> Option<Readiness> {
     let more = replicas - wanted;
-    (more > 0).then(|| Readiness::in_progress(format!("{more} old replicas are still there")))
+    (more > 0).then(|| Readiness::in_progress(format!("{more} old replicas still exist")))
 }
 
 fn available(replicas: i64) -> String {

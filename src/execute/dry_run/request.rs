@@ -116,10 +116,11 @@ impl Execution<'_> {
         self.after_migration(object, member_status, live.as_ref()?).await
     }
 
-    /// Returns what the object becomes when fields are taken from their former owner before it is applied, if
-    /// the server cannot tell: it refuses an apply beside them, such as a Service with the former port and
-    /// another one of the same name. Lists are the manifest's, with nothing that others have added to them. `None` if
-    /// no former owner has fields, or if the server refuses this object, too.
+    /// Returns what the object becomes when fields are taken from their former owner before it is
+    /// applied, if the server cannot predict it: it refuses an apply beside them, such as a Service
+    /// with the former port and another one of the same name. Lists are the manifest's, with nothing
+    /// that others have added to them. `None` if no former owner has fields, or if the server refuses
+    /// this object, too.
     async fn after_migration(
         &self,
         object: &DesiredObject,

@@ -13,13 +13,13 @@ use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::plan::{MembershipChange, MembershipPlan};
 
-/// Taking objects into a set.
+/// Everything that adopting objects needs.
 pub struct Adopting<'a> {
     /// The set, and how its parent is written.
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
     pub current: Option<&'a ParentObject>,
-    /// The objects that are taken.
+    /// The objects to adopt.
     pub plan: &'a MembershipPlan,
     /// The record of the parent before the first label is written: old and new kinds and namespaces.
     pub record: &'a Record,
@@ -30,7 +30,7 @@ pub struct Adopting<'a> {
 }
 
 impl Adopting<'_> {
-    /// Adopts.
+    /// Adopts the objects of the plan.
     ///
     /// # Errors
     ///

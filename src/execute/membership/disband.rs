@@ -18,26 +18,26 @@ use crate::model::settings::DryRun;
 use crate::plan::{MembershipPlan, judge_release};
 use crate::read::{ListError, ListTargets};
 
-/// Forgetting a set.
+/// Everything that disbanding a set needs.
 pub struct Disbanding<'a> {
     /// The set, and how its parent is written.
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
     pub current: &'a ParentObject,
-    /// Where its members are.
-    pub places: &'a ListTargets,
-    /// What stays recorded because its objects cannot be listed.
+    /// The scope of its members.
+    pub targets: &'a ListTargets,
+    /// The part of the record whose objects cannot be listed; it stays.
     pub unlisted: &'a Record,
-    /// Who is released.
+    /// The objects to release.
     pub plan: &'a MembershipPlan,
 }
 
 impl Disbanding<'_> {
-    /// Disbands.
+    /// Releases the members, and removes the record.
     ///
     /// # Errors
     ///
-    /// None before the first write; what fails later is reported as an event.
+    /// Only before the first write; later failures are reported as events.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         counting(self.plan, sink, async |sink| Ok(self.write(sink).await)).await
     }
@@ -89,10 +89,10 @@ impl Disbanding<'_> {
         ending(relabelled, &self.parent)
     }
 
-    /// What another run has labelled between the last look and the end of the record is in
-    /// no set any more that anybody could find.
+    /// Warns of objects that another run labelled between the last list and the removal of the record:
+    /// no set lists them.
     async fn release_latecomers(&self, sink: &mut Sink<'_>) -> Ending {
-        match members(&self.parent, self.places).await {
+        match members(&self.parent, self.targets).await {
             Ok(latecomers) if latecomers.is_empty() => Ending::Done,
             Ok(latecomers) => self.release(&latecomers, sink).await,
             Err(error) => {
@@ -104,8 +104,8 @@ impl Disbanding<'_> {
         }
     }
 
-    /// Takes the record off the parent if no other run has written it or put a member into the set
-    /// since. A change of another field of the parent does not matter.
+    /// Removes the record from the parent unless another run has written it or added a member since. A
+    /// change of another field of the parent does not matter.
     async fn remove_record(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.parent.read().await? else {
@@ -117,10 +117,10 @@ impl Disbanding<'_> {
                 return Ok(Ending::Incomplete);
             };
             if current.reading == Reading::NoBookkeeping {
-                // The write got through, and its answer was lost.
+                // The write succeeded, and its answer was lost.
                 return Ok(self.release_latecomers(sink).await);
             }
-            let has_newcomers = match members(&self.parent, self.places).await {
+            let has_newcomers = match members(&self.parent, self.targets).await {
                 Ok(members) => !members.is_empty(),
                 Err(ListError::Request(error)) => return Err(error.into()),
                 Err(_) => true,

@@ -1,6 +1,6 @@
-//! Takes live objects into a set, moves them to another, or releases them. The record that widens is written
-//! first, labels next, and the record that narrows last: an interruption anywhere leaves no member outside of
-//! a record.
+//! Takes live objects into a set, moves them to another, or releases them. The record is widened first,
+//! then labels are written, and the record is narrowed last: an interrupted run leaves no member
+//! outside of a record.
 //!
 //! `plan` decides which objects are taken; `relabel` writes single labels.
 
@@ -24,9 +24,9 @@ use crate::plan::{Left, MembershipPlan};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
 
 /// Lists the objects with the label of the set within this scope.
-async fn members(parent: &ParentWriting<'_>, places: &ListTargets) -> Result<Vec<Live>, ListError> {
+async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Vec<Live>, ListError> {
     let concurrency = parent.writing.concurrency;
-    let found = labelled(parent.server, parent.set, places, concurrency, METADATA_LIST).await;
+    let found = labelled(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
     found.map_err(|(_, error)| error)
 }
 
@@ -38,7 +38,7 @@ fn ending(relabelled: Relabelled, parent: &ParentWriting<'_>) -> Ending {
     }
 }
 
-/// Runs `write`, and reports how much of the plan an interrupted run has left undone.
+/// Runs `write`, and reports how many objects of the plan an interrupted run has not written.
 async fn counting(
     plan: &MembershipPlan,
     sink: &mut Sink<'_>,

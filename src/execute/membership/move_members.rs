@@ -24,52 +24,52 @@ use crate::model::settings::DryRun;
 use crate::model::text::counted;
 use crate::read::{self, ListTargets};
 
-/// Taking members from one set into another.
+/// Everything that moving members needs.
 pub struct Moving<'a> {
     /// The set that they leave, and how its parent is written.
     pub from: ParentWriting<'a>,
     /// The parent that they leave, as it was read.
     pub former: &'a ParentObject,
-    /// Where its members are.
-    pub places: &'a ListTargets,
-    /// What it records, without the kinds that vanished.
+    /// The scope of its members.
+    pub targets: &'a ListTargets,
+    /// Its record, without the kinds that are not served any more.
     pub recorded: &'a Record,
-    /// What stays recorded because its objects cannot be listed.
+    /// The part of the record whose objects cannot be listed; it stays.
     pub unlisted: &'a Record,
-    /// Where the members of the new set are, as far as that is recorded.
-    pub new_places: &'a ListTargets,
-    /// The set that they come into.
+    /// The recorded scope of the new set.
+    pub new_targets: &'a ListTargets,
+    /// The set that they join.
     pub into: Adopting<'a>,
     /// Managers whose part-of labels make members.
     pub appliers: &'a BTreeSet<String>,
-    /// What becomes of the parent that they leave.
+    /// The disposition of the parent that they leave.
     pub farewell: OldParent,
 }
 
-/// What becomes of the old parent when members have moved to another set.
+/// The disposition of the old parent once members have moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OldParent {
-    /// It records what is left in its set.
+    /// It is kept, and records the members that are left.
     Narrow,
-    /// It does so, too, although its whole set was to move.
+    /// The same, although the whole set was to move.
     Keep(Obstacles),
-    /// Nothing is left in its set, and it gets the treatment that deleting a set gives it.
+    /// No member is left: it is treated as by `delete`.
     Release,
 }
 
-/// What keeps a set whose members were all to move.
+/// The reason to keep a set whose members were all to move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacles {
     /// Members that cannot move.
     pub members: Vec<Live>,
     /// A member of the new set that names the old parent as its owner.
     pub owned: Option<ObjectKey>,
-    /// Where there may be members that cannot be listed.
+    /// A scope with members that perhaps cannot be listed.
     pub unlisted: Record,
 }
 
 impl Moving<'_> {
-    /// Moves.
+    /// Moves the members, then deletes the old parent or narrows its record.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Moving<'_> {
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         counting(self.into.plan, sink, async |sink| {
             let ending = self.into.write(sink).await?;
-            // Where nothing moves, the right to write the old parent was not looked at either.
+            // If nothing moves, the permission to write the old parent was not checked either.
             if ending != Ending::Done {
                 return Ok(ending);
             }
@@ -101,8 +101,7 @@ impl Moving<'_> {
         .await
     }
 
-    /// Reports why the old set is kept. It fails if members may have been left that the user
-    /// does not see.
+    /// Reports why the old set is kept. It fails if members may remain that the user cannot list.
     fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.from.set.parent;
         if !obstacles.members.is_empty() {
@@ -136,9 +135,8 @@ impl Moving<'_> {
         Ending::Incomplete
     }
 
-    /// Deletes the old parent, whose members have all moved, or takes the record off it: an
-    /// empty set would be of no use. What another run has put into the old set keeps it, and
-    /// is that run's business.
+    /// Deletes the old parent, or removes its record, once all members have moved. A member that
+    /// another run has added keeps the old set, and is left to that run.
     async fn release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         if let Some(owned) = self.owned_by_old_parent().await? {
             let ending = self.narrow(sink).await?;
@@ -164,8 +162,8 @@ impl Moving<'_> {
                 interrupt: self.from.interrupt,
                 concurrency: self.from.writing.concurrency,
                 appliers: self.appliers,
-                places: self.places.clone(),
-                // What it lives in has moved like any other member.
+                places: self.targets.clone(),
+                // Its namespace or definition has moved like any other member.
                 homes: Vec::new(),
                 deleted: BTreeSet::new(),
                 holders: BTreeSet::new(),
@@ -198,12 +196,12 @@ impl Moving<'_> {
     }
 
     /// Looks for an object of the new set, or its parent, that names the old parent as its owner: the
-    /// garbage collector would delete it with the old parent. A reference can have appeared since the
-    /// plan was made; one that appears while the run still waits for the old set to empty is not seen.
+    /// garbage collector would delete it with the old parent. A reference may have been added since the
+    /// plan. One that is added while the run waits for the old set to become empty is not detected.
     async fn owned_by_old_parent(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let ParentWriting { set, .. } = self.into.parent;
-        for places in self.places_of_new_set() {
-            let members = members(&self.into.parent, &places).await;
+        for targets in self.targets_of_new_set() {
+            let members = members(&self.into.parent, &targets).await;
             let members = members.map_err(ReleaseError::UnseenOwned)?;
             if let Some(live) = members.iter().find(|live| self.from.set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
@@ -214,26 +212,28 @@ impl Moving<'_> {
         Ok(is_owned.then(|| set.parent.clone()))
     }
 
-    /// Returns the recorded places of the new set: its own, and those that members have moved from.
-    /// All kinds of both in all namespaces of both would be more than the user may have to list.
-    fn places_of_new_set(&self) -> Vec<ListTargets> {
+    /// Returns the recorded scope of the new set: its own, and that of the members that have moved. All
+    /// kinds of both in all namespaces of both would be more than the user may have to list.
+    fn targets_of_new_set(&self) -> Vec<ListTargets> {
         let record = self.into.record;
-        let home = &self.into.parent.set.parent.namespace;
-        let recorded = |places: &ListTargets| ListTargets {
-            resources: places
+        let parent_namespace = &self.into.parent.set.parent.namespace;
+        let recorded = |targets: &ListTargets| ListTargets {
+            resources: targets
                 .resources
                 .iter()
                 .filter(|resource| record.group_kinds.contains(&resource.group_kind()))
                 .cloned()
                 .collect(),
-            namespaces: places
+            namespaces: targets
                 .namespaces
                 .iter()
-                .filter(|name| record.additional_namespaces.contains(*name) || home.as_ref() == Some(*name))
+                .filter(|name| {
+                    record.additional_namespaces.contains(*name) || parent_namespace.as_ref() == Some(*name)
+                })
                 .cloned()
                 .collect(),
         };
-        let (old, new) = (recorded(self.places), recorded(self.new_places));
+        let (old, new) = (recorded(self.targets), recorded(self.new_targets));
         if old.covers(&new) {
             vec![old]
         } else {
@@ -241,7 +241,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Reports what becomes of the old parent, and writes nothing.
+    /// Reports the disposition of the old parent, and writes nothing.
     async fn predict_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         let ParentWriting {
             server,
@@ -267,7 +267,7 @@ impl Moving<'_> {
             let Some(current) = current else {
                 return self.without_parent(&left, sink).await;
             };
-            // Also if the write before got through, and its answer was lost.
+            // This is also the case if the previous write succeeded, and its answer was lost.
             if is_up_to_date(&current, &annotations(&self.from.set.tooling, &record)) {
                 return Ok(Ending::Done);
             }
@@ -301,7 +301,8 @@ impl Moving<'_> {
         Ok(Ending::Done)
     }
 
-    /// Leaves the record that another run has written, as far as it holds what is left.
+    /// Keeps the record that another run has written if it covers the remaining members; else widens
+    /// it.
     async fn with_another_record(
         &self,
         current: ParentObject,
@@ -335,13 +336,13 @@ impl Moving<'_> {
         }
     }
 
-    /// What the old set still holds.
+    /// The members that the old set still has.
     async fn left(&self) -> Result<Vec<Live>, ParentWriteError> {
-        let left = members(&self.from, self.places).await;
+        let left = members(&self.from, self.targets).await;
         left.map_err(ParentWriteError::Unwatched)
     }
 
-    /// The places of these members, and the kinds that cannot be listed.
+    /// Returns the record of these members and of the kinds that cannot be listed.
     fn record(&self, left: &[Live]) -> Record {
         let keys = left.iter().map(|live| &live.key);
         Record::of(keys, &self.from.set.parent).union(self.unlisted)

@@ -1,9 +1,9 @@
-//! Writes the part-of label of live objects, with the ownership of their fields if that moves, and nothing
-//! else of them.
+//! Writes the part-of label of live objects, and the ownership of their fields if that moves. Nothing
+//! else of them changes.
 //!
-//! One write changes an object, so that it is never in two sets nor, on its way from one to another, in
-//! none, and its fields never move without its label. The write is bound to the resourceVersion that was
-//! judged; an object that has changed since is judged again.
+//! One write changes an object. So it is always in exactly one set, and its fields never move without
+//! its label. The write has the resourceVersion that was judged as a precondition; an object that has
+//! changed since is judged again.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ impl Relabelling<'_> {
         let mut relabelled = Relabelled::default();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let write = async |live| self.write(live).await;
-        let outcome_event = |news: WaveEvent<ObjectOutcome>| {
-            sink(news.counted(|outcome| {
+        let outcome_event = |event: WaveEvent<ObjectOutcome>| {
+            sink(event.counted(|outcome| {
                 relabelled.failed += usize::from(outcome.action == Action::Failed);
             }));
         };
@@ -93,7 +93,7 @@ impl Relabelling<'_> {
         for _ in 0..JUDGEMENTS {
             match self.server.send(self.call(&current, fields)).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
-                // The answer is about something else.
+                // The answer is about another object.
                 Ok(_) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
@@ -111,7 +111,7 @@ impl Relabelling<'_> {
             };
             fields = match (self.judge)(&object, &current) {
                 MembershipChange::Write(fields) => fields,
-                // This write got through and its answer was lost, or another run was faster.
+                // This write succeeded and its answer was lost, or another run was faster.
                 MembershipChange::Settled => return done(),
                 MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
@@ -136,8 +136,8 @@ impl Relabelling<'_> {
         })
     }
 
-    /// Returns whether the object is as this run makes it: the label that the run writes may be one that the
-    /// selector looks for.
+    /// Returns whether the object is as this run writes it: the selector may match the label that the
+    /// run writes.
     fn is_settled(&self, object: &Value, live: &Live) -> bool {
         let now = Live::of(object, &live.resource);
         now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)

@@ -2,8 +2,8 @@
 //! `pkg/storage/storage.go` for the names), and since 3.2 annotations on each object name its release
 //! (`pkg/action/validate.go`).
 //!
-//! Everyone who may create Secrets can write a release. So it is believed only if the Secret and its
-//! payload agree, and its objects point back.
+//! Everyone who may create Secrets can write a release. So a release is trusted only if the Secret and
+//! its payload agree, and its objects point back.
 
 mod payload;
 
@@ -27,7 +27,7 @@ const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
 
 /// Limit of revisions above the deployed one that are read. A failed upgrade leaves one; many are a
-/// mistake, or were made to fill the memory.
+/// mistake, or an attack on memory.
 const MOST_NEWER: usize = 10;
 
 /// The Secrets of a release.
@@ -139,7 +139,7 @@ fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String> {
     let of_secret = secret["type"].as_str().unwrap_or_default();
     if of_secret != SECRET_TYPE {
-        return Err(format!("its type is {of_secret:?}, and not {SECRET_TYPE}"));
+        return Err(format!("its type is {of_secret:?}, not {SECRET_TYPE}"));
     }
     let version = label(secret, "version");
     let expected = format!("sh.helm.release.v1.{}.v{version}", found.name);

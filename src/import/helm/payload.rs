@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// A text that never ends, and counts what is read of it.
+    /// An endless reader that counts the bytes read.
     struct Endless<'a, I> {
         bytes: I,
         read: &'a Cell<u64>,
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn nothing_is_read_beyond_the_limit() {
         for (begin, rest) in [
-            // A value that is passed over, one that is kept, and values without number.
+            // A value that is skipped, one that is kept, and endless values.
             ("{\"chart\": \"", "a"),
             ("{\"manifest\": \"", "a"),
             ("{\"chart\": [", "[],"),

@@ -129,7 +129,7 @@ mod tests {
     fn something_has_to_be_adopted() {
         let table = [
             (Mark::Other("theirs".to_owned()), false),
-            (Mark::Missing("nobody's".to_owned()), true),
+            (Mark::Missing("unmarked".to_owned()), true),
         ];
         for (mark, expected) in table {
             let plan = planned(&[("ConfigMap", Some("shop"), mark)]);

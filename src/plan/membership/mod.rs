@@ -24,9 +24,9 @@ use crate::model::set::Set;
 /// The change to the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
-    /// Its part-of label is written, and this becomes of the ownership of its fields.
+    /// Its part-of label is written, and the ownership of its fields changes like this.
     Write(FieldOwnership),
-    /// Its part-of label is right already.
+    /// Its part-of label is already correct.
     Settled,
     /// It is kept as it is.
     Leave(MembershipKeepReason),
@@ -34,7 +34,7 @@ pub enum MembershipChange {
     OfAnotherSet(String),
 }
 
-/// The ownership of an object's fields when it becomes a member.
+/// The change to the ownership of an object's fields when it becomes a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldOwnership {
     /// It stays as it is.
@@ -54,7 +54,7 @@ pub enum MembershipKeepReason {
     Missing,
     /// It is being deleted.
     Terminating,
-    /// Another object owns it, whose controller or garbage collection deletes it.
+    /// Another object owns it; a controller or the garbage collector deletes it with its owner.
     Owned(OwnerReference),
     /// It is the parent of the set that it would be in.
     IsParent,
@@ -110,7 +110,7 @@ impl fmt::Display for MembershipKeepReason {
     }
 }
 
-/// The way in which an object was found that is to be adopted.
+/// The way in which a candidate was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundBy {
     /// The user named it.
@@ -121,7 +121,7 @@ pub enum FoundBy {
     Tracked(Mark),
 }
 
-/// One object that is to be adopted.
+/// A candidate for adoption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// As it was read.
@@ -139,7 +139,7 @@ pub struct MembershipPlan {
     pub changes: Vec<Live>,
     /// The new `metadata.managedFields` of those of them whose fields move to our field manager, by UID.
     pub moved_fields: BTreeMap<String, Value>,
-    /// Objects whose part-of label is right already.
+    /// Objects whose part-of label is already correct.
     pub settled: Vec<Live>,
     /// Objects that are kept as they are.
     pub left: Vec<Left>,
@@ -217,7 +217,7 @@ impl MembershipPlan {
     }
 }
 
-/// Judges one object that is to become a member as it is.
+/// Judges one object that is to become a member unchanged.
 pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwnership) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
@@ -230,7 +230,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
     // A label without a field manager would never let the object be pruned.
     if live.part_of.as_deref() == Some(set.id.as_str()) && is_tracked {
         return match &candidate.fields {
-            // An earlier run has left them with the tool that they are taken from now.
+            // An earlier run left them with the tool; they move now.
             FieldOwnership::Moved(_) if candidate.way == FoundBy::Tracked(Mark::Own) => {
                 MembershipChange::Write(candidate.fields.clone())
             }
@@ -261,8 +261,8 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
     }
 }
 
-/// Judges one object that is to leave `from` for `to`. An object that no applier labelled, or that has an
-/// owner, was not made a member on purpose, and is kept: a copied label follows its original.
+/// Judges one object that is to leave `from` for `to`. An object that no applier labelled, or that has
+/// an owner, is kept: it became a member by accident, and a copied label follows its original.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
     let is_in = |set: &Set| live.part_of.as_deref() == Some(set.id.as_str());
     if is_in(to) {
@@ -275,7 +275,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     } else if live.presence == Presence::Terminating {
         MembershipKeepReason::Terminating
     } else if let Some(owner) = live.owners.first() {
-        // An owner reference to the old parent would take the object along with it.
+        // With an owner reference to the old parent, the object would be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
     } else if live.is_labelled_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
@@ -351,8 +351,8 @@ pub fn plan_move(
     plan
 }
 
-/// Decides which objects are released: all with the set's label. An object that no applier labelled comes
-/// last: it is a copy that may be deleted with its original.
+/// Decides which objects are released: all with the set's label. An object that no applier labelled
+/// comes last: as a copy, it may be deleted with its original.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut seen = BTreeSet::new();
     let members = members.into_iter().filter(|live| seen.insert(live.uid.clone()));

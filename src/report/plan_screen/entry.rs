@@ -15,11 +15,11 @@ use crate::report::paint::{Color, Line, fitted, fitted_left};
 const LINES: usize = 24;
 /// The widest column of paths.
 const PATH: usize = 28;
-/// What precedes fields, and values below their field.
+/// The indentation of fields, and of values below their field.
 const INDENT: &str = "        ";
 const DEEPER: &str = "          ";
 
-/// What would happen to an object; in the order of the screen.
+/// The change to an object; in the order of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sign {
     Failed,
@@ -47,9 +47,9 @@ pub(super) struct Entry<'a> {
     pub(super) namespace: Option<String>,
     /// False for the parent, which the summary does not count.
     pub(super) is_member: bool,
-    /// Beside the name: where it is in the manifests, or what else there is to say.
+    /// The note beside the name: its position in the manifests, or another fact.
     note: String,
-    /// True if the end of the note says most.
+    /// True if the end of the note matters most.
     is_position: bool,
     live: Option<&'a Value>,
     predicted: Option<&'a Value>,
@@ -168,7 +168,7 @@ impl<'a> Entry<'a> {
         lines
     }
 
-    /// How the set's label changes, which is not shown as a field.
+    /// Returns the note about the set's label, which is not shown as a field.
     fn membership(&self) -> Option<&'static str> {
         let label = |object: Option<&Value>| {
             object?["metadata"]["labels"][PART_OF_LABEL]
@@ -178,7 +178,7 @@ impl<'a> Entry<'a> {
         match (label(self.live), label(self.predicted)) {
             _ if self.sign != Sign::Changed || !self.is_member => None,
             (None, Some(_)) => Some("joins the set"),
-            (Some(before), Some(after)) if before != after => Some("joins the set, and leaves another one"),
+            (Some(before), Some(after)) if before != after => Some("joins the set, leaving another one"),
             _ => None,
         }
     }
@@ -190,7 +190,7 @@ fn is_record(path: &str) -> bool {
     matches!(key, Some(("metadata.labels" | "metadata.annotations", key)) if is_applyset_key(key))
 }
 
-/// The first lines, and how many there are more.
+/// Returns the first lines, and the number of the others.
 fn limited(mut lines: Vec<Line>) -> Vec<Line> {
     if lines.len() > LINES {
         let more = lines.len() - LINES + 1;
@@ -204,7 +204,7 @@ fn limited(mut lines: Vec<Line>) -> Vec<Line> {
 }
 
 impl FieldChange {
-    /// The values on one line, if they have no line breaks.
+    /// Formats the values on one line, if they have no line breaks.
     fn inline(&self) -> Option<(String, Option<String>)> {
         let text = |value: &Value| match value.as_str() {
             Some(text) if text.contains('\n') => None,
@@ -262,7 +262,7 @@ impl FieldChange {
         Line::new(Color::Plain, format!("{INDENT}{}", fitted_left(&self.path, room)))
     }
 
-    /// The lines that differ in a text of several lines.
+    /// Formats the lines that differ in a text of several lines.
     fn text_lines(&self, room: usize) -> Vec<Line> {
         let text = |value: &Option<Value>| match value {
             Some(Value::String(text)) => text.clone(),

@@ -30,8 +30,8 @@ const NAMES: [&str; 8] = [
 /// Fields of metadata that are not shown.
 const HIDDEN: [&str; 2] = ["uid", "creationTimestamp"];
 
-/// Returns the fields that differ, without those that no reader needs: the set's own label, the
-/// UID and the time of creation.
+/// Returns the fields that differ, without those that are of no interest: the set's own label, the UID
+/// and the time of creation.
 pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
     let [live, predicted] = [live, predicted].map(without_hidden);
@@ -58,7 +58,7 @@ fn without_hidden(object: &Value) -> Value {
     object
 }
 
-/// The path without the parts that are the same everywhere.
+/// Returns the path without the parts that all objects have in common.
 fn short(path: &str) -> String {
     let path = path.strip_prefix('.').unwrap_or(path);
     let shortened = ["spec.template.spec.", "spec."]
@@ -175,7 +175,7 @@ fn naming_field(before: &[Value], after: &[Value]) -> Option<&'static str> {
         .find(|field| names_all(field, before) && names_all(field, after))
 }
 
-/// A value as text: strings without quotation marks if they cannot be taken for something else.
+/// Formats a value: strings without quotation marks if they cannot be mistaken for another type.
 pub(super) fn plain(value: &Value) -> String {
     let Value::String(text) = value else {
         return value.to_string();

@@ -1,7 +1,7 @@
-//! `diff` at a terminal: a summary, the changes by namespace, and last what would be deleted.
+//! `diff` at a terminal: a summary, the changes by namespace, and last the prunes.
 //!
-//! Pure: differences in, lines out. What is left out here is in the full text: bodies of new and
-//! pruned objects, and defaults.
+//! Pure: differences in, lines out. Only the full text has the bodies of new and pruned objects, and
+//! defaults.
 
 mod entry;
 mod fields;
@@ -205,7 +205,7 @@ fn retain_others<T>(items: &mut Vec<T>, left_out: &BTreeSet<usize>) {
     });
 }
 
-/// What is lost with an object of this kind.
+/// Returns what is lost with an object of this kind.
 pub(super) fn loss(key: &ObjectKey) -> Option<&'static str> {
     match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
         ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("DATA IS LOST"),

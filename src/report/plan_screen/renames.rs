@@ -11,7 +11,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 const GENERATED: &str = "bcdfghjklmnpqrstvwxz2456789";
 
 /// Pairs each pruned object with the created one that replaces it: the same kind, namespace and stem,
-/// and no other of either. Returns the places of both.
+/// and no other of either. Returns the indexes of both.
 pub(super) fn pairs(pruned: &[&ObjectKey], created: &[&ObjectKey]) -> Vec<(usize, usize)> {
     let (pruned, created) = (by_stem(pruned), by_stem(created));
     pruned
@@ -28,17 +28,17 @@ pub(super) fn pairs(pruned: &[&ObjectKey], created: &[&ObjectKey]) -> Vec<(usize
 type Stem<'k> = (&'k GroupKind, Option<&'k str>, &'k str);
 
 fn by_stem<'k>(keys: &[&'k ObjectKey]) -> BTreeMap<Stem<'k>, Vec<usize>> {
-    let mut places: BTreeMap<Stem<'k>, Vec<usize>> = BTreeMap::new();
-    for (place, key) in keys.iter().enumerate() {
+    let mut by_stem: BTreeMap<Stem<'k>, Vec<usize>> = BTreeMap::new();
+    for (index, key) in keys.iter().enumerate() {
         if let Some(stem) = stem(&key.name) {
             let stem = (&key.group_kind, key.namespace.as_deref(), stem);
-            places.entry(stem).or_default().push(place);
+            by_stem.entry(stem).or_default().push(index);
         }
     }
-    places
+    by_stem
 }
 
-/// The name without a suffix that was generated: 5 characters by the API server, 10 by kustomize.
+/// Returns the name without a generated suffix: 5 characters by the API server, 10 by kustomize.
 fn stem(name: &str) -> Option<&str> {
     let (stem, suffix) = name.rsplit_once('-')?;
     let is_generated = matches!(suffix.len(), 5 | 10) && suffix.chars().all(|it| GENERATED.contains(it));

@@ -5,8 +5,8 @@ use similar::{ChangeTag, TextDiff};
 /// The most lines that are shown of one text.
 const LINES: usize = 10;
 
-/// Returns the lines that differ, each with its sign and one line around them, and how many there are
-/// more.
+/// Returns the lines that differ, each with its sign and one line of context, and the number of the
+/// others.
 pub(super) fn hunks(before: &str, after: &str) -> Vec<(char, String)> {
     let diff = TextDiff::from_lines(before, after);
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! The lines of a prompt: the plan, what hurts first, and the other members that would be deleted,
-//! by namespace and kind.
+//! The lines of a prompt: the plan, the losses, and the other members that would be deleted, by
+//! namespace and kind.
 //!
 //! Pure.
 
@@ -18,9 +18,9 @@ const NAMES: usize = 36;
 const NAMESPACE: usize = 16;
 /// The room for ` and 123 more`.
 const AND_MORE: usize = 13;
-/// The most objects that are listed below one that takes them along.
+/// Limit of objects listed below the one that they are deleted with.
 const LISTED: usize = 10;
-/// What precedes them.
+/// The indentation of these.
 const INDENT: &str = "        ";
 
 /// The answer that confirms.
@@ -41,7 +41,7 @@ impl AnswerWanted {
     }
 }
 
-/// What the first line names.
+/// The subject of the first line.
 pub(super) fn title(question: &Question) -> String {
     match &question.set {
         Some(set) => super::place::title(set),
@@ -49,7 +49,7 @@ pub(super) fn title(question: &Question) -> String {
     }
 }
 
-/// One thing that hurts.
+/// A loss or another consequence that needs consent.
 struct Danger {
     /// The object with its namespace; `None` if it is about the run.
     object: Option<ObjectKey>,
@@ -57,7 +57,7 @@ struct Danger {
     details: Vec<String>,
 }
 
-/// The lines below the header, and the answer that is wanted.
+/// The lines below the header, and the expected answer.
 pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     let columns = question.device.columns();
     let mut lines = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         }
     };
     add(Color::Danger, "  - ", removed);
-    // Who wants to confirm every change wants to see them.
+    // With `--confirm`, the user wants to see every change.
     let shows_changes = |refusal: &Refusal| matches!(refusal, Refusal::ChangesSet { .. });
     if let Some(outline) = &question.outline
         && question.refusals.iter().any(shows_changes)
@@ -118,7 +118,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     (lines, wanted(question))
 }
 
-/// The question itself.
+/// Returns the question, and the answer that confirms.
 pub(super) fn prompt(question: &Question) -> Line {
     let lossy = data_losses(question);
     let of_these = match lossy {
@@ -145,7 +145,7 @@ fn is_storage(kind: &GroupKind) -> bool {
     kind.group.is_empty() && matches!(kind.kind.as_str(), "PersistentVolumeClaim" | "PersistentVolume")
 }
 
-/// Where data is lost or a whole set is deleted, a reflex must not be enough.
+/// A loss of data or the deletion of a whole set must not be confirmed by reflex.
 fn wanted(question: &Question) -> AnswerWanted {
     let is_grave = |refusal: &Refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
@@ -216,7 +216,7 @@ fn dangers(question: &Question) -> Vec<Danger> {
             });
         }
     }
-    // What loses data comes first.
+    // Losses of data come first.
     dangers.sort_by_key(|danger| {
         danger
             .object
@@ -226,7 +226,7 @@ fn dangers(question: &Question) -> Vec<Danger> {
     dangers
 }
 
-/// What hurts about a refusal; `None` if the plan says it.
+/// Returns the consequence that a refusal warns of; `None` if the plan shows it.
 fn danger(refusal: &Refusal) -> Option<Danger> {
     let of = |object: Option<&ObjectKey>, text: String, details: Vec<String>| {
         Some(Danger {
@@ -252,7 +252,7 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             of(Some(container), text, details.collect())
         }
         Refusal::PrunesParent { object } => {
-            let text = "is the parent of another set, whose members stay";
+            let text = "is the parent of another set, whose members are kept";
             of(Some(object), text.to_owned(), Vec::new())
         }
         Refusal::OwnsDependents {
@@ -264,16 +264,16 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
         Refusal::DeletesSet { .. } | Refusal::ChangesSet { .. } => None,
         Refusal::EmptyManifests { .. } => of(
             None,
-            "there are no manifests, so every member would be pruned".to_owned(),
+            "no manifests: every member would be pruned".to_owned(),
             Vec::new(),
         ),
         Refusal::PrunesAll { .. } => {
-            let text = "the manifests keep no member: is it the right directory, and the right set?";
+            let text = "all members would be pruned: check the directory and the set";
             of(None, text.to_owned(), Vec::new())
         }
         Refusal::ForgetsSet { members, .. } => {
             let text = format!(
-                "{} leave the set, and stay in the cluster",
+                "{} leave the set, but stay in the cluster",
                 counted(*members, "object")
             );
             of(None, text, Vec::new())
@@ -285,14 +285,14 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             inventory, objects, ..
         } => {
             let count = counted(objects.len(), "object");
-            let text = format!("inventory {inventory} names {count} elsewhere:");
+            let text = format!("inventory {inventory} lists {count} elsewhere:");
             of(None, text, objects.iter().map(ToString::to_string).collect())
         }
         other => of(None, other.to_string(), Vec::new()),
     }
 }
 
-/// What a refusal to delete an object warns of, in a few words.
+/// Returns what a refusal to delete an object warns of, in a few words.
 pub(super) fn warning(refusal: &Refusal) -> String {
     match refusal {
         Refusal::HoldsDesired { desired, .. } => {
@@ -307,8 +307,8 @@ pub(super) fn warning(refusal: &Refusal) -> String {
     }
 }
 
-/// The first of these objects, and how many there are more. The namespace that all of them are in is
-/// left out.
+/// Formats the first of these objects, and the number of the others. A namespace that all of them share
+/// is left out.
 fn listed(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
     let one = |key: &ObjectKey| {
         if key.namespace.as_ref() == namespace {
@@ -357,7 +357,7 @@ impl Danger {
     }
 }
 
-/// The text in lines of this width, broken at blanks.
+/// Wraps the text to this width at blanks.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -56,7 +56,7 @@ pub enum Input {
     },
 }
 
-/// The set and the desired objects, before anything is known of their state.
+/// The set and the desired objects, before their state is read.
 struct Resolved {
     cluster: Cluster,
     named: NamedSet,
@@ -64,8 +64,8 @@ struct Resolved {
     manifests: Vec<SavedManifest>,
 }
 
-/// Makes a plan that may be carried out. Asks for what the user at a terminal can
-/// confirm; every other refusal is an error.
+/// Makes a plan that may be executed. Asks about refusals that the user can override at a terminal;
+/// every other refusal is an error.
 pub async fn to_write(
     run: &mut Run,
     shared: &GlobalFlags,
@@ -102,7 +102,7 @@ pub async fn to_write(
         if !refusals.iter().all(may_ask) {
             return Err(Error::Refused(refusals));
         }
-        // What the user confirms may have changed while they read: all is read again.
+        // The cluster may have changed while the prompt was open: all is read again.
         run.confirm(refusals.clone(), outline).await?;
         if refusals.iter().any(Refusal::is_take_over) {
             take_over = Confirmation::Given;
@@ -112,12 +112,12 @@ pub async fn to_write(
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
 
-/// Makes a plan to look at, which may have refusals: of a set that is another tool's, too,
-/// since looking at it changes nothing.
+/// Makes a plan for `diff`, which may have refusals. It may be of another tool's set, since `diff`
+/// changes nothing.
 ///
 /// # Errors
 ///
-/// A run could not be planned at all, such as with an invalid record.
+/// No plan can be made, for example with an invalid record.
 pub async fn to_show(
     run: &mut Run,
     connection: Connection,
@@ -132,7 +132,7 @@ pub async fn to_show(
     if let Err(refusals) = plan::judge(&resolved.named.set, state.parent_object(), asked) {
         plan.refusals.splice(..0, refusals);
     }
-    // What may be looked at may not be written for that.
+    // A set that may be shown is not writable because of that.
     state.parent_policy = asked;
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
@@ -216,8 +216,8 @@ async fn resolve(
     })
 }
 
-/// Values of Secrets are not kept, but read from their files again; standard input and pipes
-/// cannot be, and addresses may hold passwords.
+/// Values of Secrets are not saved, but read from their files again. Standard input and pipes cannot be
+/// read again, and URLs may hold passwords.
 fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
@@ -302,7 +302,7 @@ impl Prepared {
         change(&self.named, &self.desired, &self.state, &self.plan)
     }
 
-    /// The plan with all that carrying it out needs.
+    /// The plan with everything that executing it needs.
     pub fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
         Execution {
             server: &self.cluster.server,

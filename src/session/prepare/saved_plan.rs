@@ -1,4 +1,4 @@
-//! Reads what the plans need that `diff --out` saves and `apply --plan` carries out.
+//! Reads the state for plans that `diff --out` saves and `apply --plan` executes.
 //!
 //! The content of a saved plan, and its comparison with the cluster, is in `plan::saved`.
 
@@ -42,8 +42,7 @@ pub fn salt() -> Result<Salt, Error> {
     })
 }
 
-/// Makes the plan that was shown into one to save. `parent` is the live parent, if it has a
-/// manifest.
+/// Makes a saved plan of the one that was shown. `parent` is the live parent, if it has a manifest.
 ///
 /// # Errors
 ///
@@ -85,7 +84,7 @@ pub async fn plan(
         key,
         intent,
     });
-    // An object that was gone already does not have to be pruned.
+    // An object that did not exist any more does not have to be pruned.
     let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
     Ok(SavedPlan {
         cluster: identify(cluster).await?,
@@ -136,7 +135,7 @@ fn resource_argument(resource: &Resource) -> String {
     }
 }
 
-/// Writes a plan that can be carried out as it was shown.
+/// Writes a plan that can be executed as it was shown.
 pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
     let is_failing = |object: &Comparison| object.outcome.action == Action::Failed;
     if !found.refusals.is_empty() || !found.failures.is_empty() || found.objects.iter().any(is_failing) {
@@ -166,7 +165,7 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Elsewhere `-` stands for standard input or output.
+/// Refuses `-`, which elsewhere means standard input or output.
 fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::Usage {
@@ -186,11 +185,11 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     })
 }
 
-/// Makes the plan again, and finds that it is the saved one.
+/// Makes the plan again, and checks that it is the saved one.
 ///
 /// # Errors
 ///
-/// Everything that has changed since.
+/// The changes since then.
 pub async fn approve(
     run: &mut Run,
     shared: &GlobalFlags,
@@ -204,7 +203,7 @@ pub async fn approve(
     };
     let connection = run.connect(shared).await?;
     let mut prepared = match to_show(run, connection, options, input).await {
-        // The manifests were right when the plan was made, so it is the cluster that is not.
+        // The manifests were valid when the plan was made, so the cluster has changed.
         Err(error) if error.exit() == Exit::Usage => {
             return Err(Error::Overtaken(vec![Drift::Unplannable(error.to_string())]));
         }
@@ -286,7 +285,7 @@ fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     let members = members.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
     let served = &prepared.state.places.resources;
     let wanted = prepared.desired.members.iter();
-    // As the plan was made, each in the version of its manifest if that is served.
+    // As for the plan, each object is read in the version of its manifest if that is served.
     let wanted = wanted.filter_map(|object| {
         let resource = object.readable_through(served)?;
         Some((object.key.clone(), Arc::clone(resource)))
@@ -294,7 +293,7 @@ fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     members.chain(wanted).collect()
 }
 
-/// The resource of an object that the present plan does not know.
+/// Returns the resource of an object that is not in the present plan.
 fn served(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),

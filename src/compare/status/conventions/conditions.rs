@@ -1,4 +1,4 @@
-//! What conditions say about an object, by the polarity of their types.
+//! The signs in the conditions of an object, by the polarity of their types.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const INNER: [&str; 2] = [
     "/status/status/conditions",
 ];
 
-/// Collects what all conditions of an object say.
+/// Collects the signs in all conditions of an object.
 pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
     let generation = object.number("/metadata/generation");
     let list = |pointer: &str| object.array(pointer).iter().collect::<Vec<_>>();
@@ -64,7 +64,7 @@ fn name_of(item: &Value, place: &str) -> String {
 enum Part {
     /// It sums the object up: `Ready`, `Synced`.
     Summary,
-    /// It speaks of a part of the object or of a step: `DashboardSynchronized`.
+    /// It is about a part of the object or a step: `DashboardSynchronized`.
     Detail,
 }
 
@@ -137,7 +137,7 @@ fn sums_up_details(words: &[String]) -> bool {
     matches!(words, [word] if WHOLE.contains(&word.as_str()))
 }
 
-/// How much a condition counts beside the others of its list.
+/// The weight of a condition among the others of its list.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     part: Part,
@@ -178,7 +178,7 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
     }
 }
 
-/// `Ready` is True; but `Complete` is True of what has failed, too, and then the reason says so.
+/// A good condition is True. `Complete` is True of a failed object, too; then the reason says so.
 fn good(condition: Condition, words: &[String]) -> Evidence {
     let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
     if is_end && tone_of_text(condition.reason) >= Some(Tone::Trouble) {
@@ -191,7 +191,7 @@ fn affirmed(condition: Condition) -> String {
     format!("its condition {} is {}", condition.kind, condition.status)
 }
 
-/// Reasons for which a part of an object is not there, and need not be.
+/// Reasons of an optional part of an object that does not exist.
 const NOT_WANTED: [&str; 8] = [
     "required",
     "applicable",
@@ -209,7 +209,7 @@ fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: b
     if is_detail && reason.iter().any(|word| NOT_WANTED.contains(&word.as_str())) {
         return None;
     }
-    // Something that runs to its end, and is ready for use before.
+    // It runs to completion, and is ready for use before.
     let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
     if is_end && is_ready {
         return None;
@@ -224,8 +224,8 @@ fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: b
     Some(Evidence::progress(condition.to_string()))
 }
 
-/// Returns whether a reason says that no time will help. `UpdateFailed` and the like are tried
-/// again.
+/// Returns whether a reason says that the object does not recover by itself. `UpdateFailed` and the
+/// like are retried.
 fn is_hopeless(reason: &[String]) -> bool {
     const HOPELESS: [&str; 9] = [
         "invalid",
@@ -241,8 +241,8 @@ fn is_hopeless(reason: &[String]) -> bool {
     reason.iter().any(|word| HOPELESS.contains(&word.as_str()))
 }
 
-/// Returns whether the type speaks of a change that is under way, as `ControlPlaneUpdating` does.
-/// While it lasts, the object may still be ready as it was before.
+/// Returns whether the type is about a change in progress, as `ControlPlaneUpdating` does. While it
+/// lasts, the object may still be ready as it was before.
 fn is_change(words: &[String]) -> bool {
     const CHANGES: [&str; 8] = [
         "updating",
@@ -273,7 +273,9 @@ fn progressing(condition: Condition, words: &[String], weight: Weight) -> Option
         .iter()
         .any(|word| word == "approval")
     {
-        return Some(Evidence::paused(format!("it waits for approval: {condition}")));
+        return Some(Evidence::paused(format!(
+            "it is waiting for approval: {condition}"
+        )));
     }
     if weight.is_ready && words.len() == 1 && matches!(words[0].as_str(), "partial" | "unknown") {
         return None;

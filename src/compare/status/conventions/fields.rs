@@ -1,5 +1,4 @@
-//! What fields of a status say about an object: phases, states, healths, flags, errors and
-//! numbers of replicas.
+//! The signs in the fields of a status: phases, states, healths, flags, errors and numbers of replicas.
 
 use serde_json::Value;
 
@@ -32,7 +31,7 @@ const FLAGS: [&str; 7] = [
     "isReady",
     "succeeded",
 ];
-/// Fields that are there if something is wrong.
+/// Fields that exist if something is wrong.
 const ERRORS: [&str; 6] = [
     "error",
     "errorMessage",
@@ -42,7 +41,7 @@ const ERRORS: [&str; 6] = [
     "errors",
 ];
 
-/// Collects what the fields of the status say.
+/// Collects the signs in the fields of the status.
 pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
     let Some(status) = object.0.get("status") else {
         return;
@@ -111,10 +110,10 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
     if !is_state {
         return;
     }
-    let told = format!("its {shown} is {text}");
+    let reason = format!("its {shown} is {text}");
     found.extend(match tone_of_text(text) {
-        Some(Tone::Final | Tone::Trouble | Tone::Progress) => Some(Evidence::detail(told)),
-        Some(Tone::Good) => Some(Evidence::weak(told)),
+        Some(Tone::Final | Tone::Trouble | Tone::Progress) => Some(Evidence::detail(reason)),
+        Some(Tone::Good) => Some(Evidence::weak(reason)),
         _ => None,
     });
 }
@@ -137,7 +136,7 @@ fn is_about_readiness(name: &str) -> bool {
 
 /// A map below the status, such as `applicationState: {state: RUNNING}`.
 fn of_part(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Evidence>) {
-    // What a provider shows of the resource that it manages has a language of its own.
+    // A provider has its own terms for the resource that it manages.
     if matches!(
         name,
         "atProvider" | "outputs" | "lastUpdate" | "lastOperation" | "resources"
@@ -149,7 +148,7 @@ fn of_part(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<
         .is_some_and(|word| matches!(word.as_str(), "state" | "status" | "health" | "result"));
     for (field, value) in fields {
         let shown = format!("status.{name}.{field}");
-        // A status for each controller that looks after the object.
+        // A status for each controller of the object.
         if name == "statuses"
             && let Some(text) = value.get("state").and_then(Value::as_str)
         {
@@ -182,8 +181,7 @@ fn flag(name: &str, value: &Value, found: &mut Vec<Evidence>) {
     });
 }
 
-/// An error counts if nothing else says that the object is as it should be: some controllers
-/// leave it there.
+/// An error counts only if no other sign is good: some controllers leave an old error in the status.
 fn error(name: &str, value: &Value, found: &mut Vec<Evidence>) {
     let text = match value {
         Value::String(text) => text.as_str(),
@@ -247,10 +245,10 @@ fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
 }
 
 fn of_all(have: i64, wanted: i64, what: &str) -> Evidence {
-    let told = format!("{have} of {wanted} {what}");
+    let reason = format!("{have} of {wanted} {what}");
     if have < wanted {
-        Evidence::detail(told)
+        Evidence::detail(reason)
     } else {
-        Evidence::weak(told)
+        Evidence::weak(reason)
     }
 }

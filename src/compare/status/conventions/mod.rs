@@ -1,9 +1,8 @@
-//! The status of kinds without a rule of their own, from the conventions of the Kubernetes API
-//! and of those who write controllers: conditions, phases, flags, numbers of replicas.
+//! The status of kinds without a rule of their own, from the conventions of the Kubernetes API and of
+//! controllers: conditions, phases, flags, numbers of replicas.
 //!
-//! Whatever says that an object is not as it should be is believed before what says that it is.
-//! An object of which nothing is known is taken to be as it should be: it must not be waited for
-//! without end.
+//! A bad sign outweighs a good one. An object without any sign counts as Current: a wait for it would
+//! never end.
 
 mod conditions;
 mod fields;
@@ -24,20 +23,20 @@ struct Evidence {
     reason: String,
 }
 
-/// What a sign says, the most serious last.
+/// The meaning of a sign, the most serious last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// It is good in one respect.
     Weak,
-    /// Something about a part of it is not good; what sums it up decides.
+    /// A part of it is not good; a sign that sums the object up decides.
     Detail,
-    /// It is as it should be.
+    /// It is Current.
     Good,
-    /// It is not, or not yet.
+    /// It is not Current, or not yet.
     Progress,
-    /// It rests because of what its manifest or a person says.
+    /// It is suspended by its manifest or by a person.
     Paused,
-    /// It is not, and time will not help.
+    /// It has failed, and does not recover by itself.
     Failed,
 }
 
@@ -88,7 +87,7 @@ pub(super) fn status(object: Object) -> Option<(State, String)> {
     Some((state, evidence.reason))
 }
 
-/// Returns why an object rests by the word of its manifest: `spec.suspend` and the like.
+/// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
 pub(super) fn suspension(object: Object) -> Option<String> {
     const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
     let spec = object.0.get("spec")?;
@@ -98,7 +97,7 @@ pub(super) fn suspension(object: Object) -> Option<String> {
     Some(format!("it is suspended: its spec.{flag} is true"))
 }
 
-/// Returns whether the status says nothing at all yet.
+/// Returns whether the status is still empty.
 pub(super) fn is_silent(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a text says about the object that has it.
+/// The meaning of a text for its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tone {
-    /// The object has something that is good to have, and may do without: `Active`.
+    /// The object has a good property that it does not need: `Active`.
     Fine,
-    /// The object is as it should be.
+    /// The object is Current.
     Good,
-    /// A controller is at work, or waits.
+    /// A controller is working or waiting.
     Progress,
-    /// The object rests because somebody wants it to.
+    /// The object is suspended on purpose.
     Paused,
     /// Something is wrong, and may pass.
     Trouble,
@@ -50,7 +50,7 @@ const TROUBLE: &str = "alert broken conflict conflicted conflicting conflicts co
 const FINAL: &str = "aborted cancelled canceled failed failing failure fatal illegal invalid malformed \
     permanent rejected stalled terminal unrecoverable unsupported unsuccessful";
 
-/// Words that turn the next one into its contrary.
+/// Words that negate the next one.
 const NEGATIONS: [&str; 4] = ["not", "no", "non", "without"];
 
 /// Words that are in the lists more than once.
@@ -118,7 +118,7 @@ pub(super) fn tone(words: &[String]) -> Option<Tone> {
             Some(Tone::Trouble | Tone::Final) => Some(Tone::Fine),
             Some(Tone::Fine | Tone::Good) => Some(Tone::Progress),
             Some(Tone::Progress | Tone::Paused) => None,
-            // `NotFound`; but `NoData` of a word that is not known says nothing.
+            // `NotFound`; but `No` before an unknown word has no meaning.
             None => (words[index - 1] == "not").then_some(Tone::Progress),
         }
     });

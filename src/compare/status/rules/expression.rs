@@ -12,11 +12,11 @@ use cel::objects::{Key, Map};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
-/// Longest expression in bytes.
+/// Limit of the size of an expression, in bytes.
 const LONGEST: usize = 4096;
-/// Most macros that are inside one another.
+/// Limit of nested macros.
 const DEEPEST: u32 = 3;
-/// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
+/// Limit of the steps of an evaluation: nodes of the object to the power of the nesting.
 const STEPS: usize = 50_000_000;
 
 /// A compiled expression.
@@ -27,12 +27,12 @@ pub(super) struct Expression {
     nesting: u32,
 }
 
-/// What an expression says about an object.
+/// The result of an expression for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It holds.
+    /// It is true.
     Yes,
-    /// It does not hold.
+    /// It is false.
     No,
     /// It cannot be evaluated, for this reason: most often, a field is missing.
     Unclear(String),
@@ -45,19 +45,19 @@ pub enum ExpressionError {
     #[error("the expression has {0} bytes, more than {LONGEST}")]
     TooLong(usize),
     /// It nests macros too deeply.
-    #[error("{0} macros are inside one another, more than {DEEPEST}")]
+    #[error("the expression nests {0} macros, more than {DEEPEST}")]
     TooDeep(u32),
     /// It is not CEL.
     #[error("{0}")]
     Syntax(String),
-    /// It calls a function that is not there.
+    /// It calls a function that does not exist.
     #[error("no such function {0:?}")]
     NoSuchFunction(String),
 }
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
-    // Neither declares what the other has.
+    // The two have no variable in common.
     for extension in [cel::extensions::strings, cel::extensions::encoders] {
         let added = environment.add_extension(extension);
         debug_assert!(added.is_ok(), "{added:?}");
@@ -101,7 +101,7 @@ impl Expression {
             .into_iter()
             .filter_map(|name| {
                 let field = object.get(name);
-                // The whole object, which makes it possible to ask whether it has a status.
+                // The whole object, so that an expression can check whether it has a status.
                 let whole = (name == "self").then_some(object);
                 Some((name, field.or(whole)?))
             })
@@ -124,7 +124,7 @@ impl Expression {
         match self.program.execute(&context) {
             Ok(cel::Value::Bool(true)) => Answer::Yes,
             Ok(cel::Value::Bool(false)) => Answer::No,
-            Ok(other) => Answer::Unclear(format!("it is of type {} and not bool", other.type_of())),
+            Ok(other) => Answer::Unclear(format!("it is of type {}, not bool", other.type_of())),
             Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
                 Answer::Unclear(format!("{name} is missing"))
             }
@@ -154,7 +154,7 @@ fn to_cel(value: &Value) -> cel::Value {
     }
 }
 
-/// The values in a value, itself included.
+/// The number of values in a value, including itself.
 fn nodes(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(nodes).sum(),
@@ -200,8 +200,8 @@ fn unknown_function(expression: &IdedExpr) -> Option<String> {
     children(&expression.expr).into_iter().find_map(unknown_function)
 }
 
-/// Returns how many macros are inside one another at most. The list that a macro goes through is
-/// evaluated once, and not inside it.
+/// Returns the depth of nested macros. The list that a macro iterates over is evaluated once, outside
+/// of the macro.
 fn nesting(expression: &IdedExpr) -> u32 {
     let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| nesting(inner)).max();
     match &expression.expr {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn invalid_expressions_are_refused() {
         let long = "true && ".repeat(600) + "true";
         let deep = "a.all(b, b.all(c, c.all(d, d.all(e, e))))";
         for (text, expected) in [
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_object_is_not_gone_through_for_ever() {
+    fn evaluation_on_a_large_object_is_bounded() {
         let items: Vec<Value> = (0..10_000).map(|number| json!({"n": number})).collect();
         let object = json!({"status": {"items": items}});
         let answer = evaluate(

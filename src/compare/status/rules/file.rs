@@ -18,17 +18,17 @@ pub struct RuleFileError {
     pub fault: Fault,
 }
 
-/// What is wrong with a file of rules.
+/// The faults of a file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It is not YAML.
     #[error("{0}")]
     Yaml(String),
     /// It holds no rules.
-    #[error("no rules: a list, healthCheckExprs or spec.healthCheckExprs is expected")]
+    #[error("no rules: must be a list, healthCheckExprs or spec.healthCheckExprs")]
     NoRules,
     /// A value has another type.
-    #[error("{0} is {1} and not {2}")]
+    #[error("{0} is {1}, not {2}")]
     Type(String, &'static str, &'static str),
     /// A field is missing.
     #[error("a rule without {0}")]
@@ -36,22 +36,22 @@ pub enum Fault {
     /// A field that rules do not have.
     #[error("unknown field {0:?}; a rule has apiVersion, kind, current, inProgress and failed")]
     UnknownField(String),
-    /// The version stands alone.
+    /// The version has no group.
     #[error("apiVersion {0:?} has no group")]
     NoGroup(String),
     /// There are two rules for a kind.
-    #[error("another rule for {0} is in line {1}")]
+    #[error("another rule for {0} is on line {1}")]
     Duplicate(String, usize),
     /// An expression cannot be compiled.
     #[error("{0}: {1}")]
     Expression(&'static str, ExpressionError),
 }
 
-/// When expressions are compiled.
+/// The time at which expressions are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     Now,
-    /// When they are needed; a test compiles all.
+    /// When they are first needed; a test compiles all.
     Later,
 }
 

@@ -1,4 +1,4 @@
-//! The rules of Flux's library run as they are published.
+//! Checks that the rules of Flux's library run as published.
 //!
 //! `flux_library.yaml` is from `content/en/flux/cheatsheets/cel-healthchecks.md` of
 //! github.com/fluxcd/website, under the Apache License 2.0.
@@ -57,7 +57,7 @@ fn every_rule_of_the_library_judges() {
     let mut seen = std::collections::BTreeSet::new();
     for (name, object, expected) in judged {
         let (kind, group) = name.split_once('.').expect("a group");
-        // As in Flux, `all` holds of a list that the filter has emptied.
+        // As in Flux, `all` is true of a list that the filter has emptied.
         let verdict = rules.judge(&object, &GroupKind::new(group, kind)).expect(name);
         if name.starts_with("Role") && object["status"]["conditions"][1]["type"] == "Ready" {
             assert_eq!(verdict.state, Failed, "{name}: {object}");

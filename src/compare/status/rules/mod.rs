@@ -1,7 +1,7 @@
-//! Rules as data: CEL expressions for kinds, in the format of Flux's `healthCheckExprs`.
+//! Rules for kinds as CEL expressions, in the format of Flux's `healthCheckExprs`.
 //!
-//! `rules.yaml` holds those that come with the program; `--wait-rules` names a file with more. A
-//! rule says in this order: `inProgress`, `failed`, `current`; what none of them says is
+//! `rules.yaml` holds the built-in ones; `--wait-rules` names a file with more. Its expressions are
+//! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is
 //! `InProgress`.
 
 mod expression;
@@ -24,10 +24,10 @@ use super::State;
 use crate::model::identity::GroupKind;
 use expression::{Answer, Expression};
 
-/// The rules that come with the program.
+/// The built-in rules.
 const BUILT_IN: &str = include_str!("../rules.yaml");
 
-/// Rules by the kinds that they are about.
+/// Rules by kind.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     by_group: BTreeMap<String, Vec<Rule>>,
@@ -44,12 +44,12 @@ struct Rule {
     current: Clause,
 }
 
-/// Where a rule stands.
+/// The source of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// In the program; the kind, or the group.
+    /// The program; the kind, or the group.
     BuiltIn(String),
-    /// In a file, at a line.
+    /// A file, with the line.
     File(Arc<str>, usize),
 }
 
@@ -94,7 +94,7 @@ impl Clause {
     }
 }
 
-/// What a rule says about an object.
+/// The result of a rule for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) state: State,
@@ -133,7 +133,7 @@ impl RuleSet {
         self.rule(group_kind).is_some()
     }
 
-    /// What the rule of a kind says about an object; `None` if there is none.
+    /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
     pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<Verdict> {
         let rule = self.rule(group_kind)?;
         let (state, reason) = rule.judge(object);
@@ -144,7 +144,7 @@ impl RuleSet {
         })
     }
 
-    /// The rule of the kind, else that of its group, else that of the groups below a domain
+    /// Returns the rule of the kind, else that of its group, else that of the groups below a domain
     /// (`*.example.com`).
     fn rule(&self, group_kind: &GroupKind) -> Option<&Rule> {
         let group = group_kind.group.as_str();
@@ -181,7 +181,7 @@ impl Rule {
                 }
             }
         }
-        let reason = format!("its rule does not yet say current: {}", self.current.shown());
+        let reason = format!("its rule is not current yet: {}", self.current.shown());
         (State::InProgress, reason)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading rules, choosing one, and what the built-in ones say.
+//! Tests of reading rules, choosing one, and the results of the built-in ones.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn rules_are_read_in_three_forms() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_have_their_line() {
     let good = "apiVersion: example.com/v1\n  kind: Widget\n  current: status.ok";
     for (text, line, expected) in [
         (String::new(), None, "no rules"),
@@ -57,7 +57,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             format!("- {good}\n- {good}"),
             Some(4),
-            "another rule for Widget.example.com is in line 1",
+            "another rule for Widget.example.com is on line 1",
         ),
         (
             "- apiVersion: example.com/v1\n  current: true".to_owned(),
@@ -114,7 +114,13 @@ fn the_expressions_have_an_order() {
         (true, true, true, InProgress, "inProgress: status.busy"),
         (false, true, true, Failed, "failed: status.broken"),
         (false, false, true, Current, "current: status.ok"),
-        (false, false, false, InProgress, "not yet say current: status.ok"),
+        (
+            false,
+            false,
+            false,
+            InProgress,
+            "rule is not current yet: status.ok",
+        ),
     ] {
         let object = json!({"status": {"busy": busy, "broken": broken, "ok": ok}});
         let verdict = rules

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A Deployment of three replicas with these numbers: there, updated, available, ready.
+/// A Deployment of three replicas with these numbers: existing, updated, available, ready.
 fn deployment(numbers: [i64; 4], conditions: &[Value]) -> Value {
     let [replicas, updated, available, ready] = numbers;
     json!({
@@ -23,12 +23,12 @@ fn deployments() {
     check(
         "Deployment.apps",
         [
-            (json!({}), InProgress, "0 of 1 replicas are there"),
+            (json!({}), InProgress, "0 of 1 replicas exist"),
             (json!({"spec": {"replicas": 3}}), InProgress, "0 of 3"),
             (
                 deployment([2, 2, 2, 2], &good),
                 InProgress,
-                "2 of 3 replicas are there",
+                "2 of 3 replicas exist",
             ),
             (
                 deployment([3, 2, 3, 3], &good),
@@ -89,7 +89,7 @@ fn stateful_sets() {
     check(
         "StatefulSet.apps",
         [
-            (json!({}), InProgress, "0 of 1 replicas are there"),
+            (json!({}), InProgress, "0 of 1 replicas exist"),
             (
                 with(json!({"updateStrategy": {"type": "OnDelete"}}), json!({})),
                 Current,
@@ -98,7 +98,7 @@ fn stateful_sets() {
             (
                 with(spec.clone(), json!({"replicas": 1})),
                 InProgress,
-                "1 of 2 replicas are there",
+                "1 of 2 replicas exist",
             ),
             (
                 with(spec.clone(), json!({"replicas": 2, "readyReplicas": 1})),
