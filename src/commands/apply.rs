@@ -155,8 +155,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) ->
     Ok(prepared)
 }
 
-/// Refuses to begin what the user may not finish. A client-side dry run writes nothing and asks
-/// nothing.
+/// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
+/// checks nothing.
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let Prepared {
         cluster,

@@ -111,8 +111,8 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
     Ok(ending)
 }
 
-/// Deletes the members, waits until they are gone, and does the same with the parent and
-/// what it lives in.
+/// Deletes the members and waits until they are gone, then does the same with the parent and its
+/// namespace or CRD.
 async fn delete_and_wait(
     run: &mut Run,
     prepared: &Prepared,
@@ -129,7 +129,7 @@ async fn delete_and_wait(
     if deleted.ending != Ending::Done {
         return deleted.ending;
     }
-    // Deleted objects are waited for until they are gone, whatever their status.
+    // The wait for deleted objects ends when they are gone; their status does not count.
     let rules = StatusRules::default();
     let mut waiting = Waiting {
         server: deletion.server,
@@ -152,7 +152,7 @@ async fn delete_and_wait(
         done.note(&event);
         reporter.event(event);
     };
-    // Even where something is left, the parent records exactly that from here on.
+    // Even if something is left, the parent records exactly that from now on.
     let ending = deletion.finish(deleted, Lingering::Reported, &mut sink).await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
@@ -168,7 +168,7 @@ async fn delete_and_wait(
     wait_targets::ending(outcome, ending)
 }
 
-/// Reads and plans; `None` if there is no such set, and that is fine.
+/// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
 async fn prepare(
     run: &mut Run,
     shared: &GlobalFlags,
@@ -208,7 +208,7 @@ async fn prepare(
                     .await?;
                     losses.confirm(refusals);
                     confirmed.note(&plan);
-                    // What the user confirms may have changed while they read: all is read again.
+                    // The cluster may have changed while the prompt was open: all is read again.
                     cluster.discover_again().await?;
                     continue;
                 }
@@ -260,11 +260,11 @@ fn is_lifted_by_the_user(refusal: &Refusal) -> bool {
     refusal.is_data_loss() || matches!(refusal, Refusal::DeletesSet { .. })
 }
 
-/// The objects that the user agreed to delete.
+/// The objects that the user confirmed.
 enum Confirmed {
-    /// Everything, or it is a dry run.
+    /// All objects, or it is a dry run.
     Everything,
-    /// These objects, by UID, once the user was asked.
+    /// These objects, by UID, as the prompt showed them.
     Objects(Option<BTreeSet<String>>),
 }
 

@@ -1,5 +1,4 @@
-//! `diff`: manifests → discovery → cluster state → plan, and what the plan would make of the
-//! cluster.
+//! `diff`: manifests → discovery → cluster state → plan, and the cluster state after that plan.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +87,8 @@ fn print(run: &mut Run, found: &Differences, layout: Layout, error: Option<&Erro
     run.reporter.differences(found, &layout);
 }
 
-/// Returns the exit code after an external diff. As with kubectl, what the program finds alike is
-/// alike; what it is not shown still counts.
+/// Returns the exit code after an external diff. As in kubectl, its verdict counts for the objects that
+/// it compares; changes that it does not see count as well.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
         Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
@@ -122,7 +121,7 @@ fn finish(
     outcome
 }
 
-/// `found` takes what is found out, also where not everything can be.
+/// `found` gets the differences, even if some of them cannot be determined.
 async fn compare(
     run: &mut Run,
     shared: &GlobalFlags,
@@ -217,7 +216,7 @@ async fn predict_run(run: &mut Run, prepared: &Prepared, predictions: &mut Vec<P
         .await
 }
 
-/// The objects that a refusal stops, and why.
+/// Returns the objects that a refusal stops, with the refusal.
 fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
     let refusals = prepared.plan.refusals.iter();
     refusals
@@ -225,7 +224,7 @@ fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
         .collect()
 }
 
-/// All objects with what would become of them, by the names of their files.
+/// Returns all objects with their predicted states, by the names of their files.
 fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
         .state
@@ -264,7 +263,7 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
             });
         }
     }
-    // Objects whose dry run was not asked for are left as they are.
+    // Objects without a dry run keep their state.
     for (key, refusal) in refused {
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
@@ -278,7 +277,7 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
     comparisons
 }
 
-/// Returns the change of field ownership of an object of which nothing else would change.
+/// Returns the change of field ownership of an object that would not change otherwise.
 fn ownership(
     outcome: &ObjectOutcome,
     difference: &Difference,
@@ -339,7 +338,7 @@ fn record(prepared: &Prepared) -> RecordChange {
                 &bookkeeping.tooling,
                 &prepared.state.observed.recorded,
             )),
-            Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+            Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         });
     let after = RecordDocument::new(&prepared.named.set.tooling, &prepared.plan.record_after);
     RecordChange {
@@ -348,7 +347,7 @@ fn record(prepared: &Prepared) -> RecordChange {
     }
 }
 
-/// A run in which an object fails prunes nothing.
+/// A run in which an object fails does not prune.
 fn warn_of_failures(run: &mut Run, found: &Differences, prepared: &Prepared) {
     let is_failing = |object: &&Comparison| object.outcome.action == Action::Failed;
     let failing = found.objects.iter().filter(is_failing).count();

@@ -1,5 +1,5 @@
-//! `disband`: takes the set's label off its members, and then its record off the parent.
-//! Every object stays, and every other field of each.
+//! `disband`: removes the set's label from its members, and then the record from the parent. All
+//! objects are kept, with all other fields.
 
 use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
@@ -77,7 +77,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
         DryRun::None => options.confirmation,
         DryRun::Client | DryRun::Server => Confirmation::Given,
     };
-    // What the user confirms may have changed while they read: all is read again.
+    // The cluster may have changed while the prompt was open: all is read again.
     let (read, parent, plan) = loop {
         let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
@@ -114,7 +114,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
     })
 }
 
-/// Lists what the user has to agree to.
+/// Returns the refusals that the user has to override.
 fn questions(read: &SetRead, parent: &ParentObject, plan: &MembershipPlan) -> Vec<Refusal> {
     let set = &read.named.set;
     let found = tooling_of(parent).filter(|found| !found.is_same_program(&set.tooling));
@@ -136,6 +136,6 @@ fn tooling_of(parent: &ParentObject) -> Option<&Tooling> {
     match &parent.reading {
         Reading::Parent(bookkeeping) => Some(&bookkeeping.tooling),
         Reading::Unfinished(tooling) => Some(tooling),
-        Reading::NoBookkeeping | Reading::Faulty(_) => None,
+        Reading::NoRecord | Reading::Faulty(_) => None,
     }
 }

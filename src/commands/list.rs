@@ -34,7 +34,7 @@ async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<()
     let mut parents = Vec::new();
     let mut unread = Vec::new();
     for kind in &kinds {
-        // One kind that cannot be listed hides no other.
+        // A kind that cannot be listed does not hide the others.
         match read::parents(&cluster.server, slice::from_ref(kind), namespace).await {
             Ok(found) => parents.extend(found),
             Err(failure) => unread.push(failure),

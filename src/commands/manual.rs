@@ -8,7 +8,7 @@ use crate::cli::Cli;
 use crate::error::{Error, Exit};
 use crate::model::text::os_cause;
 
-/// Writes a page for the program and one for each command into a directory that is there.
+/// Writes a page for the program and one for each command into an existing directory.
 pub(super) fn write(directory: &Path) -> Result<Exit, Error> {
     clap_mangen::generate_to(Cli::command(), directory)
         .map(|()| Exit::Done)

@@ -1,5 +1,5 @@
-//! `rbac`: the least rights with which a set can be applied from its manifests, as
-//! RBAC objects to look through and to apply.
+//! `rbac`: the least permissions for applying a set from its manifests, as RBAC objects to review and
+//! apply.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
-/// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names who is to get the
-/// rights, and need not have any yet.
+/// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names the subject of the permissions,
+/// which may have none yet.
 pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     unless_stopped(&listen(), print_rights(arguments, shared)).await
 }
@@ -96,7 +96,7 @@ fn is_forbidden(error: &Error) -> bool {
     }
 }
 
-/// Remarks to read before granting this.
+/// Returns notes to read before granting these permissions.
 fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
     let mut remarks = Vec::new();
     let used: BTreeSet<&str> = rights

@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Reads the set; `known` takes what becomes known of it, in case there is no more to show.
+/// Reads the set; `known` gets what is known of it, in case of an error later.
 async fn view(
     reference: &SetReference,
     shared: &GlobalFlags,
@@ -52,7 +52,7 @@ async fn view(
     let waits = connect::unlimited_waits(settings::style(shared));
     let mut cluster = connect::discover(connect::connect(shared).await?, waits).await?;
     let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
-    // Whose the set is can only be read from its parent.
+    // Only the parent shows which tool manages the set.
     *known = SetDocument {
         tooling: None,
         ..SetDocument::from(&named.set)
@@ -61,7 +61,7 @@ async fn view(
         .read_parent(&cluster.server)
         .await?
         .map(|parent| parent.object);
-    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoBookkeeping) else {
+    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoRecord) else {
         return Err(ParentError::NoSuchSet(named.set.parent).into());
     };
     let mut set = FoundSet::new(named.set.parent.clone(), &parent);

@@ -63,7 +63,7 @@ impl Error {
     }
 }
 
-/// `rbac` prints what applying a set takes. Other commands may look elsewhere, too.
+/// `rbac` prints the permissions to apply a set. Other commands may need others.
 const ASK_AN_ADMINISTRATOR: &str =
     "ask a cluster administrator for this permission; `kubectl auth can-i --list` shows yours";
 

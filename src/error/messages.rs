@@ -57,14 +57,14 @@ impl Error {
             Self::Overtaken(drift) => stale(drift),
             Self::Unpredicted(objects) => unpredicted(objects),
             Self::LabelledElsewhere { parent, left_out } => labelled_elsewhere(parent, left_out),
-            // What the inner error advises is more than the user needs here.
+            // The advice of the inner error would be too much here.
             Self::GrantedByRbac(error) => error.messages_alone(),
             other => vec![Message::new(other.to_string())],
         }
     }
 }
 
-/// Returns one message: the question has listed the objects already.
+/// Returns one message: the prompt has listed the objects already.
 fn not_confirmed(error: &Error, refusals: &[Refusal]) -> Message {
     let hints: BTreeSet<String> = refusals.iter().map(Refusal::hint).collect();
     let message = Message::new(error.to_string());
@@ -156,7 +156,7 @@ pub(super) fn unpredicted(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
     reported.chain(more).collect()
 }
 
-/// The most objects that an error lists: usually they share one reason.
+/// Limit of objects that an error lists: usually they share one reason.
 const SHOWN_OBJECTS: usize = 10;
 
 #[cfg(test)]

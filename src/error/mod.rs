@@ -1,5 +1,4 @@
-//! Everything that ends a run early: its class, which is the exit code, and what to
-//! type next.
+//! Errors that end a run early, with their exit codes and hints.
 //!
 //! Failures of single objects are outcomes, not errors; see `event`.
 
@@ -23,7 +22,7 @@ use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, Drift};
 use crate::read::{ListError, MissingDependency, MissingNamespace, Place};
 
-/// The end of a run, as scripts see it.
+/// The end of a run, as its exit code shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Everything was done.
@@ -34,7 +33,7 @@ pub enum Exit {
     Usage,
     /// A safety check refused.
     Refused,
-    /// The cluster could not be reached or said no.
+    /// The cluster could not be reached, or refused.
     Cluster,
     /// The user stopped it.
     Interrupted,
@@ -54,27 +53,27 @@ impl Exit {
     }
 }
 
-/// The reason why a run ended before it had begun to write, or could not continue.
+/// An error that ended a run before its first write, or that prevented it from continuing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error("{message}")]
     Usage {
         /// The mistake.
         message: String,
-        /// The command to type instead.
+        /// The command to use instead.
         hint: String,
     },
     /// Manifests that cannot be read.
     #[error(transparent)]
     Manifests(#[from] ManifestErrors),
-    /// Manifests that this cluster cannot take.
+    /// Manifests that this cluster cannot accept.
     #[error("{}", in_lines(&messages::invalid_objects(.0)))]
     InvalidObjects(Vec<InvalidObject>),
-    /// Namespaces that are not there.
+    /// Namespaces that do not exist.
     #[error("{}", in_lines(&messages::each(.0)))]
     MissingNamespaces(Vec<MissingNamespace>),
     /// Objects that the manifests depend on, and that are not there.
@@ -83,7 +82,7 @@ pub enum Error {
     /// Safety checks refused.
     #[error("{}", in_lines(&Refusal::messages(.0)))]
     Refused(Vec<Refusal>),
-    /// The user was asked, and did not confirm.
+    /// The user did not confirm.
     #[error("not confirmed: nothing was written")]
     NotConfirmed(Vec<Refusal>),
     /// No connection can be made.
@@ -101,15 +100,15 @@ pub enum Error {
     /// The server does not serve a kind that exists.
     #[error("{0}")]
     KindNotServed(String),
-    /// A read that a decision needs did not succeed.
+    /// A read that a decision depends on failed.
     #[error("{what}: cannot be read: {}", request(.error))]
     Read {
-        /// The object that was to be read.
+        /// The object.
         what: String,
         /// The answer of the server.
         error: ApiError,
     },
-    /// Members could not be listed, so it is not known what there is to prune.
+    /// Members could not be listed, so it is not known what to prune.
     #[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
     List {
         /// The collection.
@@ -117,13 +116,13 @@ pub enum Error {
         /// The answer of the server.
         error: ListError,
     },
-    /// The user may not do what the run is about to do; nothing was written.
+    /// The user lacks permissions for the run; nothing was written.
     #[error("{}", in_lines(&messages::forbidden(.0)))]
     MissingPermissions(Vec<Permission>),
-    /// A right is missing in a command whose rights `rbac` prints.
+    /// A permission is missing in a command whose permissions `rbac` prints.
     #[error(transparent)]
     GrantedByRbac(Box<Error>),
-    /// The parent does not exist, and it could not be seen whether members are left.
+    /// The parent does not exist, and members may be left that could not be listed.
     #[error("{parent}: not the parent of a set; {}", members_missed(.hidden))]
     MembersUnknown {
         /// The parent that the set would have.
@@ -131,8 +130,7 @@ pub enum Error {
         /// Names of what could not be listed in all namespaces.
         hidden: Vec<String>,
     },
-    /// The parent does not exist, and objects carry the label of its set that are not taken for
-    /// members.
+    /// The parent does not exist, and objects have the label of its set but do not count as members.
     #[error("{}", in_lines(&messages::labelled_elsewhere(parent, left_out)))]
     LabelledElsewhere {
         /// The parent that the set would have.
@@ -140,16 +138,16 @@ pub enum Error {
         /// The objects and the reasons, a line for each namespace.
         left_out: Vec<String>,
     },
-    /// The effect of a run on some objects could not be found out.
+    /// The effect of a run on some objects could not be determined.
     #[error("{}", in_lines(&messages::unpredicted(.0)))]
     Unpredicted(Vec<(ObjectKey, Message)>),
-    /// A saved plan is not what the cluster is any more.
+    /// A saved plan is stale: the cluster has changed.
     #[error("{}", in_lines(&messages::stale(.0)))]
     Overtaken(Vec<Drift>),
-    /// Secrets among the manifests are not those that a saved plan was made with.
+    /// Secrets of the manifests have changed since a saved plan was made.
     #[error("{}", in_lines(&messages::each(.0)))]
     Altered(Vec<Alteration>),
-    /// A plan is not saved, because it could not be carried out.
+    /// A plan is not saved, because it could not be applied.
     #[error("plan not saved: it could not be applied")]
     NotSaved,
     /// The parent could not be written.
@@ -158,7 +156,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, as `apply` and `diff` meet it: what they lack, `rbac` prints.
+    /// Returns the same error for `apply` and `diff`, whose missing permissions `rbac` prints.
     #[must_use]
     pub fn in_reach_of_rbac(self) -> Self {
         let is_forbidden = match &self {
@@ -176,7 +174,7 @@ impl Error {
         }
     }
 
-    /// The class, which scripts see as the exit code.
+    /// Returns the class, which determines the exit code.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. }
@@ -210,7 +208,7 @@ impl Error {
     }
 }
 
-/// The server knows who asks, and does not let them; or does not know them.
+/// Describes the denial: the user is known and lacks permission, or is not authenticated.
 fn is_denied(error: &ApiError) -> bool {
     matches!(error.status().map(|status| status.code), Some(401 | 403))
 }

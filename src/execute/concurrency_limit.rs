@@ -1,18 +1,17 @@
-//! How many writes are under way at once: more while the server answers as fast as it
-//! can, fewer when it pushes back.
+//! The limit of concurrent writes: it rises while the server answers fast, and falls when the server
+//! throttles.
 //!
-//! A pure account of what was observed; waiting for `Retry-After` is the business of
-//! `apiserver`.
+//! Pure: `apiserver` waits for `Retry-After`.
 
 use std::time::Duration;
 
-/// Writes under way at the start, where the user allows as many.
+/// The limit at the start, unless the user allows less.
 const START: usize = 16;
-/// An answer that takes longer than this many times the fastest one has waited in a
-/// queue of the server, which more writes would only make longer.
+/// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
+/// writes would only lengthen the queue.
 const QUEUED: u32 = 3;
 
-/// The present limit, and what it is raised and lowered by.
+/// The current limit, and the observations that raise and lower it.
 ///
 /// Additive increase, multiplicative decrease, as TCP does it: a window of answers without
 /// queueing raises the limit by one, a refusal halves it. Below the start only refusals
@@ -27,7 +26,7 @@ pub(super) struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// A limit that never exceeds `most` writes at once.
+    /// Creates a limit that never exceeds `most` writes at once.
     pub(super) fn new(most: usize) -> Self {
         Self {
             limit: START.min(most).max(1),
@@ -38,12 +37,12 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// How many writes may be under way.
+    /// Returns the current limit.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Takes note of an answer and of the time that it took.
+    /// Records an answer and its duration.
     pub(super) fn answered(&mut self, latency: Duration) {
         self.fastest = self.fastest.min(latency);
         self.slowest = self.slowest.max(latency);
@@ -58,7 +57,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Takes note that the server refused a request for now.
+    /// Records that the server throttled a request.
     pub(super) fn pushed_back(&mut self) {
         self.limit = (self.limit / 2).max(1);
         self.answers = 0;

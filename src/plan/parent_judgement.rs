@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Bookkeeping, Pairs, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, ApplySetRecord, Pairs, Reading, RecordedKinds};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION, Tooling,
 };
@@ -38,14 +38,14 @@ pub enum ParentStatus {
     /// It does not exist, or has no record.
     New,
     /// It records a set.
-    Recorded(Bookkeeping),
+    Recorded(ApplySetRecord),
 }
 
 impl ParentStatus {
     /// Returns the status of a set whose first run may have ended after it created the parent's own
     /// namespace or CRD, as members, and before it recorded them.
     pub fn resumed(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
-        Self::Recorded(Bookkeeping {
+        Self::Recorded(ApplySetRecord {
             tooling: set.tooling.clone(),
             kinds: RecordedKinds::GroupKinds(kinds),
             additional_namespaces: BTreeSet::new(),
@@ -82,18 +82,20 @@ pub fn judge_for_deletion(
     let may_take_over = policy.take_over == Confirmation::Given;
     let foreign = |tooling: &Tooling| !tooling.is_same_program(&set.tooling) && !may_take_over;
     match &found.reading {
-        Reading::NoBookkeeping if is_plain && !may_take_over => {
+        Reading::NoRecord if is_plain && !may_take_over => {
             Err(vec![Refusal::NotAParent { parent: parent() }])
         }
-        Reading::Parent(Bookkeeping { tooling, .. }) | Reading::Unfinished(tooling) if foreign(tooling) => {
+        Reading::Parent(ApplySetRecord { tooling, .. }) | Reading::Unfinished(tooling)
+            if foreign(tooling) =>
+        {
             Err(vec![Refusal::OtherTooling {
                 parent: parent(),
                 found: tooling.clone(),
                 ours: set.tooling.clone(),
             }])
         }
-        Reading::NoBookkeeping | Reading::Unfinished(_) => Ok(ParentStatus::New),
-        Reading::Parent(bookkeeping) => Ok(ParentStatus::Recorded(bookkeeping.clone())),
+        Reading::NoRecord | Reading::Unfinished(_) => Ok(ParentStatus::New),
+        Reading::Parent(applyset_record) => Ok(ParentStatus::Recorded(applyset_record.clone())),
         Reading::Faulty(faults) => Err(faults
             .iter()
             .map(|fault| Refusal::FaultyParent {
@@ -149,7 +151,7 @@ mod tests {
     }
 
     fn recorded(tooling: &str) -> Reading {
-        Reading::Parent(Bookkeeping {
+        Reading::Parent(ApplySetRecord {
             tooling: Tooling::parse(tooling).expect("a valid value"),
             kinds: RecordedKinds::GroupKinds(BTreeSet::new()),
             additional_namespaces: BTreeSet::new(),
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_plain_object_has_to_be_made_a_parent_and_a_custom_resource_is_one() {
-        let parent = found(Reading::NoBookkeeping);
+        let parent = found(Reading::NoRecord);
         assert!(judged(&parent, Confirmation::Missing).is_err());
         assert_eq!(judged(&parent, Confirmation::Given), Ok(ParentStatus::New));
         let mut custom = set();

@@ -13,7 +13,7 @@ use super::{ParentStatus, Refusal};
 use crate::cluster::discovery::{Discovery, FailedVersion, KeptReason, KindLookup, UnlistedKind};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Bookkeeping, ParentFault};
+use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::{Origin, Resource, Scope};
@@ -93,25 +93,25 @@ pub fn member_scope(
         kept: Vec::new(),
         unlisted: Record::default(),
     };
-    if let ParentStatus::Recorded(bookkeeping) = parent_status {
+    if let ParentStatus::Recorded(applyset_record) = parent_status {
         let RecordedKinds {
             served: kinds,
             vanished,
             kept,
-        } = recorded_kinds(set, bookkeeping, discovery)?;
+        } = recorded_kinds(set, applyset_record, discovery)?;
         let kept_kinds = kept.iter().map(|(kind, _)| kind.clone());
         scope.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
         if !kept.is_empty() {
             scope.unlisted = Record {
                 group_kinds: kept_kinds.collect(),
-                additional_namespaces: bookkeeping.additional_namespaces.clone(),
+                additional_namespaces: applyset_record.additional_namespaces.clone(),
             };
         }
         scope.kept = kept;
         scope
             .recorded
             .additional_namespaces
-            .clone_from(&bookkeeping.additional_namespaces);
+            .clone_from(&applyset_record.additional_namespaces);
         scope.vanished = vanished;
         scope.vanished.retain(|kind| {
             !desired
@@ -119,7 +119,7 @@ pub fn member_scope(
                 .iter()
                 .any(|member| member.key.group_kind == *kind)
         });
-        check_namespaces(set, &kinds, bookkeeping)?;
+        check_namespaces(set, &kinds, applyset_record)?;
         for (kind, resource) in kinds {
             resources.entry(kind).or_insert(resource);
         }
@@ -167,12 +167,12 @@ struct RecordedKinds {
 
 fn recorded_kinds(
     set: &Set,
-    bookkeeping: &Bookkeeping,
+    applyset_record: &ApplySetRecord,
     discovery: &Discovery,
 ) -> Result<RecordedKinds, ScopeError> {
     let mut recorded = RecordedKinds::default();
     let mut faults = Vec::new();
-    for (name, entry) in entries(&bookkeeping.kinds, discovery) {
+    for (name, entry) in entries(&applyset_record.kinds, discovery) {
         match entry {
             Entry::Served(resource) => {
                 let resource = Arc::new(resource.clone());
@@ -214,8 +214,8 @@ fn not_listed(kind: &GroupKind, reason: &dyn Display) -> ScopeError {
 }
 
 /// Refuses a record with namespaced kinds and without namespaces.
-fn check_namespaces(set: &Set, kinds: &Kinds, bookkeeping: &Bookkeeping) -> Result<(), ScopeError> {
-    if set.parent.namespace.is_some() || !bookkeeping.additional_namespaces.is_empty() {
+fn check_namespaces(set: &Set, kinds: &Kinds, applyset_record: &ApplySetRecord) -> Result<(), ScopeError> {
+    if set.parent.namespace.is_some() || !applyset_record.additional_namespaces.is_empty() {
         return Ok(());
     }
     let faults: Vec<ParentFault> = kinds
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn recorded(kinds: &[&str], namespaces: &[&str]) -> ParentStatus {
-        ParentStatus::Recorded(Bookkeeping {
+        ParentStatus::Recorded(ApplySetRecord {
             tooling: Tooling::ours(),
             kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
             additional_namespaces: texts(namespaces),

@@ -1,5 +1,5 @@
-//! The cluster that a command reads: its server, what it serves, and how long kinds that it does
-//! not serve yet are waited for.
+//! The cluster that a command reads: its server, its discovery, and the waits for kinds that are not
+//! served yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,9 +27,9 @@ pub struct Cluster {
     pub server: ApiServer,
     /// The kinds that it serves.
     pub discovery: Discovery,
-    /// The namespace of objects that name none.
+    /// The namespace of objects without one.
     pub namespace: String,
-    /// The address of the server, and how it is trusted.
+    /// The URL and the certificate authorities of the server.
     pub endpoint: Endpoint,
     /// The waits for kinds that it does not serve yet.
     pub waits: Waits,
@@ -43,8 +43,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// The waits of a run that has to end then, if it has a time limit. `on_wait` is called with
-    /// what is waited for.
+    /// Returns the waits of a run with this deadline, if any. `on_wait` is called with what is waited
+    /// for.
     pub fn new(end_of_run: Option<Instant>, on_wait: impl Fn(&str) + 'static) -> Self {
         Self {
             end_of_run,
@@ -62,7 +62,7 @@ impl Waits {
     }
 }
 
-/// Names of the kinds that a look through all kinds cannot see.
+/// Names of the kinds that a search of all kinds cannot list.
 pub struct Unlisted {
     /// The kinds that only a missing permission would show.
     without_permission: Option<String>,
@@ -79,16 +79,16 @@ impl Unlisted {
 }
 
 impl Cluster {
-    /// Discovers again, after a time in which the server may have got new kinds, such as that of a
-    /// person's answer.
+    /// Repeats discovery after a pause, such as an open prompt, in which the server may have got new
+    /// kinds.
     pub async fn discover_again(&mut self) -> Result<(), DiscoveryError> {
         let fresh = discovery::fetch(&self.server).await?;
         self.discovery = fresh.with_not_yet_served_of(&self.discovery);
         Ok(())
     }
 
-    /// Adds the kinds that the definitions among the manifests will make the server serve. Kinds
-    /// of the manifests that are defined already are waited for: discovery lags behind definitions.
+    /// Adds the kinds that the definitions among the manifests will make the server serve. It waits for
+    /// kinds of the manifests that are defined already: discovery lags behind definitions.
     pub async fn add_definitions(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
         let definitions: Vec<Value> = manifests
             .iter()
@@ -122,8 +122,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Finds out what became of recorded kinds that discovery does not list, by a discovery that
-    /// is younger than the records. Sends nothing if all are listed.
+    /// Determines the state of recorded kinds that discovery does not list, by a discovery that is
+    /// younger than the records. Sends nothing if all are listed.
     pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
         let unlisted = |discovery: &Discovery| unlisted(records, discovery);
         let wait = self.waits.begin();
@@ -131,8 +131,8 @@ impl Cluster {
         Box::pin(settled).await
     }
 
-    /// Finds out the same for sets that are only looked at: nothing is waited for, and what cannot
-    /// be found out stays unknown.
+    /// Determines the same for sets that are only shown: it does not wait, and a state that cannot be
+    /// determined stays unknown.
     pub async fn look_up(&mut self, sets: &[FoundSet]) {
         let records = sets.iter().filter_map(FoundSet::bookkeeping);
         let records: Vec<&RecordedKinds> = records.map(|bookkeeping| &bookkeeping.kinds).collect();
@@ -143,7 +143,7 @@ impl Cluster {
         let _ = Box::pin(settled).await;
     }
 
-    /// Settles kinds for one look, in a copy of the discovery.
+    /// Settles kinds for one search, in a copy of the discovery.
     pub(super) async fn settle_kinds(
         &self,
         discovery: &mut Discovery,
@@ -153,8 +153,8 @@ impl Cluster {
         Box::pin(unserved::settle(&self.server, discovery, unlisted, &wait)).await
     }
 
-    /// Waits until discovery lists every kind that is defined, so that a look through all kinds
-    /// misses none. Returns the names of those that still cannot be listed.
+    /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
+    /// complete. Returns the names of those that still cannot be listed.
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.waits.begin();
         let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);

@@ -1,5 +1,4 @@
-//! Looks up what a namespace or the definition of a kind holds, since deleting it
-//! deletes all of that.
+//! Lists the contents of namespaces and CRDs: deleting one deletes its contents.
 //!
 //! The rule for what counts as a loss is in `plan::data_loss`.
 
@@ -24,18 +23,18 @@ use crate::model::resource::{Resource, Scope};
 /// From this many namespaces on, one page over all namespaces is tried first.
 const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
 
-/// Lists everything inside of the `containers`, namespaces and CRDs.
+/// Lists everything in the `containers`, namespaces and CRDs.
 ///
-/// Each resource takes one LIST for each namespace. The namespace controller sends as many when
-/// the namespaces are deleted, so this adds nothing of another order, and what other namespaces
-/// hold is never read. If several namespaces go, one page over all namespaces is tried first:
-/// in a small cluster that is everything there is of a resource, and one request instead of many.
+/// Each resource takes one LIST for each namespace. The namespace controller sends as many when the
+/// namespaces are deleted, and other namespaces are never read. For several namespaces, one page over
+/// all namespaces is tried first: in a small cluster it holds all objects of a resource, and replaces
+/// many requests.
 ///
-/// Resources that cannot be listed are named in the answer: what they hold would be lost
-/// unseen. It is an error if the cluster cannot be reached, or refuses the user altogether.
+/// Resources that cannot be listed are part of the result: their objects would be lost unseen. It is an
+/// error if the cluster cannot be reached, or refuses the user.
 ///
-/// A namespace may hold objects of a kind that discovery does not list yet, so such kinds are
-/// waited for.
+/// A namespace may hold objects of a kind that discovery does not list yet, so the run waits for such
+/// kinds.
 pub async fn contents(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -63,13 +62,13 @@ pub async fn contents(
     Ok(contents)
 }
 
-/// Why the contents of a namespace or of a defined kind are not known.
+/// Error if the contents of a namespace or CRD could not be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// Which kinds there are is not known.
+    /// The kinds of the server are not known.
     #[error(transparent)]
     Unsettled(#[from] UnsettledError),
-    /// The cluster did not answer, or not this user.
+    /// The cluster did not answer, or refused the user.
     #[error("{error}")]
     List {
         /// The collection.
@@ -93,7 +92,7 @@ async fn list_contents(
             Some(kind) => match discovery.preferred(kind) {
                 KindLookup::Found(resource) => look_throughout(server, resource, held).await,
                 KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
-                // Its definition is there, and so may be its objects.
+                // Its CRD exists, and so may its objects.
                 KindLookup::Absent => held
                     .unknown
                     .push(format!("{kind}, which the server does not serve")),
@@ -195,15 +194,15 @@ async fn look_inside(
     Ok(contents)
 }
 
-/// Lists a resource in these namespaces by one page of the whole cluster. `None` means that there
-/// are more pages, so that each namespace has to be listed.
+/// Lists a resource in these namespaces by one page of the whole cluster. `None` if there are more
+/// pages: each namespace has to be listed then.
 async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
     let reduce = |item: &Value| {
         let namespace = item["metadata"]["namespace"].as_str()?;
         let is_inside = names.contains(namespace);
         is_inside.then(|| Held::of(item, resource)).flatten()
     };
-    // What fails here fails or succeeds for each namespace by itself.
+    // After a failure, each namespace is listed by itself.
     let page = first_page(server, resource, &EVERYTHING, reduce).await;
     page.ok().flatten()
 }
@@ -214,7 +213,7 @@ const EVERYTHING: Selector = Selector {
 };
 
 impl Held {
-    /// Reduces an item of a LIST; `None` if it is on its way out already.
+    /// Reduces an item of a LIST; `None` if it is being deleted.
     pub fn of(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let live = Live::of(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
@@ -226,8 +225,8 @@ impl Held {
     }
 }
 
-/// The namespaced resources that can be listed. Events are not among them: they are never a
-/// loss, and there may be any number of them.
+/// The namespaced resources that can be listed. Events are excluded: they are never a loss, and may be
+/// numerous.
 fn namespaced(discovery: &Discovery) -> Vec<Arc<Resource>> {
     let is_event = |resource: &Resource| {
         resource.kind == "Event" && matches!(resource.group.as_str(), "" | "events.k8s.io")
@@ -327,7 +326,7 @@ mod tests {
         let (found, paths) = looked(&few, &["a", "other"]).await;
         assert_eq!((found, paths), (counts(&[("a", 1)]), each(&few)));
 
-        // One page is all that there is.
+        // There is only one page.
         let many = ["a", "b", "c", "d"];
         let (found, paths) = looked(&many, &["d", "other"]).await;
         let common = "/api/v1/configmaps".to_owned();

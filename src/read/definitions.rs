@@ -1,4 +1,4 @@
-//! Reads which kinds are defined and which APIs are delegated, whether discovery lists them or not.
+//! Reads CRDs and APIServices, whether discovery lists their kinds or not.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
@@ -9,14 +9,14 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{Definition, DelegatedApi, Discovery, Forbidden};
 use crate::model::resource::{Resource, Scope};
 
-/// The most definitions that are read at once; each may be a megabyte.
+/// Limit of definitions that are read at once; each may be a megabyte.
 const DEFINITIONS_AT_ONCE: usize = 4;
 
-/// The permission to see whether a definition exists.
+/// The permission to list definitions.
 const LIST_DEFINITIONS: &str = "list customresourcedefinitions.apiextensions.k8s.io";
-/// The permission to see what a definition says.
+/// The permission to read a definition.
 const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.io";
-/// The permission to see which APIs are delegated.
+/// The permission to list APIServices.
 const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
 /// The definitions whose names are relevant.
@@ -73,7 +73,7 @@ pub(super) async fn delegated(
     }
 }
 
-/// All objects of a collection, as much of each as `accept` asks for.
+/// Reads all objects of a collection in the form that `accept` names.
 fn everything(accept: &'static str) -> Selector {
     Selector {
         labels: String::new(),

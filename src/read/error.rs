@@ -1,4 +1,4 @@
-//! Why the state of a cluster could not be read, or must not be acted on.
+//! Errors of reading the cluster state, and of states that must not be acted on.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::plan::{Refusal, ScopeError};
 /// Why the state of a cluster could not be read, or must not be acted on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The state of kinds that discovery does not list is not known.
+    /// The state of unlisted kinds is not known.
     #[error(transparent)]
     Unsettled(#[from] UnsettledError),
-    /// The places where members may be are not known.
+    /// The scope of the members is not known.
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// The contents of a namespace or of a defined kind are not known.
@@ -42,7 +42,7 @@ pub enum ReadError {
         /// The answer of the server.
         error: ListError,
     },
-    /// The label selector was typed wrong.
+    /// The label selector is invalid.
     #[error("-l {labels:?}: invalid label selector: {error}")]
     Selector {
         /// The selector.
@@ -53,13 +53,13 @@ pub enum ReadError {
     /// The parent must not be written.
     #[error("the parent must not be written")]
     Refused(Vec<Refusal>),
-    /// Namespaces that neither exist nor come with the manifests.
+    /// Namespaces that neither exist nor are among the manifests.
     #[error("namespaces are missing")]
     MissingNamespaces(Vec<MissingNamespace>),
     /// Objects that the manifests depend on do not exist.
     #[error("{} objects that the manifests depend on do not exist", .0.len())]
     MissingDependencies(Vec<MissingDependency>),
-    /// The kind that is to be the parent's may have it, and the server could not say.
+    /// It could not be determined whether the server has the resource of the parent.
     #[error("resource {argument:?}: cannot determine whether the server has it: {failure}")]
     ResourceUnknowable {
         /// The resource as it was typed.
@@ -67,7 +67,7 @@ pub enum ReadError {
         /// The answer of the server.
         failure: FailedVersion,
     },
-    /// The kind that is to be the parent's is defined and not served.
+    /// The kind of the parent is defined, but not served.
     #[error("kind {kind} is not served: {reason}")]
     KindNotServed {
         /// The kind.
@@ -75,10 +75,10 @@ pub enum ReadError {
         /// The reason.
         reason: String,
     },
-    /// The object that the command line names is not a parent to work with.
+    /// The object that the command line names cannot be used as a parent.
     #[error(transparent)]
     Parent(#[from] ParentError),
-    /// The parent does not exist, and it could not be seen whether members are left.
+    /// The parent does not exist, and members may be left that could not be listed.
     #[error("{parent} is not the parent of a set")]
     MembersUnseen {
         /// The parent that the set would have.
@@ -86,8 +86,7 @@ pub enum ReadError {
         /// Names of what could not be listed in all namespaces.
         hidden: Vec<String>,
     },
-    /// The parent does not exist, and objects carry the label of its set that are not taken for
-    /// members.
+    /// The parent does not exist, and objects have the label of its set but do not count as members.
     #[error("{parent} is not the parent of a set")]
     LabelledElsewhere {
         /// The parent that the set would have.
@@ -97,7 +96,7 @@ pub enum ReadError {
     },
 }
 
-/// Why the object that the command line names is not a parent that the command can work with.
+/// The reason why the object that the command line names cannot be used as a parent.
 #[derive(Debug, thiserror::Error)]
 pub enum ParentError {
     /// The server has no such resource.
@@ -120,7 +119,7 @@ pub enum ParentError {
         /// The name of its definition.
         definition: String,
     },
-    /// A custom resource is not there, and cannot be made up.
+    /// A custom resource does not exist, and its content is unknown.
     #[error("{parent}: the set's parent does not exist")]
     CustomResourceMissing {
         /// The parent.
@@ -138,7 +137,7 @@ pub enum ParentError {
 }
 
 impl ParentError {
-    /// The hint: what to type next.
+    /// Returns the hint.
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownResource { .. } => {
@@ -164,12 +163,12 @@ impl ParentError {
     }
 }
 
-/// A namespace that neither exists nor comes with the manifests.
+/// A namespace that neither exists nor is among the manifests.
 #[derive(Debug)]
 pub struct MissingNamespace {
     /// Its name.
     pub namespace: String,
-    /// The first object that is to live there, and where it is written; `None` for the parent.
+    /// The first object in it, with its position in the manifests; `None` for the parent.
     pub wanted_by: Option<(Position, ObjectKey)>,
 }
 
@@ -196,8 +195,8 @@ pub struct MissingDependency {
 }
 
 impl ReadError {
-    /// A list by labels that the user has typed: a selector that the server does not understand is
-    /// their mistake.
+    /// Converts the error of a list by the user's selector: the server's refusal of it is a usage
+    /// error.
     pub fn selecting((place, error): (Place, ListError), labels: Option<&str>) -> Self {
         match (error, labels) {
             (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => {

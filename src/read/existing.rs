@@ -1,4 +1,4 @@
-//! Named objects as far as they exist, whatever their labels.
+//! Reads named objects, if they exist; their labels do not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ enum Look {
 ///
 /// # Errors
 ///
-/// A request that was not answered: what cannot be read is not taken for absent.
+/// A request without an answer: an unreadable object does not count as absent.
 pub async fn existing(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],

@@ -1,4 +1,4 @@
-//! Reads the owners of what holds objects: of namespaces, and of the definitions of kinds.
+//! Reads the owners of namespaces and CRDs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::list_targets::Place;
 use crate::model::resource::Resource;
 
-/// The most GETs under way at once.
+/// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
 /// Reads the owners of those that exist. Sends nothing if there are no holders.
@@ -52,7 +52,7 @@ async fn definition_owners(server: &ApiServer, resource: &Resource) -> Result<Op
     match metadata(server, &definition_path(resource)).await {
         Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owners()))),
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Some(Owners::Forbidden)),
-        // The server has no definitions at all.
+        // The server does not serve CRDs.
         Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,4 +1,4 @@
-//! The state of a set, as far as it follows from its parent's record and its live members.
+//! The state of a set, computed from its parent's record and its live members.
 //!
 //! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cluster::discovery::Discovery;
-use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
@@ -27,7 +27,7 @@ pub struct FoundSet {
     pub identity: ParentIdentity,
     /// The parent's UID.
     pub parent_uid: String,
-    /// Its bookkeeping.
+    /// Its ApplySet metadata.
     pub reading: Reading,
     /// Objects that carry the id, by namespace, kind and name.
     pub members: Vec<Live>,
@@ -35,7 +35,7 @@ pub struct FoundSet {
     pub unread: Vec<Place>,
 }
 
-/// In what state a set is.
+/// The status of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -45,18 +45,18 @@ pub enum Status {
     Unfinished,
     /// The record is faulty, or contradicts the members.
     Invalid,
-    /// Nothing is known to be wrong, but not everything could be read.
+    /// No fault is known, but not everything could be read.
     Unknown,
 }
 
-/// The share of the places that may hold members that was looked at.
+/// The part of the scope that could be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// All: the members are those that were found.
+    /// All: the found members are complete.
     Whole,
-    /// Some: there may be more members.
+    /// A part: there may be more members.
     Part,
-    /// None: nothing is known of the members.
+    /// Nothing: the members are unknown.
     Nothing,
 }
 
@@ -73,9 +73,8 @@ impl FoundSet {
         }
     }
 
-    /// The recorded kinds as `Kind.group`, served or not; `None` if the record cannot
-    /// be read. An entry of the deprecated `resource.group` form stays as it is where its
-    /// kind cannot be found out.
+    /// The recorded kinds as `Kind.group`, served or not; `None` if the record cannot be read. An entry
+    /// of the deprecated `resource.group` form is unchanged if its kind cannot be determined.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
         let bookkeeping = self.bookkeeping()?;
         let names: BTreeSet<String> = entries(bookkeeping, discovery)
@@ -85,15 +84,15 @@ impl FoundSet {
         Some(names.into_iter().collect())
     }
 
-    /// The namespaces that members live or may live in, the parent's own included where
-    /// a member does; `None` if the record cannot be read.
+    /// Returns the namespaces of members, recorded or real; the parent's own only if it has a member.
+    /// `None` if the record cannot be read.
     pub fn namespaces(&self) -> Option<BTreeSet<String>> {
         let recorded = self.bookkeeping()?.additional_namespaces.iter().cloned();
         let lived_in = self.members.iter().filter_map(|live| live.key.namespace.clone());
         Some(recorded.chain(lived_in).collect())
     }
 
-    /// Returns how much of it was seen.
+    /// Returns the visibility of its members.
     pub fn sight(&self, discovery: &Discovery) -> Visibility {
         let Some(bookkeeping) = self.bookkeeping() else {
             return Visibility::Nothing;
@@ -113,16 +112,16 @@ impl FoundSet {
         }
     }
 
-    /// The content of its parent's record, if that can be read.
-    pub fn bookkeeping(&self) -> Option<&Bookkeeping> {
+    /// Returns the content of its parent's record, if that can be read.
+    pub fn bookkeeping(&self) -> Option<&ApplySetRecord> {
         match &self.reading {
             Reading::Parent(bookkeeping) => Some(bookkeeping),
-            Reading::NoBookkeeping | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+            Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         }
     }
 }
 
-/// Lists the places where the members of these sets may be.
+/// Returns the collections that may hold the members of these sets.
 pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
@@ -139,8 +138,8 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
     }
 }
 
-/// Gives each set its members out of those found in the places of all of them, and what
-/// of its own places is among those that could not be read.
+/// Assigns to each set its members among all found ones, and its own collections among those that could
+/// not be read.
 pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], discovery: &Discovery) {
     members.sort_by(|one, other| {
         let order = |live: &Live| {
@@ -160,8 +159,8 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
     }
     let unread: HashSet<&Place> = unread.iter().collect();
     for set in sets {
-        // One parent may be seen twice, as two sets of one id; and it is not a member of its own set,
-        // under whatever group it was found.
+        // One parent may be found twice, as two sets with one id. It is never a member of its own set,
+        // under any group.
         set.members = by_set.get(set.id.as_str()).cloned().unwrap_or_default();
         let (identity, uid) = (&set.identity, &set.parent_uid);
         set.members
@@ -175,9 +174,8 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
     }
 }
 
-/// Two groups can serve one object: if it was found under a recorded kind, and under
-/// another that was listed for another set, the latter says nothing; where none of them
-/// is recorded, one says as much as both.
+/// Removes duplicates: two groups can serve one object. The recorded kind counts; if none is recorded,
+/// any of them does.
 fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {
     let is_recorded = |live: &Live| kinds.contains(&live.key.group_kind);
     let recorded = members.iter().filter(|live| is_recorded(live));
@@ -186,9 +184,9 @@ fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {
     members.retain(|live| is_recorded(live) || (!uids.contains(&live.uid) && seen.insert(live.uid.clone())));
 }
 
-/// The record with its kinds as they are served; entries of the deprecated form whose
-/// kind cannot be found out are not in it.
-pub fn record(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
+/// Returns the record with its kinds as they are served, without entries of the deprecated form whose
+/// kind cannot be determined.
+pub fn record(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Record {
     let group_kinds = match &bookkeeping.kinds {
         RecordedKinds::GroupKinds(kinds) => kinds.clone(),
         RecordedKinds::GroupResources(_) => recorded_resources(bookkeeping, discovery).into_keys().collect(),
@@ -200,7 +198,7 @@ pub fn record(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
 }
 
 fn recorded_resources(
-    bookkeeping: &Bookkeeping,
+    bookkeeping: &ApplySetRecord,
     discovery: &Discovery,
 ) -> BTreeMap<GroupKind, Arc<Resource>> {
     entries(bookkeeping, discovery)
@@ -214,9 +212,9 @@ fn recorded_resources(
         .collect()
 }
 
-/// The recorded kinds by the names to show: those of the deprecated form as kinds, where
-/// these can be found out.
-pub fn entries<'d>(bookkeeping: &Bookkeeping, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+/// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
+/// be determined.
+pub fn entries<'d>(bookkeeping: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
     let is_deprecated = matches!(bookkeeping.kinds, RecordedKinds::GroupResources(_));
     let shown = |(name, entry): (GroupKind, Entry<'d>)| match entry {
         Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
@@ -269,7 +267,7 @@ mod tests {
             id: ApplySetId::of(&identity),
             identity,
             parent_uid: "uid-of-parent".to_owned(),
-            reading: Reading::Parent(Bookkeeping {
+            reading: Reading::Parent(ApplySetRecord {
                 tooling: Tooling::ours(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
@@ -299,7 +297,7 @@ mod tests {
         }
     }
 
-    /// The set after its members were looked for.
+    /// Returns the set after its members were listed.
     fn looked_at(mut set: FoundSet, members: &[Live], unread: &[Place]) -> FoundSet {
         assign(slice::from_mut(&mut set), members.to_vec(), unread, &discovery());
         set
@@ -316,7 +314,7 @@ mod tests {
             (set(&["ConfigMap"], &[]), vec![here(Present)], Consistent),
             (set(&["ConfigMap"], &[]), vec![], Unfinished),
             (set(&["ConfigMap"], &["away"]), vec![here(Present)], Unfinished),
-            // What is going away still accounts for the record, and no longer has to be in it.
+            // An object that is being deleted accounts for the record, but does not need it.
             (
                 set(&["ConfigMap"], &["away"]),
                 vec![here(Present), away(Terminating)],
@@ -327,7 +325,7 @@ mod tests {
                 vec![here(Present), away(Terminating)],
                 Consistent,
             ),
-            // What lives outside the record would be forgotten.
+            // Members outside of the record would be forgotten.
             (
                 set(&["ConfigMap"], &[]),
                 vec![here(Present), away(Present)],
@@ -378,7 +376,7 @@ mod tests {
         let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
         assert_eq!(part.sight(&discovery()), Visibility::Part);
         assert_eq!(part.status(&discovery()), Status::Unknown);
-        // Places of other sets are of no concern.
+        // Collections of other sets do not matter.
         let others = [place("Event", Some("away")), place("Namespace", None)];
         let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);
         assert_eq!(whole.sight(&discovery()), Visibility::Whole);

@@ -10,17 +10,17 @@ use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::model::resource::Resource;
 
-/// The most objects asked for in one page: the default of client-go's pager.
+/// Limit of objects in one page: the default of client-go's pager.
 const PAGE_SIZE: usize = 500;
 /// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
 /// each list that is read at the same time.
 const PAGE_BYTES: usize = 8 << 20;
-/// The number of times that a list is started afresh when its continue token has expired.
+/// Limit of restarts of a list whose continue token has expired.
 const FRESH_STARTS: usize = 3;
 /// Pages that one list may have: no cluster holds five million members of a kind.
 const MOST_PAGES: usize = 10_000;
 
-/// A label selector, and how much of each object is wanted.
+/// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
     /// In the syntax of the API, such as `a=b`.
@@ -40,13 +40,13 @@ pub enum ListError {
     /// A request did not succeed.
     #[error("{}", .0.kind)]
     Request(#[from] ApiError),
-    /// The list expired again and again while it was read.
+    /// The list expired too often while it was read.
     #[error("{path}: the list expired {FRESH_STARTS} times while reading it")]
     KeepsExpiring {
         /// The path of the collection.
         path: String,
     },
-    /// The server's pages lead nowhere.
+    /// The pages of the server are invalid.
     #[error("{path}: invalid list: it {fault}")]
     Senseless {
         /// The path of the collection.
@@ -63,8 +63,8 @@ impl ListError {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }
 
-    /// Returns whether it says more about the cluster, or the user, than about this collection: any
-    /// other list would have failed, too.
+    /// Returns whether it is about the cluster or the user rather than this collection: any other list
+    /// would have failed, too.
     pub(super) fn is_of_the_cluster(&self) -> bool {
         let Self::Request(error) = self else {
             return false;
@@ -90,8 +90,8 @@ impl ListError {
     }
 }
 
-/// Reads the collection of `resource` in `namespace` (`None`: all of the cluster),
-/// reducing each item with `reduce`; items that it answers with `None` are left out.
+/// Reads the collection of `resource` in `namespace` (`None`: all of the cluster), reducing each item
+/// with `reduce`; items for which it returns `None` are left out.
 pub(super) async fn list<T>(
     server: &ApiServer,
     resource: &Resource,
@@ -121,7 +121,7 @@ pub(super) async fn list_at_version<T>(
         let Some(found) = list_once(server, &path, selector, &mut reduce).await? else {
             continue;
         };
-        // What is left out of a list is forgotten by the record.
+        // The record forgets objects that are missing from a list.
         return match fault {
             Some(fault) => Err(ListError::Senseless {
                 path,
@@ -133,7 +133,7 @@ pub(super) async fn list_at_version<T>(
     Err(ListError::KeepsExpiring { path })
 }
 
-/// Returns why an item cannot be one of the objects that were asked for.
+/// Returns why an item cannot be one of the requested objects.
 fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
     if text("/metadata/name").is_none_or(str::is_empty) {
@@ -147,8 +147,7 @@ fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
     }
 }
 
-/// `None` when the list expired between two pages: what was read of it is of no use,
-/// since its pages would come from two moments.
+/// Reads all pages. `None` if the list expired between two pages: the pages would be of two moments.
 async fn list_once<T>(
     server: &ApiServer,
     path: &str,
@@ -189,7 +188,7 @@ async fn list_once<T>(
 }
 
 /// Returns how many objects the next page is asked for, after one of so many bytes and items that was
-/// asked for `limit`. Pages grow slowly again, since large objects may stand anywhere in a list.
+/// asked for `limit`. Pages grow slowly again, since large objects may be anywhere in a list.
 fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);
     let fitting = PAGE_BYTES / bytes_per_item;
@@ -249,7 +248,7 @@ mod tests {
             (500, 8 * MIB, 500, 500),
             (500, 16 * MIB, 500, 250),
             (500, 500 * MIB, 500, 8),
-            // A page of one object that is larger than a page should be.
+            // One object that is larger than a page should be.
             (8, 20 * MIB, 1, 1),
             // Large objects may come again.
             (8, 1000, 8, 16),

@@ -1,8 +1,8 @@
-//! Looks through many collections, one that cannot be read hiding no other; and reads
-//! whatever may be the parent of a set, with all that there is to judge of it.
+//! Lists many collections, whether or not some of them fail; and reads possible parents of sets, with
+//! all that their judgement needs.
 //!
-//! What could not be read is part of the answer: nothing may be concluded from absence
-//! there. The findings are judged in `inspect` and `verify`.
+//! Failed collections are part of the result: absence there proves nothing. The findings are judged in
+//! `inspect` and `verify`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::model::list_targets::{ListTargets, Place, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 
-/// The result of a look through many collections.
+/// The result of listing many collections.
 #[derive(Debug)]
 pub struct Look<T> {
     /// The objects.
     pub found: Vec<T>,
-    /// The places that could not be read, and why. A namespaced resource without a namespace means
-    /// that not all namespaces could be looked into.
+    /// The collections that could not be read, with the errors. A namespaced resource without a
+    /// namespace means that not all namespaces could be listed.
     pub unread: Vec<(Place, ListError)>,
 }
 
@@ -42,8 +42,8 @@ impl<T> Default for Look<T> {
     }
 }
 
-/// Looks for objects of these resources in all namespaces of the cluster or, if the user
-/// may not, in `namespaces`. `seen` is called whenever one resource is done with.
+/// Lists objects of these resources in all namespaces or, if the user may not, in `namespaces`. `seen`
+/// is called after each resource.
 pub async fn list_all<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
@@ -88,7 +88,7 @@ pub async fn list_all<T>(
     all
 }
 
-/// Looks into exactly these places, with as few requests as they take.
+/// Lists exactly these collections, with the fewest requests.
 pub async fn list_visible<T>(
     server: &ApiServer,
     places: &ListTargets,
@@ -101,18 +101,18 @@ pub async fn list_visible<T>(
     }
 }
 
-/// Settings of a look.
+/// Settings of the lists.
 #[derive(Clone, Copy)]
 pub struct Looking<'a> {
-    /// The objects to look for, and how much of each.
+    /// The selector, and the form of the objects.
     pub selector: &'a Selector,
-    /// Requests under way at once.
+    /// The concurrency limit.
     pub concurrency: usize,
-    /// Called whenever one resource is done with.
+    /// Called after each resource.
     pub seen: &'a dyn Fn(),
 }
 
-/// Lists each place.
+/// Lists each collection.
 async fn each<T>(
     server: &ApiServer,
     places: Vec<Place>,
@@ -133,7 +133,7 @@ async fn each<T>(
     all
 }
 
-/// Lists one place.
+/// Lists one collection.
 async fn read<T>(
     server: &ApiServer,
     place: &Place,
@@ -144,7 +144,7 @@ async fn read<T>(
     list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
 }
 
-/// An object that is the parent of a set, or claims to be, or may have been.
+/// An object that is, claims to be, or may have been the parent of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentCandidate {
     /// Its identity.
@@ -155,9 +155,9 @@ pub struct ParentCandidate {
     pub object: ParentObject,
     /// All labels.
     pub labels: Pairs,
-    /// Field managers that own any of its bookkeeping, whatever operation they used.
+    /// Field managers that own any of its ApplySet metadata, by any operation.
     pub writers: BTreeSet<String>,
-    /// Those of them that apply it from the server's side, as tools do that manage sets.
+    /// Those of them that apply it server-side, as tools that manage sets do.
     pub appliers: BTreeSet<String>,
 }
 
@@ -181,14 +181,14 @@ impl ParentCandidate {
         })
     }
 
-    /// Returns whether it has anything of a parent's bookkeeping.
-    pub fn has_bookkeeping(&self) -> bool {
+    /// Returns whether it has any ApplySet metadata of a parent.
+    pub fn has_record(&self) -> bool {
         self.labels.contains_key(ID_LABEL) || self.object.annotations.keys().any(|key| is_applyset_key(key))
     }
 }
 
-/// Field managers that own the id label or an annotation of the convention, by entries that
-/// `counts` lets count.
+/// Returns the field managers that own the id label or an annotation of the convention, by the entries
+/// that `counts` selects.
 fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let owns = |entry: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
         entry

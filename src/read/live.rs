@@ -1,4 +1,4 @@
-//! Reduces an object as the server shows it to what decisions need.
+//! Reduces objects of the server to the fields that decisions need.
 //!
 //! Pages of a LIST are dropped as soon as their objects were reduced, so memory
 //! grows with the number of members and not with their size.
@@ -21,8 +21,8 @@ use crate::model::resource::Resource;
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.
     ///
-    /// `None` if it has no name, UID or resourceVersion, or owner references that cannot be
-    /// read, as no real object does. Reading one is an error for that reason (`list`, `objects`).
+    /// `None` if it has no name, UID or resourceVersion, or owner references that cannot be read, as no
+    /// real object does. So `list` and `objects` return an error for such an object.
     pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -74,7 +74,7 @@ fn defines(object: &Value) -> Option<GroupKind> {
     Some(GroupKind::new(text("/spec/group")?, kind))
 }
 
-/// Lists finalizers, and the conditions in which the namespace controller says what is left.
+/// Lists finalizers, and the conditions in which the namespace controller reports what is left.
 fn waits_for(object: &Value) -> Vec<String> {
     let metadata = &object["metadata"];
     if presence(metadata) == Presence::Present {

@@ -18,7 +18,7 @@ pub struct MemberState {
     pub readiness: Readiness,
     /// `metadata.creationTimestamp`.
     pub created: Option<String>,
-    /// Its status if another object of its kind reports, for one that does not.
+    /// For an object without a status: its status if another object of its kind has one.
     among_reporting: Option<Readiness>,
     group_kind: GroupKind,
 }
@@ -36,7 +36,7 @@ impl MemberState {
             rules.judge(object, &live.key.group_kind, around)
         };
         let mut readiness = judge(Others::Silent);
-        // A namespace has in its conditions what it waits for.
+        // The conditions of a namespace show what its deletion waits for.
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
             readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
         }
@@ -49,7 +49,7 @@ impl MemberState {
         }
     }
 
-    /// Judges those that report nothing by whether another of their kind does.
+    /// Settles the status of members that report nothing, by whether another of their kind does.
     pub fn settle(states: &mut BTreeMap<String, Self>) {
         let reporting = states.values().filter(|state| state.among_reporting.is_none());
         let reporting: BTreeSet<GroupKind> = reporting.map(|state| state.group_kind.clone()).collect();

@@ -1,8 +1,7 @@
-//! Lists the members of a set in the places where its record and the manifests say
-//! that they may be.
+//! Lists the members of a set in the scope of its record and the manifests.
 //!
-//! One LIST per group-kind and namespace, or one over all namespaces if that is
-//! fewer requests and the user may; a user who may not is asked for no more.
+//! One LIST per group-kind and namespace, or one over all namespaces if that is fewer requests and the
+//! user is allowed to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +16,10 @@ use crate::cluster::apiserver::ApiServer;
 use crate::model::list_targets::{ListTargets, Place, Reach};
 use crate::model::resource::Resource;
 
-/// Lists all places, `concurrency` at a time, and reduces each object with `reduce`.
+/// Lists all collections, `concurrency` at a time, and reduces each object with `reduce`.
 ///
-/// A list over all namespaces also shows objects of other namespaces. They are dropped while
-/// the page is read, before `reduce` sees them: a cluster may hold any number of them.
+/// A list over all namespaces also shows objects of other namespaces. They are dropped while the page
+/// is read, before `reduce` gets them: they may be numerous.
 pub async fn members<T>(
     server: &ApiServer,
     places: &ListTargets,
@@ -34,7 +33,7 @@ pub async fn members<T>(
         is_inside.then(|| reduce(item, resource)).flatten()
     };
     match read(server, places.lists(reach), selector, concurrency, &reduce).await {
-        // A custom resource that cannot be converted spoils the list, wherever it is.
+        // A custom resource in any namespace that cannot be converted makes the list fail.
         Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
             read(
                 server,

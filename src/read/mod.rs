@@ -1,9 +1,8 @@
-//! Reads from the cluster what a plan needs to know: `cluster_state` is the one way from a parent
-//! to everything that there is of its set.
+//! Reads from the cluster what a plan needs to know: `cluster_state` is the only way from a parent to
+//! the state of its set.
 //!
-//! The rules on that way, such as who may write the parent and where members may be, are pure and
-//! in `plan`, which knows nothing of this stage. A list that could not be read to its end is an
-//! error, never a shorter list.
+//! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
+//! depend on this stage. A list that could not be read to its end is an error, never a shorter list.
 
 mod cluster;
 mod cluster_state;

@@ -1,4 +1,4 @@
-//! The set that the command line names: which object is its parent, and whether it may be one.
+//! Resolves the set that the command line names: its parent, and whether the object may be one.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct NamedSet {
 }
 
 impl NamedSet {
-    /// The target that manifests of this set are resolved against.
+    /// The target against which manifests of this set are resolved.
     pub fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
         Target {
             discovery: &cluster.discovery,
@@ -57,7 +57,7 @@ impl NamedSet {
     }
 }
 
-/// Finds out which object a set reference means, and whether it may be a parent.
+/// Resolves a set reference to an object, and checks that it may be a parent.
 pub async fn named_set(
     cluster: &mut Cluster,
     reference: &SetReference,
@@ -88,8 +88,7 @@ pub async fn named_set(
     })
 }
 
-/// Finds the resource of a parent. A kind that is defined and that discovery does not list is
-/// waited for.
+/// Finds the resource of a parent. Waits for a kind that is defined but not listed by discovery.
 pub async fn parent_resource(
     cluster: &mut Cluster,
     reference: &SetReference,
@@ -112,7 +111,7 @@ pub async fn parent_resource(
     }
 }
 
-/// The parent of this name, in the namespace that is meant.
+/// Returns the parent with this name, in the namespace of the reference or of the run.
 pub fn parent_identity(cluster: &Cluster, resource: &Resource, name: &str) -> ParentIdentity {
     ParentIdentity {
         group_kind: resource.group_kind(),
@@ -143,8 +142,8 @@ pub enum ParentKind {
     Unknown,
 }
 
-/// Finds out whether objects of this kind may be parents, for a look at a parent that no run
-/// would take.
+/// Determines whether objects of this kind may be parents, for inspecting a parent that no run would
+/// accept.
 pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, ReadError> {
     if is_plain_parent(resource) {
         return Ok(ParentKind::Permitted);
@@ -158,9 +157,8 @@ pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<Paren
     }
 }
 
-/// Checks that the definition of a custom resource carries the label of parents, in the cluster
-/// or among the manifests (KEP-3659, "Parent object kinds"). Returns the set that the definition
-/// is a member of.
+/// Checks that the definition of a custom resource has the label of parents, in the cluster or among
+/// the manifests (KEP-3659, "Parent object kinds"). Returns the set that the definition is a member of.
 async fn check_parent_type(
     cluster: &Cluster,
     resource: &Resource,

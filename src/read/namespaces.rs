@@ -17,7 +17,7 @@ use crate::model::resource::{Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
-/// The most GETs under way at once.
+/// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
 /// The state of each of `names` that exists.
@@ -32,7 +32,7 @@ pub async fn namespaces(
         get_each(server, names).await
     } else {
         match list_all(server, names).await {
-            // The rights that `rbac` prints are those to get the namespaces of the set.
+            // The permissions that `rbac` prints are those to get the namespaces of the set.
             Err(error) if error.is_forbidden() => get_each(server, names).await,
             found => found,
         }

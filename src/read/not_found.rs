@@ -1,9 +1,9 @@
-//! Finds out what a 404 for a path means: the kind is gone, or only the version that discovery
-//! has listed.
+//! Determines the meaning of a 404 for a path: the kind is gone, or only the version that discovery has
+//! listed.
 //!
-//! The definition of a custom resource is asked first, since discovery lists kinds for a
-//! while that are gone. A kind without one is gone only by the rule for all kinds that
-//! discovery does not list (`unserved`); in any other case the 404 is an error.
+//! The definition of a custom resource is read first, since discovery lists kinds for a while after
+//! they are gone. A kind without one is gone only by the rule for all kinds that discovery does not
+//! list (`unserved`); in any other case the 404 is an error.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
 enum Served {
-    /// Not any more: it has no objects.
+    /// Not served any more: it has no objects.
     Gone,
-    /// In another version.
+    /// Served in another version.
     As(Resource),
-    /// The same as before, so that the meaning of the answer is not known.
+    /// Unchanged, so the meaning of the answer is not known.
     Unchanged,
 }
 
-/// Lists one collection, in whichever version it is served by now. A kind that is gone has no
-/// objects. `reduce` gets the version that it was read in.
+/// Lists one collection in the version in which it is served now. A kind that is gone has no objects.
+/// `reduce` gets the version that it was read in.
 pub(super) async fn list_as_served<T>(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -43,7 +43,7 @@ pub(super) async fn list_as_served<T>(
         })
         .await
     };
-    // Once more at once: an answer that something in between has cut off looks the same.
+    // Retries immediately: an answer that a proxy has cut off looks the same.
     for _ in 0..2 {
         match read(resource).await {
             Err(error) if error.is_not_served() => {}
@@ -53,7 +53,7 @@ pub(super) async fn list_as_served<T>(
     match Box::pin(served(server, resource)).await? {
         Served::Gone => Ok(Vec::new()),
         Served::As(other) => read(&Arc::new(other)).await,
-        // A kind that was defined a moment ago.
+        // The kind was just defined.
         Served::Unchanged => read(resource).await,
     }
 }

@@ -65,7 +65,7 @@ pub(super) async fn read(
 ) -> Result<Option<Value>, ApiError> {
     let path = resource.path_of(key);
     let mut reply = server.get(&path, accept).await;
-    // Once more at once: an answer that something in between has cut off looks the same.
+    // Retries immediately: an answer that a proxy has cut off looks the same.
     if let Err(error) = &reply
         && error.is(StatusCode::NOT_FOUND)
         && !error.is_missing_object()
@@ -90,7 +90,7 @@ pub(super) async fn read(
     }
 }
 
-/// The error of an answer about this object that says nothing of it.
+/// The error for an answer about this object without its content.
 pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
     ApiError::unreadable(resource.path_of(key), reason)
 }
@@ -115,7 +115,7 @@ mod tests {
     use crate::model::identity::GroupKind;
     use crate::model::resource::Scope;
 
-    /// A server that answers whatever it is asked with this.
+    /// A server that gives this answer to all requests.
     fn answering(object: &Value) -> ApiServer {
         let body = object.to_string();
         let service = tower::service_fn(move |_: Request<Body>| {

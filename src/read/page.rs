@@ -16,7 +16,7 @@ pub(super) struct PageMetadata {
     pub(super) resource_version: String,
 }
 
-/// Reads a page item by item, so that never more than one of them is a value in memory.
+/// Reads a page item by item, so that only one item at a time is a value in memory.
 struct PageSeed<'p, T, F> {
     reduce: &'p mut F,
     found: &'p mut Vec<T>,

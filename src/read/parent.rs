@@ -1,4 +1,4 @@
-//! Reads the parent object, and what it depends on when it is not there yet.
+//! Reads the parent object, and what it depends on if it does not exist yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,19 +55,18 @@ pub async fn parent(
     Ok(Some(ParentObject::new(identity, fields)))
 }
 
-/// The parent with everything that decides what becomes of it when its set is deleted.
+/// The parent with everything that its disposition depends on when its set is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeParent {
-    /// Its bookkeeping.
+    /// Its ApplySet metadata.
     pub object: ParentObject,
-    /// The same as an object like others.
+    /// The parent as a live object.
     pub live: Live,
-    /// Field managers that own anything of it outside of its metadata.
+    /// Field managers that own fields outside of its metadata.
     pub content_writers: Vec<String>,
 }
 
-/// Reads the parent with everything that decides what becomes of it when its set is
-/// deleted; `None` if there is none.
+/// Reads the parent with everything that its disposition depends on; `None` if it does not exist.
 pub async fn whole_parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -100,9 +99,9 @@ pub(super) fn definition_path(resource: &Resource) -> String {
     Resource::definitions().path(None, Some(&resource.definition_name()))
 }
 
-/// Lists the parents among the objects of the given kinds: those with an id label.
-/// `namespace` limits that to one; kinds without namespaces are listed in any case.
-/// Their `reading` shows whether they are what they claim to be.
+/// Lists the parents among the objects of the given kinds: those with an id label. `namespace` limits
+/// that to one; kinds without namespaces are listed in any case. Their `reading` shows whether they are
+/// valid.
 pub async fn parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],

@@ -15,8 +15,8 @@ use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::plan::OtherParents;
 
-/// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD says
-/// so. Warns of those that may have objects and cannot be listed: their sets are not gone.
+/// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
+/// labelled for it. Warns of those that may have objects and cannot be listed: their sets are not gone.
 pub async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
     let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
     match custom_parent_kinds(&cluster.server).await {
@@ -64,8 +64,8 @@ fn is_unlisted(discovery: &Discovery, kind: &GroupKind) -> bool {
     }
 }
 
-/// Finds the parents of the sets with these ids. A user who may not look into all namespaces sees
-/// those in `namespaces` and in that of the connection, where the other set probably is.
+/// Finds the parents of the sets with these ids. For a user who may not list all namespaces, these are
+/// searched in `namespaces` and that of the connection, where the other set probably is.
 pub async fn parents_of_sets(
     cluster: &Cluster,
     ids: &BTreeSet<&str>,

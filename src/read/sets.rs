@@ -1,4 +1,4 @@
-//! The members of sets that are only looked at, as `list`, `view` and `rbac` do.
+//! Reads the members of sets for `list`, `view` and `rbac`, which only show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -18,7 +18,7 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 
-/// Finds the members of all these sets, with one LIST for each kind and place.
+/// Finds the members of all these sets, with one LIST for each kind and namespace.
 pub async fn find_members(
     cluster: &Cluster,
     sets: &mut [FoundSet],
@@ -36,8 +36,8 @@ pub async fn find_members(
     Ok(())
 }
 
-/// Finds the members that can be seen, and warns of what could not be listed, which the sets
-/// remember. One place that cannot be read hides no other.
+/// Finds the visible members, and warns of what could not be listed, which the sets remember. A
+/// collection that cannot be read does not hide others.
 pub async fn find_visible_members(
     cluster: &Cluster,
     sets: &mut [FoundSet],
@@ -109,7 +109,7 @@ fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
     is_member.then_some(live)
 }
 
-/// Pairs what could not be read with the reason, in words that do not repeat the place.
+/// Pairs each collection that could not be read with the reason, without repeating the collection.
 pub fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
     let reason = |error: ListError| {
         if error.is_forbidden() {

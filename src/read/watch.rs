@@ -1,4 +1,4 @@
-//! One collection now, and what changes in it from then on.
+//! Lists and watches one collection.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::list::{ListError, Selector, list_at_version};
 use crate::cluster::apiserver::{ApiError, ApiServer, Watch, query};
 use crate::model::list_targets::Place;
 
-/// The time after the end of a watch before its connection is taken for dead.
+/// The time after the end of a watch until its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Lists a collection, and says at which resourceVersion: a watch from there misses nothing.
+/// Lists a collection, and returns its resourceVersion: a watch from there is complete.
 pub async fn objects_at_version<T>(
     server: &ApiServer,
     place: &Place,

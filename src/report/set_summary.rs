@@ -26,10 +26,10 @@ pub(super) struct SetSummary {
 impl SetSummary {
     pub(super) fn new(set: &FoundSet, discovery: &Discovery) -> Self {
         let (tooling, faults) = match &set.reading {
-            Reading::Parent(bookkeeping) => (Some(bookkeeping.tooling.to_string()), Vec::new()),
+            Reading::Parent(applyset_record) => (Some(applyset_record.tooling.to_string()), Vec::new()),
             Reading::Unfinished(tooling) => (Some(tooling.to_string()), Vec::new()),
             Reading::Faulty(faults) => (None, faults.iter().map(ToString::to_string).collect()),
-            Reading::NoBookkeeping => (None, vec!["it has no record".to_owned()]),
+            Reading::NoRecord => (None, vec!["it has no record".to_owned()]),
         };
         Self {
             set: SetDocument {

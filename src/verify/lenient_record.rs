@@ -1,11 +1,11 @@
 //! Lenient reading of an invalid record, as far as it makes sense.
 //!
-//! The result is used only to widen a record, or together with a look at the whole cluster.
+//! The result is used only to widen a record, or together with a search of the whole cluster.
 
 use std::collections::BTreeSet;
 
 use super::Extent;
-use crate::model::applyset::parent::{Bookkeeping, Pairs, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, Pairs, RecordedKinds};
 use crate::model::applyset::record::{
     InvalidValue, parse_group_kinds, parse_group_resources, parse_namespaces,
 };
@@ -19,7 +19,7 @@ use crate::read::ParentCandidate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Understood {
     /// The record; its tooling is this program's if none is named.
-    pub(super) bookkeeping: Bookkeeping,
+    pub(super) bookkeeping: ApplySetRecord,
     /// The whole record if every entry made sense.
     pub(super) extent: Extent,
 }
@@ -48,7 +48,7 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
     };
     let additional_namespaces = recorded_namespaces(parent, &mut extent);
     Some(Understood {
-        bookkeeping: Bookkeeping {
+        bookkeeping: ApplySetRecord {
             tooling: tooling(annotations).unwrap_or_else(Tooling::ours),
             kinds,
             additional_namespaces,

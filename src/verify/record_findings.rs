@@ -8,7 +8,7 @@ use super::recorded_scope::{accounted, needed, served};
 use super::rule::Rule;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Bookkeeping, ParentFault};
+use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
 use crate::plan::recorded_kinds::Entry;
@@ -38,7 +38,7 @@ pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSe
     findings
 }
 
-fn of_entry(set: &FoundSet, bookkeeping: &Bookkeeping, name: &str, entry: Entry<'_>) -> Option<Finding> {
+fn of_entry(set: &FoundSet, bookkeeping: &ApplySetRecord, name: &str, entry: Entry<'_>) -> Option<Finding> {
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && bookkeeping.additional_namespaces.is_empty();
     match entry {
@@ -202,7 +202,7 @@ mod tests {
         let member = [config_map("shop")];
         let set = with_members(examined(&["ConfigMap", "Gone.example.com"], &[]), &member);
         assert_eq!(found_rules(&set, Extent::Whole), ["unserved-kind+"]);
-        // The server was heard, and lacks it: what else could not be looked at says nothing.
+        // Discovery succeeded and lacks it: other failures do not matter.
         assert_eq!(found_rules(&set, Extent::Part), ["unserved-kind+"]);
     }
 
@@ -231,7 +231,7 @@ mod tests {
             &[config_map("shop")],
         );
         assert_eq!(found_rules(&set, Extent::Whole), ["record-too-wide+"]);
-        // Elsewhere in the cluster something is hidden.
+        // Another part of the cluster could not be read.
         assert_eq!(found_rules(&set, Extent::Part), ["record-too-wide"]);
         let [wide] = &verdict(&set, Extent::Part).findings[..] else {
             panic!("no finding");

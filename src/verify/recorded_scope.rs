@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Bookkeeping;
+use crate::model::applyset::parent::ApplySetRecord;
 use crate::model::live::{Live, Presence};
 use crate::plan::copied;
 use crate::plan::recorded_kinds::Entry;
 use crate::read::inspect::{FoundSet, entries};
 
 /// Returns the record with its kinds as they are served. A kind that is not served has no members.
-pub(super) fn served(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Record {
+pub(super) fn served(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Record {
     let kinds = entries(bookkeeping, discovery).into_iter();
     Record {
         group_kinds: kinds

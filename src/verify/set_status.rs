@@ -16,7 +16,7 @@ impl FoundSet {
         match &self.reading {
             Reading::Parent(_) => {}
             Reading::Unfinished(_) => return Status::Unfinished,
-            Reading::NoBookkeeping | Reading::Faulty(_) => return Status::Invalid,
+            Reading::NoRecord | Reading::Faulty(_) => return Status::Invalid,
         }
         let findings = findings(self, discovery, &appliers());
         let of_rule = |finding: &Finding| match finding.rule {

@@ -238,7 +238,7 @@ fn parents() {
                     assert!(!reported.contains(char::is_control), "{reported:?}");
                 }
             }
-            Reading::NoBookkeeping | Reading::Unfinished(_) => {}
+            Reading::NoRecord | Reading::Unfinished(_) => {}
         }
     });
 }

@@ -103,7 +103,7 @@ fn no_parent_makes_a_run_delete_what_is_not_a_member() {
 }
 
 #[test]
-fn random_bookkeeping_is_refused_or_kept() {
+fn random_records_are_refused_or_kept() {
     let home = namespace("home");
     let bystander = config_map(&home, "bystander", "1");
     cluster().create(&bystander);

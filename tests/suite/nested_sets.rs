@@ -1,5 +1,5 @@
 //! A parent that is a member of another set: for every applier and every field
-//! manager, its bookkeeping stays, and kubectl continues with its set.
+//! manager, its applyset_metadata stays, and kubectl continues with its set.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn apply_inner(home: &str, objects: &[Value]) {
 }
 
 /// The labels and annotations of the convention, but for the set that the object is in.
-fn bookkeeping(object: &Value) -> Vec<(String, Value)> {
+fn applyset_metadata(object: &Value) -> Vec<(String, Value)> {
     let live = cluster().live(object).expect("the object");
     let pairs = ["labels", "annotations"].into_iter().flat_map(|field| {
         let pairs = live["metadata"][field].as_object().cloned();
@@ -52,20 +52,20 @@ fn kubectl_continues_with_a_set_whose_parent_is_a_member() {
     let member = config_map(&home, "one", "1");
     apply_inner(&home, std::slice::from_ref(&member));
     let inner = Set::secret(&home, "inner");
-    let before = bookkeeping(&inner.parent);
+    let before = applyset_metadata(&inner.parent);
     assert_eq!(before.len(), 4);
     let manifest = secret(&home, "inner");
     let outer = Set::secret(&home, "outer");
 
     outer.apply(std::slice::from_ref(&manifest));
 
-    assert_eq!(bookkeeping(&inner.parent), before);
+    assert_eq!(applyset_metadata(&inner.parent), before);
     // And the other way round: what we applied outlives kubectl's next run.
     apply_inner(
         &home,
         &[config_map(&home, "one", "2"), config_map(&home, "two", "1")],
     );
-    assert_eq!(bookkeeping(&inner.parent), before);
+    assert_eq!(applyset_metadata(&inner.parent), before);
     assert_eq!(data(&manifest), manifest["data"]);
     outer.assert_holds(std::slice::from_ref(&manifest));
     let run = outer.apply(std::slice::from_ref(&manifest));
@@ -88,23 +88,23 @@ fn kubectl_makes_a_set_of_a_member() {
 
     assert_eq!(data(&manifest), manifest["data"]);
     outer.assert_holds(std::slice::from_ref(&manifest));
-    let before = bookkeeping(&inner.parent);
+    let before = applyset_metadata(&inner.parent);
     assert_eq!(before.len(), 4);
     let changed = with(manifest, &json!({"data": {"key": "b3RoZXI="}}));
     outer.apply(std::slice::from_ref(&changed));
-    assert_eq!(bookkeeping(&inner.parent), before);
+    assert_eq!(applyset_metadata(&inner.parent), before);
     apply_inner(&home, &[config_map(&home, "two", "1")]);
     inner.assert_holds(&[config_map(&home, "two", "1")]);
 }
 
 #[test]
-fn bookkeeping_stays_under_any_field_manager() {
+fn applyset_metadata_stays_under_any_field_manager() {
     for manager in ["applyset", "kubectl-applyset", "kubectl", "ci"] {
         let home = namespace("home");
         let inner = Set::secret(&home, "inner");
         let outer = Set::secret(&home, "outer");
         apply_inner(&home, &[config_map(&home, "one", "1")]);
-        let before = bookkeeping(&inner.parent);
+        let before = applyset_metadata(&inner.parent);
         let flag = format!("--field-manager={manager}");
         let one = secret(&home, "inner");
         diff(&outer, std::slice::from_ref(&one), &[&flag]).expect(1);
@@ -113,7 +113,7 @@ fn bookkeeping_stays_under_any_field_manager() {
             let run = outer.apply_with(manifest, &[&flag, "--dry-run=server"]).expect(0);
             assert_eq!(run.results("configured").len(), 1, "{manager}");
             outer.apply_with(manifest, &[&flag]).expect(0);
-            assert_eq!(bookkeeping(&inner.parent), before, "{manager}");
+            assert_eq!(applyset_metadata(&inner.parent), before, "{manager}");
             diff(&outer, manifest, &[&flag]).expect(0);
             let version = cluster().live(&inner.parent).expect("it")["metadata"]["resourceVersion"].clone();
             let run = outer.apply_with(manifest, &[&flag]).expect(0);
@@ -125,16 +125,16 @@ fn bookkeeping_stays_under_any_field_manager() {
             assert_eq!(data(&manifest[0]), manifest[0]["data"], "{manager}");
             // kubectl continues with the set, and we with ours.
             apply_inner(&home, &[config_map(&home, "one", "2")]);
-            assert_eq!(bookkeeping(&inner.parent), before, "{manager}");
+            assert_eq!(applyset_metadata(&inner.parent), before, "{manager}");
             outer.apply_with(manifest, &[&flag]).expect(0);
-            assert_eq!(bookkeeping(&inner.parent), before, "{manager}");
+            assert_eq!(applyset_metadata(&inner.parent), before, "{manager}");
             assert_eq!(data(&manifest[0]), manifest[0]["data"], "{manager}");
         }
     }
 }
 
 #[test]
-fn bookkeeping_stays_for_every_writer() {
+fn applyset_metadata_stays_for_every_writer() {
     // Server-side by the very manager of members, as from a backup, and from the client's side.
     for flags in [
         &["--server-side", "--field-manager=ci"][..],
@@ -147,7 +147,7 @@ fn bookkeeping_stays_for_every_writer() {
             let outer = Set::secret(&home, "outer");
             let parent = with(secret(&home, "inner"), &recorded(&inner));
             kubectl_apply(&[parent], flags).expect(0);
-            let before = bookkeeping(&inner.parent);
+            let before = applyset_metadata(&inner.parent);
             assert_eq!(before.len(), 4);
             let one = secret(&home, "inner");
             let two = with(
@@ -158,7 +158,7 @@ fn bookkeeping_stays_for_every_writer() {
                 outer
                     .apply_with(std::slice::from_ref(&manifest), &[manager, "--force-conflicts"])
                     .expect(0);
-                assert_eq!(bookkeeping(&inner.parent), before, "{flags:?} {manager}");
+                assert_eq!(applyset_metadata(&inner.parent), before, "{flags:?} {manager}");
                 let run = outer
                     .apply_with(std::slice::from_ref(&manifest), &[manager])
                     .expect(0);
@@ -177,7 +177,7 @@ fn a_parent_in_its_own_manifests_keeps_kubectls_record() {
         let set = Set::secret(&home, "inner");
         let member = config_map(&home, "one", "1");
         apply_inner(&home, std::slice::from_ref(&member));
-        let before = bookkeeping(&set.parent);
+        let before = applyset_metadata(&set.parent);
         let tooling = set.annotation(TOOLING).expect("kubectl's");
         let tooling = format!("--tooling={tooling}");
         let flags = [&[&*tooling][..], flags].concat();
@@ -187,7 +187,7 @@ fn a_parent_in_its_own_manifests_keeps_kubectls_record() {
             let objects = [parent, member.clone()];
             diff(&set, &objects, &flags).expect(1);
             set.apply_with(&objects, &flags).expect(0);
-            assert_eq!(bookkeeping(&set.parent), before, "{flags:?}");
+            assert_eq!(applyset_metadata(&set.parent), before, "{flags:?}");
             assert_eq!(data(&objects[0]), objects[0]["data"], "{flags:?}");
             diff(&set, &objects, &flags).expect(0);
         }

@@ -100,7 +100,7 @@ fn a_parent_among_the_manifests_is_reported_although_it_is_not_a_result() {
 }
 
 #[test]
-fn a_secret_parent_among_the_manifests_keeps_data_and_bookkeeping() {
+fn a_secret_parent_among_the_manifests_keeps_data_and_record() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let parent = secret(&home, "web");
@@ -109,7 +109,7 @@ fn a_secret_parent_among_the_manifests_keeps_data_and_bookkeeping() {
 }
 
 #[test]
-fn a_config_map_parent_among_the_manifests_keeps_data_and_bookkeeping() {
+fn a_config_map_parent_among_the_manifests_keeps_data_and_record() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");
     apply_with_parent(

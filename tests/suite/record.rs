@@ -35,15 +35,15 @@ fn the_record_is_sorted_and_minimal_after_each_run() {
 }
 
 #[test]
-fn a_parent_that_was_made_by_the_first_run_has_all_of_its_bookkeeping() {
+fn a_parent_that_was_made_by_the_first_run_has_its_whole_record() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     set.apply(&[config_map(&shop, "one", "1")]);
     let parent = set.live_parent().expect("a parent");
     assert_eq!(parent["metadata"]["labels"], json!({ID: set.id}));
     let tooling = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
-    let bookkeeping = json!({TOOLING: tooling, GROUP_KINDS: "ConfigMap", NAMESPACES: ""});
-    assert_eq!(parent["metadata"]["annotations"], bookkeeping);
+    let applyset_metadata = json!({TOOLING: tooling, GROUP_KINDS: "ConfigMap", NAMESPACES: ""});
+    assert_eq!(parent["metadata"]["annotations"], applyset_metadata);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn manifests_of_another_set() {
 }
 
 #[test]
-fn bookkeeping_that_cannot_be_trusted() {
+fn invalid_records() {
     let table = [
         (json!({"labels": {ID: "applyset-other-v1"}}), "applyset-other-v1"),
         (json!({"labels": {ID: null}}), ID),

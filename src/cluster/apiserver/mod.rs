@@ -1,4 +1,4 @@
-//! The one door to the API server: sends a request, counts it, repeats it if that is safe, and
+//! The only access to the API server: sends a request, counts it, retries it if that is safe, and
 //! returns bytes or a typed error.
 //!
 //! It knows HTTP and Kubernetes' Status, and nothing of ApplySets. The connection (kubeconfig,

@@ -1,4 +1,4 @@
-//! Candidates made of names that others chose: what a kubeconfig or a cluster holds.
+//! Candidates made of foreign names, from a kubeconfig or a cluster.
 //!
 //! Shells read candidates line by line and put them on the command line, some of them as they
 //! are. A name must neither add a candidate nor become a command there.
@@ -10,11 +10,11 @@ use crate::model::text::{PLAIN_IN_SHELLS, one_line};
 /// The quoting of the asking shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quoting {
-    /// It puts it on the line as it is (bash).
+    /// It inserts it without quoting (bash).
     ByCandidate,
     /// It quotes it (zsh, fish).
     ByShell,
-    /// Which shell it is, is unknown: kubectl hands the candidates on.
+    /// The shell is unknown: kubectl passes the candidates on.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl Quoting {
     }
 
     fn word(self, name: &str) -> Option<String> {
-        // In every shell a control character ends a candidate, or steers the terminal.
+        // In every shell a control character ends a candidate, or controls the terminal.
         if name.is_empty() || one_line(name) != name {
             return None;
         }
@@ -52,7 +52,7 @@ impl Quoting {
     }
 }
 
-/// True for a character that no shell acts upon within a word.
+/// Returns whether no shell gives the character a meaning within a word.
 fn is_plain(character: char) -> bool {
     character.is_alphanumeric() || PLAIN_IN_SHELLS.contains(character)
 }

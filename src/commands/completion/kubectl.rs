@@ -1,6 +1,6 @@
-//! kubectl's protocol for plugins: `kubectl_complete-applyset` is called with the words
-//! behind `kubectl applyset`, the last of them unfinished, and prints candidates and a
-//! directive (kubectl, `pkg/cmd/plugin/plugin_completion.go`; cobra, `completions.go`).
+//! kubectl's protocol for plugins: `kubectl_complete-applyset` is called with the words after `kubectl
+//! applyset`, the last of them incomplete, and prints candidates and a directive (kubectl,
+//! `pkg/cmd/plugin/plugin_completion.go`; cobra, `completions.go`).
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ enum Directive {
 /// The extensions of manifests.
 const EXTENSIONS: &str = "json\nyaml\nyml\n";
 
-/// The lines that kubectl reads: `candidate` or `candidate TAB description`, and in the end
+/// Returns the lines that kubectl reads: `candidate` or `candidate TAB description`, and in the end
 /// `:directive`.
 pub(super) fn answer(words: &[OsString]) -> String {
     let asked = Arc::new(Mutex::new(None));
@@ -59,8 +59,8 @@ pub(super) fn answer(words: &[OsString]) -> String {
     lines
 }
 
-/// Returns whether the word is a flag that no value follows; clap's engine expects one behind each
-/// flag that may have a value, even if that can only stand behind `=`.
+/// Returns whether the word is a flag that no value follows; clap's engine expects one after each flag
+/// that may have a value, even if the value has to follow `=`.
 fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {
         return false;
@@ -73,7 +73,7 @@ fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
             .any(|command| takes_value_behind_equals_only(command, word))
 }
 
-/// As kubectl does, flags are shown when one was begun, or when there is nothing else.
+/// As in kubectl, flags are candidates if the word begins like one, or if there are no others.
 fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
     let is_flag = |candidate: &&CompletionCandidate| candidate.get_value().to_string_lossy().starts_with('-');
     let others: Vec<_> = candidates
@@ -85,7 +85,7 @@ fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
     } else {
         others
     };
-    // The shell completes only what stands behind the `=` of a flag.
+    // The shell completes only what follows the `=` of a flag.
     let flag = match typed.split_once('=') {
         Some((flag, _)) if flag.starts_with('-') => typed.get(..=flag.len()).unwrap_or_default(),
         _ => "",

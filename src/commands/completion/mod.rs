@@ -1,9 +1,9 @@
-//! Completion: the scripts that shells load, and the answers to what they ask then.
+//! Completion: the scripts that shells load, and the candidates that they request.
 //!
-//! Commands, flags and fixed values come from the command line of `cli`, so nothing is said
-//! twice; `tree` adds where other values come from, and `values` reads those. `kubectl`
-//! speaks kubectl's protocol for plugins, clap's engine those of the shells themselves.
-//! Nothing is written here, and errors are not reported.
+//! Commands, flags and fixed values come from the command line of `cli`, so nothing is repeated; `tree`
+//! adds the sources of other values, and `values` reads these. `kubectl` implements kubectl's protocol
+//! for plugins, clap's engine those of the shells. Nothing is written here, and errors are not
+//! reported.
 
 mod candidate;
 mod kubectl;
@@ -21,15 +21,15 @@ use candidate::Quoting;
 use tree::PathsBy;
 use values::Values;
 
-/// The question of kubectl's completion: `kubectl_complete-applyset` passes its words behind this.
+/// The argument of kubectl's completion: `kubectl_complete-applyset` passes its words after it.
 const KUBECTL_ASKS: &str = "__complete";
-/// The question of the scripts of `completion`: the shell's name is in this variable, and the words
-/// of the line, the name of the program first, stand behind `--`.
+/// The variable of the scripts of `completion`: it holds the shell's name, and the words of the line,
+/// beginning with the name of the program, follow `--`.
 const SHELL_ASKS: &str = "KUBECTL_APPLYSET_COMPLETE";
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// Answers if it is a shell that asks how a line may continue; `arguments` are those of the
-/// process, its name included. Returns whether this was the case.
+/// Prints candidates if a shell requests them; `arguments` are those of the process, its name included.
+/// Returns whether this was the case.
 pub fn answer(arguments: &[OsString]) -> bool {
     let [_, first, words @ ..] = arguments else {
         return false;
@@ -41,7 +41,7 @@ pub fn answer(arguments: &[OsString]) -> bool {
     let Some(shell) = std::env::var_os(SHELL_ASKS) else {
         return false;
     };
-    // The variable alone must not turn a run into one that does nothing and ends well.
+    // The variable alone must not turn a run into one that does nothing and succeeds.
     if first != "--" {
         return false;
     }
@@ -63,7 +63,7 @@ fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// The script that a shell loads, as `completions/` holds it.
+/// Returns the script that a shell loads, as in `completions/`.
 pub(super) fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     if let Some(completer) = Shells::builtins().completer(&shell.to_string()) {

@@ -1,7 +1,7 @@
-//! The command line with the sources of its values: which argument is a set, which a
-//! namespace, which a file. How the values are found is the business of `values`.
+//! The command line with the sources of its values: which argument is a set, which a namespace, which a
+//! file. `values` finds the values.
 //!
-//! Arguments are distinguished by what `cli` says of them, whichever command they are of.
+//! Arguments are distinguished by their definition in `cli`, in every command alike.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,11 +16,11 @@ use crate::cli::Cli;
 pub(super) enum PathsBy {
     /// clap's engine.
     Engine,
-    /// The shell; that a path was asked for, and which, is left here.
+    /// The shell; the requested kind of path is stored here.
     Shell(Arc<Mutex<Option<WantedPath>>>),
 }
 
-/// Which paths an argument takes.
+/// The paths that an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedPath {
     /// Manifests, and directories of them.

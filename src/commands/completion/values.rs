@@ -1,7 +1,7 @@
 //! Values that have to be looked up: sets and namespaces of the cluster, names of the kubeconfig.
 //!
-//! The user waits at a prompt: a look takes two seconds at most, finds nothing if something is
-//! wrong, and never asks to log in.
+//! The user waits at a prompt: a lookup takes two seconds at most, returns nothing on errors, and never
+//! asks to log in.
 
 use std::ffi::OsString;
 use std::slice;
@@ -23,7 +23,7 @@ use crate::read::{self, Cluster, Waits};
 use crate::session::connect;
 use crate::settings;
 
-/// The longest that one look may take.
+/// The time limit of one lookup.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The source of values.
@@ -41,18 +41,18 @@ pub(super) enum Source {
     Users,
 }
 
-/// The values that fit the flags of one line.
+/// Looks values up for the flags of one line.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// `None` if the line is too far from one that could be run.
+    /// `None` if the line cannot be parsed.
     shared: Option<Arc<GlobalFlags>>,
     quoting: Quoting,
 }
 
 impl Values {
-    /// `words` are those behind the name of the program, the last of them unfinished.
+    /// `words` are those after the name of the program, the last of them incomplete.
     pub(super) fn of_line(words: &[OsString], quoting: Quoting) -> Self {
-        // The last word may be the value of a flag, or half of a flag's name.
+        // The last word may be the value of a flag, or the beginning of a flag's name.
         let finished = words.len().saturating_sub(1);
         let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
         Self {
@@ -61,7 +61,7 @@ impl Values {
         }
     }
 
-    /// The values from a source; `typed` is what there is of the value so far.
+    /// Returns the values from a source; `typed` is the beginning of the value.
     pub(super) fn look_up(&self, source: Source, typed: &str) -> Vec<CompletionCandidate> {
         let Some(shared) = self.shared.clone() else {
             return Vec::new();
@@ -93,14 +93,14 @@ impl From<String> for Found {
     }
 }
 
-/// The flags that say which cluster and namespace is meant, from a line that lacks much.
+/// Parses the flags about the cluster and the namespace from an incomplete line.
 fn shared_flags(words: &[OsString]) -> Option<GlobalFlags> {
     let command = Cli::command().ignore_errors(true).no_binary_name(true);
     let matches = command.try_get_matches_from(words).ok()?;
     GlobalFlags::from_arg_matches(&matches).ok()
 }
 
-/// Abandons a look that is not over in time; it ends with the process, which is soon.
+/// Abandons a lookup that takes too long; it ends with the process.
 fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(look()));
@@ -120,7 +120,7 @@ fn named_by_kubeconfig(
     Some(choose(names).into_iter().map(Found::from).collect())
 }
 
-/// Whatever namespace is there so far: it is the one that is being typed.
+/// Ignores the namespace: it is the one that is being typed.
 async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Found>> {
     let options = ConnectionOptions {
         login: Login::Silent,
@@ -131,8 +131,7 @@ async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Found>> {
     Some(names.into_iter().map(Found::from).collect())
 }
 
-/// A resource that is typed already (`cm/`) is the only one that is looked at, and stays as
-/// it is typed.
+/// A resource that is typed already (`cm/`) is the only one that is listed, and stays as typed.
 async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Found>> {
     let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
     let cluster = connect::discover(connection, Waits::none()).await.ok()?;
@@ -150,7 +149,7 @@ async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Found>> {
     Some(join_all(found).await.into_iter().flatten().collect())
 }
 
-/// One kind that cannot be listed hides no other.
+/// A kind that cannot be listed does not hide the others.
 async fn sets_of_kind(
     cluster: &Cluster,
     kind: &Arc<Resource>,
@@ -171,7 +170,7 @@ async fn sets_of_kind(
     sets.collect()
 }
 
-/// The shortest way to write the set, unless a longer one was begun.
+/// Returns the shortest reference to the set, unless a longer one was begun.
 fn reference(kind: &Resource, name: &str, typed: &str) -> String {
     let is_long = !typed.is_empty() && "secret/".starts_with(typed) && !name.starts_with(typed);
     match (kind.group.as_str(), kind.kind.as_str()) {

@@ -1,7 +1,7 @@
-//! Everything that `verify` reads: parents, whatever carries a part-of label in any kind
-//! of the cluster, and objects that have lost theirs; and the judgement of it.
+//! Reads and judges everything for `verify`: parents, objects of any kind with a part-of label, and
+//! objects that have lost theirs.
 //!
-//! Places that cannot be read are reported and remembered, and hide nothing else.
+//! Collections that cannot be read are reported and remembered, and do not hide others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
-/// The result of one look at the cluster.
+/// The result of one inspection of the cluster.
 #[derive(Default)]
 pub(super) struct Looked {
-    /// The sets, as `list` has them.
+    /// The sets, as `list` shows them.
     pub(super) listings: Vec<SetListing>,
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
     pub(super) repairs: Vec<Repair>,
-    /// Names of what could not be looked at in all of the cluster.
+    /// Names of what could not be listed in the whole cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Looks, and judges. Begins with a discovery that lists every kind that is defined, or absence
-/// would prove nothing.
+/// Reads and judges. It waits until discovery lists every defined kind: otherwise absence would prove
+/// nothing.
 pub(super) async fn look(
     cluster: &mut Cluster,
     options: &VerifyOptions,
@@ -67,7 +67,7 @@ pub(super) async fn look(
     }
 }
 
-/// A look at the cluster while it is under way.
+/// An inspection in progress.
 struct Inspection<'a> {
     cluster: &'a mut Cluster,
     options: &'a VerifyOptions,
@@ -78,7 +78,7 @@ struct Inspection<'a> {
     /// Names of what could not be listed in all namespaces, and of groups that could not
     /// be discovered.
     unread: BTreeSet<String>,
-    /// Each place that could not be read, and why.
+    /// Each collection that could not be read, with the error.
     unread_places: Vec<(Place, ListError)>,
     warnings: Vec<String>,
 }
@@ -88,7 +88,7 @@ struct Parents {
     sets: Vec<Examined>,
     /// The kinds that may be parents.
     kinds: Vec<Arc<Resource>>,
-    /// The share of the objects that may be parents that was seen.
+    /// The visibility of the objects that may be parents.
     extent: Extent,
 }
 
@@ -139,7 +139,7 @@ impl Inspection<'_> {
         Ok(self.conclude(&parents.sets, strays, None).await)
     }
 
-    /// Finds out what became of the kinds that the sets record and discovery does not list.
+    /// Determines the state of recorded kinds that discovery does not list.
     async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.bookkeeping());
         let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
@@ -148,8 +148,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// Gives each set its members, and warns of the places of its record that could not be
-    /// read.
+    /// Assigns members to each set, and warns of recorded collections that could not be read.
     fn assign(&mut self, sets: &mut [Examined], members: Vec<Live>) {
         let mut founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let unread: Vec<Place> = self
@@ -158,7 +157,7 @@ impl Inspection<'_> {
             .map(|(place, _)| place.clone())
             .collect();
         inspect::assign(&mut founds, members, &unread, &self.cluster.discovery);
-        // What the user may not list is reported of each set, and other failures here.
+        // Missing permissions are reported for each set, other failures here.
         let is_wanted = |place: &Place| founds.iter().any(|found| found.unread.contains(place));
         let mut unread = std::mem::take(&mut self.unread_places);
         unread.retain(|(place, error)| is_wanted(place) && !error.is_forbidden());
@@ -169,7 +168,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// Judges what was found, after a look for objects that have lost their label.
+    /// Judges the findings, after a search for objects that have lost their label.
     async fn conclude(
         &mut self,
         sets: &[Examined],
@@ -210,14 +209,14 @@ impl Inspection<'_> {
         }
     }
 
-    /// Finds the parents of a namespace or of the cluster: those of the permitted kinds,
-    /// and in the cluster whatever else carries the id of a set.
+    /// Finds the parents of a namespace or of the cluster: those of the permitted kinds, and in the
+    /// cluster all other objects with the id of a set.
     async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
         let kinds = read::parent_kinds(self.cluster, &mut self.warnings).await;
-        let has_bookkeeping = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource).filter(ParentCandidate::has_bookkeeping)
+        let has_record = |item: &Value, resource: &Arc<Resource>| {
+            ParentCandidate::of(item, resource).filter(ParentCandidate::has_record)
         };
-        let mut look = self.candidates(&kinds, namespace, "", has_bookkeeping).await;
+        let mut look = self.candidates(&kinds, namespace, "", has_record).await;
         if look.unread.len() == kinds.len()
             && let Some((place, error)) = look.unread.pop()
         {
@@ -301,7 +300,7 @@ impl Inspection<'_> {
     }
 
     /// Finds the objects with these labels in every kind of the cluster. If the user may not list all
-    /// namespaces, those are looked into that are known.
+    /// namespaces, only known ones are searched.
     async fn members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let mut namespaces = inspect::places(&founds, &self.cluster.discovery).namespaces;
@@ -323,7 +322,7 @@ impl Inspection<'_> {
         self.remember(look)
     }
 
-    /// Takes the objects out of a look, and remembers what it could not see.
+    /// Takes the objects out of a result, and remembers what could not be listed.
     fn remember(&mut self, look: Look<Live>) -> Vec<Live> {
         let is_whole = |place: &&Place| place.namespace.is_none();
         let unread = look.unread.iter().map(|(place, _)| place);
@@ -336,8 +335,8 @@ impl Inspection<'_> {
         look.found
     }
 
-    /// Members whose set has no parent. An object that has lost all of its bookkeeping may
-    /// still be their parent, so all objects that may be parents are looked through.
+    /// Members whose set has no parent. An object that has lost all ApplySet metadata may still be
+    /// their parent, so all possible parents are searched.
     async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
         let known = ids(&parents.sets);
         let wanted: BTreeSet<String> = members
@@ -350,7 +349,7 @@ impl Inspection<'_> {
         }
         let is_wanted = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::of(item, resource).filter(|parent| {
-                !parent.has_bookkeeping() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
+                !parent.has_record() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
             })
         };
         let look = self.candidates(&parents.kinds, None, "", is_wanted).await;
@@ -373,7 +372,7 @@ impl Inspection<'_> {
         verify::check_orphans(members, &known, &self.options.appliers, None)
     }
 
-    /// Objects in the places of the sets that were applied as members, and are in no set.
+    /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
     async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let places = inspect::places(&founds, &self.cluster.discovery);
@@ -389,7 +388,7 @@ impl Inspection<'_> {
                 .then(|| Live::of(item, resource))
                 .flatten()
         });
-        // What could not be read of these places was reported when members were looked for.
+        // Errors of these collections were reported when members were listed.
         let mut lost = look.await.found;
         let mut seen = BTreeSet::new();
         lost.retain(|live| seen.insert(live.uid.clone()));
@@ -402,7 +401,7 @@ fn listable(cluster: &Cluster) -> Vec<Arc<Resource>> {
     cluster.discovery.listable().cloned().map(Arc::new).collect()
 }
 
-/// The ids of the sets whose parents these are.
+/// Returns the ids of the sets of these parents.
 fn ids(sets: &[Examined]) -> BTreeSet<String> {
     let parents = sets.iter().filter(|set| set.kind != ParentKind::Forbidden);
     parents.map(|set| set.found.id.to_string()).collect()
@@ -415,7 +414,7 @@ fn selector(labels: &str) -> Selector {
     }
 }
 
-/// The set as the next command line names it: `configmap/web -n shop`.
+/// Returns the set as the command line names it: `configmap/web -n shop`.
 fn reference_text(reference: &SetReference, identity: &ObjectKey) -> String {
     let resource = reference.resource.as_ref();
     let name = resource.map_or_else(

@@ -1,5 +1,5 @@
-//! `verify`: look → pure check → report, and with `--fix` a write for each parent that can
-//! be repaired, after which all is looked at again.
+//! `verify`: read → pure check → report. With `--fix`, each parent that can be repaired is written, and
+//! all is read again.
 
 mod inspection;
 
@@ -24,7 +24,7 @@ use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, Fix, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
-/// The most rounds of repair, when another run changes the parents at the same time.
+/// Limit of rounds of repair if another run changes the parents at the same time.
 const ROUNDS: usize = 3;
 
 /// Runs `verify`.
@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         Err(Error::NotConfirmed(_)) if verifying.are_printed => report::findings_below(&document, style),
         Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed(_)) => report::findings(&document, style),
         Err(Error::Interrupted) if has_looked => report::findings(&document, style),
-        // Nothing was looked at, so there are no findings to count.
+        // Nothing was read, so there are no findings to count.
         Err(_) => report::document(&document, style),
     }
     outcome?;
@@ -74,7 +74,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     })
 }
 
-/// One run, and what it has come to so far.
+/// One run, and its results so far.
 struct Verifying<'a> {
     options: &'a VerifyOptions,
     shared: &'a GlobalFlags,
@@ -84,7 +84,7 @@ struct Verifying<'a> {
     /// Writes that failed.
     failures: Vec<String>,
     cluster: Option<Cluster>,
-    /// The user's wish to stop.
+    /// The user's request to stop.
     interrupt: Interrupt,
     asking: Asking,
     /// True if the lines of the findings are printed.
@@ -112,18 +112,18 @@ impl Verifying<'_> {
             self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
         }
         self.asking.confirm(&self.looked.repairs, &interrupt).await?;
-        // They are printed again, with what became of each.
+        // They are printed again, each with its result.
         self.are_printed = false;
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
-            // The next look shows what is repaired.
+            // The next inspection shows what is repaired.
             self.looked.findings = found;
         }
         fixed
     }
 
-    /// Repairs what the user has agreed to, and looks again.
+    /// Repairs what the user has confirmed, and inspects the cluster again.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         let Some(cluster) = &mut self.cluster else {
             return Ok(());
@@ -146,7 +146,7 @@ impl Verifying<'_> {
                     () = interrupt.insisted() => return Err(Error::Interrupted),
                 }
             }
-            // What another run has recorded since may be of a kind that is newer than discovery.
+            // Another run may have recorded a kind that is newer than discovery.
             unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
             let look = inspection::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
@@ -170,7 +170,7 @@ impl Verifying<'_> {
         self.failures = repaired.failures_with(&self.looked.repairs);
         let left = &mut self.looked.findings;
         let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
-        // A finding that is gone by itself was not repaired.
+        // A finding that disappeared by itself was not repaired.
         let is_ours = |finding: &Finding| {
             finding
                 .set
@@ -215,7 +215,7 @@ impl Verifying<'_> {
     }
 }
 
-/// The question whether to repair.
+/// The prompt of `--fix`.
 struct Asking {
     fix: Fix,
     place: Place,
@@ -225,7 +225,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// Shows what would be written, and asks if there is a user to ask.
+    /// Shows the repairs, and asks for confirmation at a terminal.
     async fn confirm(&self, repairs: &[Repair], interrupt: &Interrupt) -> Result<(), Error> {
         let refusals: Vec<Refusal> = repairs
             .iter()
@@ -265,25 +265,25 @@ impl Asking {
 struct Attempts {
     /// The ids of the sets whose parents were written.
     written: BTreeSet<String>,
-    /// Those that another run had changed since they were looked at, in this round.
+    /// Those that another run changed after they were read, in this round.
     overtaken: Vec<ParentIdentity>,
     failures: Vec<String>,
 }
 
 impl Attempts {
-    /// Writes one parent; what goes wrong with it stops no other.
+    /// Writes one parent; its failure does not stop the others.
     async fn write(&mut self, cluster: &Cluster, repair: &Repair, shared: &GlobalFlags) {
         match write(cluster, repair, shared).await {
             Ok(Repaired::Written) => {
                 self.written.insert(repair.set.id.to_string());
             }
-            // The next round looks at what became of it.
+            // The next round reads it again.
             Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),
             Err(error) => self.failures.push(format!("{}: {error}", repair.set.parent)),
         }
     }
 
-    /// Lists what failed in the end, if this is `left` to be repaired.
+    /// Returns what failed in the end, if this is `left` to be repaired.
     fn failures_with(&self, left: &[Repair]) -> Vec<String> {
         let is_left = |parent: &&ParentIdentity| left.iter().any(|repair| repair.set.parent == **parent);
         let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
@@ -293,8 +293,7 @@ impl Attempts {
     }
 }
 
-/// Returns whether both write the same on the same parent, whatever else it was when it was looked
-/// at.
+/// Returns whether both repairs write the same to the same parent, even if other fields of it differ.
 fn is_same(one: &Repair, other: &Repair) -> bool {
     one.set.id == other.set.id && one.changes == other.changes
 }

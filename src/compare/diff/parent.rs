@@ -47,13 +47,13 @@ fn bare(set: &Set, resource: &Resource) -> Value {
 /// Returns the live parent with its ApplySet metadata alone.
 fn recorded(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
     let mut object = bare(set, resource);
-    let bookkeeping: BTreeMap<_, _> = found
+    let applyset_record: BTreeMap<_, _> = found
         .annotations
         .iter()
         .filter(|(key, _)| is_applyset_key(key))
         .collect();
-    if !bookkeeping.is_empty() {
-        object["metadata"]["annotations"] = json!(bookkeeping);
+    if !applyset_record.is_empty() {
+        object["metadata"]["annotations"] = json!(applyset_record);
     }
     if matches!(found.reading, Reading::Parent(_)) {
         object["metadata"]["labels"] = json!({ID_LABEL: set.id.to_string()});

@@ -16,8 +16,9 @@ use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 
 impl Deleting<'_> {
-    /// Returns the outcome of each object that is not deleted, because something came into it or that is
-    /// unknown. A keep annotation counts even if the user has allowed all losses beforehand.
+    /// Returns the outcome of each object that is not deleted, because it has gained objects or its
+    /// contents are unknown. A keep annotation counts even if the user has allowed all losses
+    /// beforehand.
     pub(crate) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let is_written = self.writing.dry_run == DryRun::None;
         let containers: Vec<Live> = objects

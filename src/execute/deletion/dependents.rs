@@ -1,8 +1,8 @@
 //! Reads the owner references of desired and kept objects once more, right before the first delete.
 //!
-//! A run may take minutes. What has become owned by a pruned object in that time would be deleted by
-//! the garbage collector, although the plan keeps it. Between this look and a delete a reference can
-//! still appear: the API server has no precondition on dependants.
+//! A run may take minutes. The garbage collector would delete objects that a pruned object has come to
+//! own in that time, although the plan keeps them. A reference can still be added between this read and
+//! a delete: the API server has no precondition on dependents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed, Plan};
 use crate::read::{self, ListError, ListTargets, METADATA_LIST, Place};
 
-/// Context for the second look.
+/// Context for the second read.
 pub(crate) struct DependentsLook<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) set: &'a Set,
@@ -45,8 +45,8 @@ pub(crate) enum Unread {
 }
 
 impl DependentsLook<'_> {
-    /// Finds what the prunes of the plan would do to desired and kept objects as they are now.
-    /// Nothing is read where no dependant of what is pruned can be.
+    /// Finds the current dependents of prunes among desired and kept objects. Nothing is read where
+    /// pruned objects cannot have dependents.
     pub(crate) async fn dependents(&self) -> Result<Dependents, Unread> {
         let near = DependentNamespaces::prunes_of(self.plan);
         let (members, parent, holder_owners) =
@@ -61,7 +61,7 @@ impl DependentsLook<'_> {
         Ok(Dependents::renewed(self.plan, self.desired, &observed))
     }
 
-    /// The members, as far as they are of kinds and in namespaces of desired or kept objects.
+    /// Lists the members of the kinds and in the namespaces of desired or kept objects.
     async fn members(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
         let desired = self.desired.members.iter();
         let desired = desired.map(|object| (&object.key, &object.resource));
@@ -78,7 +78,7 @@ impl DependentsLook<'_> {
                 }
             }
         }
-        // Through the version in which they were read before.
+        // In the version in which they were read before.
         let known = self.places.resources.iter();
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
@@ -99,7 +99,7 @@ impl DependentsLook<'_> {
         Ok(read.map(|parent| Dependent::of_parent(key, resource, &parent)))
     }
 
-    /// The owners of what holds the parent, desired and kept objects.
+    /// Reads the owners of the containers of the parent, desired and kept objects.
     async fn holder_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
         let holders = plan::holders_of_plan(self.set, self.parent, self.desired, self.plan);
         let owners = read::owners_of_holders(self.server, &holders).await;

@@ -1,9 +1,9 @@
 //! Removes owner references from desired or kept objects, so that the garbage collector does not
 //! delete them after their owners.
 //!
-//! Each write is bound to the object that was read, and changes nothing else of it; an object that
-//! has changed by then is read again. A run that ends between this and the deletion of the owners
-//! leaves objects without these owners, which is what the next run wants as well.
+//! Each write is bound to the object that was read, and changes nothing else of it; an object that has
+//! changed by then is read again. A run that ends before it deletes the owners leaves objects without
+//! them, as the next run would.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ use crate::read::METADATA;
 /// Attempts to write an object that other clients write at the same time.
 const ATTEMPTS: usize = 20;
 
-/// The reason why an object is configured that is otherwise as its manifest has it.
+/// The reason why an otherwise unchanged object is configured.
 pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
 /// Context for removing owner references.
@@ -39,8 +39,8 @@ pub(crate) struct Detaching<'a> {
 }
 
 impl Detaching<'_> {
-    /// Detaches all of these that may be, and returns the objects that were detached. The judge
-    /// knows them as well: what is still attached keeps its owners from being deleted.
+    /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
+    /// them, too: an object that is still attached keeps its owners from being deleted.
     pub(crate) async fn detach_all(
         &self,
         detachments: &[Detachment],
@@ -96,9 +96,9 @@ impl Detaching<'_> {
             };
             match self.server.send(self.call(&dependent, &operations)).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
-                // The answer does not mention it.
+                // The answer is about another object.
                 Ok(_) => {}
-                // What is gone cannot be lost.
+                // An object that does not exist any more cannot be lost.
                 Err(error) if error.is_missing_object() => return Ok(()),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return Err(error.kind.to_string()),
@@ -108,7 +108,7 @@ impl Detaching<'_> {
                 Some(fresh) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::of(&fresh);
                 }
-                // It is another object, or on its way out already.
+                // It is another object, or is being deleted.
                 Some(_) | None => return Ok(()),
             }
         }
@@ -124,8 +124,8 @@ impl Detaching<'_> {
     }
 }
 
-/// The operations that remove the owners which go from the very object that was read; `None` if
-/// it has none of them. With another UID or resourceVersion the server answers with a conflict.
+/// Returns the operations that remove the deleted owners from exactly the object that was read; `None`
+/// if it has none of them. With another UID or resourceVersion the server answers with a conflict.
 fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
     let goes = |uid: &String| detachment.owners.contains(uid);
     let indices: Vec<usize> = (0..dependent.owners.len())
@@ -150,7 +150,7 @@ fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
     Some(Value::Array(operations))
 }
 
-/// The object without the owner references that go, as it would be after they are removed.
+/// Returns the object without the owner references that are removed.
 pub(crate) fn without_owners(object: &Value, detachment: &Detachment) -> Value {
     let mut object = object.clone();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);

@@ -1,5 +1,5 @@
-//! Ends the deletion of a set: deletes the parent and then what it lives in, or reports what keeps
-//! them.
+//! Ends the deletion of a set: deletes the parent and then its containers (its namespace or CRD), or
+//! reports what keeps them.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::model::text::counted;
 use crate::plan::{ParentDisposition, Remains, Skip, SkipReason};
 
 impl SetDeletion<'_> {
-    /// Deletes the parent, and then what it lives in, where no member is left; else makes
-    /// it record what is.
+    /// Deletes the parent and then its containers if no member is left; else narrows its record to the
+    /// remaining members.
     ///
     /// It is `Done` only if nothing is left, or only objects that users keep.
     pub async fn finish(
@@ -116,7 +116,7 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Deletes what the parent lived in, and waits until it is gone.
+    /// Deletes the containers of the parent, and waits until they are gone.
     async fn delete_last(
         &self,
         mut members: MembersDeleted,
@@ -134,8 +134,8 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Looks for what is left in the end, the parent's containers included, unless the run waits for
-    /// that in another way.
+    /// Lists what is left in the end, including the parent's containers, unless the run waits for it in
+    /// another way.
     async fn rest(
         &self,
         lingering: Lingering,
@@ -226,7 +226,7 @@ impl SetDeletion<'_> {
         Ending::Incomplete
     }
 
-    /// Keeps the parent's containers if new objects have come into them.
+    /// Keeps the parent's containers if they have gained objects.
     async fn leave_filled(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let nothing = Desired::default();
@@ -242,7 +242,7 @@ impl SetDeletion<'_> {
     }
 
     async fn delete_homes(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
-        // Deleting the parent takes a while, too.
+        // The deletion of the parent takes a while, too.
         let mut ending = self.leave_filled(members, sink).await;
         let left = &members.left;
         for live in self.homes().filter(|live| left.contains(live)) {
@@ -275,7 +275,7 @@ impl SetDeletion<'_> {
         let Some(parent) = self.parent else {
             return self.delete_homes(&mut members, sink).await;
         };
-        // What is only left to an owner that goes will go with it.
+        // An object that is left to a deleted owner is deleted with it.
         let going = &self.plan.dependents.going;
         let is_left = |skip: &&Skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
@@ -307,7 +307,7 @@ impl SetDeletion<'_> {
     }
 }
 
-/// The worse of two endings.
+/// Returns the worse of two endings.
 fn worse(one: Ending, other: Ending) -> Ending {
     match (one, other) {
         (Ending::Interrupted, _) | (_, Ending::Interrupted) => Ending::Interrupted,

@@ -1,5 +1,5 @@
-//! Deletes objects, each only as it was judged: what left the manifests (`prune`), or a whole
-//! set (`set`) with its parent (`parent`).
+//! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a
+//! whole set (`set`) with its parent (`parent`).
 
 pub(crate) mod contents;
 pub(crate) mod dependents;

@@ -37,8 +37,8 @@ pub(crate) struct Deleting<'a> {
     pub(crate) preconditions: &'a Preconditions,
 }
 
-/// Objects that were to be deleted and are there to stay: another set's or marked to be
-/// kept since they were read, or not to be deleted by this user.
+/// Objects that were to be deleted and are kept: since they were read, they joined another set or were
+/// marked to be kept, or the user may not delete them.
 #[derive(Debug, Default)]
 pub struct LeftInPlace(Kept);
 
@@ -79,8 +79,8 @@ impl LeftInPlace {
 }
 
 impl Deleting<'_> {
-    /// Deletes the objects of one wave, but for what holds any that an earlier wave has
-    /// `left` in place, and what something came into; those of this wave are added to them.
+    /// Deletes the objects of one wave, except containers of objects that an earlier wave has `left`,
+    /// and containers that gained objects; kept objects of this wave are added to `left`.
     pub(crate) async fn delete_wave<'l>(
         &self,
         wave: impl Iterator<Item = &'l Live>,
@@ -141,12 +141,12 @@ impl Deleting<'_> {
                 Ok(None) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),
             }
-            // It was to be deleted, and something holds it.
+            // It is being deleted, and finalizers hold it.
             let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
             if is_going && before == Before::Unknown {
                 return done();
             }
-            // What it holds may have changed along with it.
+            // Its contents may have changed, too.
             if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
                 return outcome;
             }
@@ -170,7 +170,7 @@ impl Deleting<'_> {
                 Action::Skipped,
                 reason.to_string(),
             )),
-            // That could have been removed, and was not.
+            // This owner reference should have been removed, and was not.
             Judgement::Refuse(Refusal::OwnsDependents {
                 dependents, marks, ..
             }) => Some(ObjectOutcome::failed(
@@ -204,13 +204,13 @@ impl Deleting<'_> {
     }
 }
 
-/// The outcome of an object that is left as it is.
+/// Returns the outcome of an object that is not deleted.
 pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     ObjectOutcome::new(subject, Action::Skipped)
 }
 
-/// The request that deletes the very object that was read, and no other of its name.
+/// Returns the request that deletes exactly the object that was read, not another one with its name.
 pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
     let path = live.resource.path_of(&live.key);
     // A DELETE that has a body ignores its query, so this cannot be a parameter.

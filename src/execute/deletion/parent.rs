@@ -1,10 +1,9 @@
 //! Deletes the parent, or narrows its record, after its members were deleted or moved to another set.
 //!
-//! It goes only when a fresh look finds no member any more, those included that are on
-//! their way out. Until then it records what is left, so that the same command continues from
-//! wherever a run ended. If another run has written the record since the plan,
-//! members may be where the plan knows nothing of: the look goes there, too, and the record
-//! is not narrowed.
+//! It is deleted only when a fresh list finds no member any more, not even one that is being deleted.
+//! Until then it records what is left, so that the same command can continue after any interruption. If
+//! another run has written the record since the plan, members may be outside of the plan's scope: these
+//! are listed, too, and the record is not narrowed.
 
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
@@ -31,7 +30,7 @@ use crate::plan::{
 };
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
 
-/// Ends a set whose members are gone: deletes its parent, or takes the record off it.
+/// Ends a set whose members are gone: deletes its parent, or removes the record from it.
 pub(crate) struct Releasing<'a> {
     /// Context for writing the parent.
     pub(crate) writing: ParentWriting<'a>,
@@ -60,7 +59,7 @@ pub(crate) enum Parent {
     Replaced,
     /// It is kept, because of members or of kinds that cannot be listed.
     Stays(Remains, Record),
-    /// The user stopped the run before.
+    /// The user stopped the run before that.
     Untouched,
 }
 
@@ -131,7 +130,7 @@ impl Releasing<'_> {
             }
             let homes = self.remaining.homes.clone();
             let released = match disposition {
-                // What it lives in is a member, and stays with it.
+                // Its container is a member, and is kept with it.
                 ParentDisposition::Stays(_) if !homes.is_empty() => {
                     let kept = homes.into_iter().cloned().collect();
                     let remains = Remains {
@@ -140,7 +139,7 @@ impl Releasing<'_> {
                     };
                     return self.keep(&parent, Found::of(remains), sink).await;
                 }
-                // What came into it, or was left in it, holds it.
+                // Objects that it gained, or that were left in it, keep it.
                 ParentDisposition::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
                     let undeleted = homes.into_iter().cloned().collect();
                     let remains = Remains {
@@ -189,7 +188,7 @@ impl Releasing<'_> {
         object: ParentObject,
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
-        let is_ordinary = object.reading == Reading::NoBookkeeping;
+        let is_ordinary = object.reading == Reading::NoRecord;
         let found = self.left_without_record(sink).await?;
         if found.remains != Remains::default() || !self.unlisted.is_empty() {
             self.record_left(Some(object), &found, sink).await?;
@@ -223,8 +222,8 @@ impl Releasing<'_> {
         }
     }
 
-    /// Looks for members in the places of the record, too, as another run has written it.
-    /// The kinds of that run may be newer than what is known of the server.
+    /// Lists members in the scope of the record that another run has written, too. The kinds of that
+    /// run may be newer than discovery.
     async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
         if parent.reading == self.scope_of {
             return Ok(());
@@ -233,9 +232,9 @@ impl Releasing<'_> {
         let mut discovery = discovery::fetch(server).await?;
         let parent_status =
             judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
-        if let ParentStatus::Recorded(bookkeeping) = &parent_status {
+        if let ParentStatus::Recorded(applyset_record) = &parent_status {
             let unlisted =
-                |discovery: &Discovery| recorded_kinds::undiscovered(&bookkeeping.kinds, discovery);
+                |discovery: &Discovery| recorded_kinds::undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::unreported();
             Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
         }
@@ -294,8 +293,8 @@ impl Releasing<'_> {
         })
     }
 
-    /// The deleted parent as long as finalizers hold it; `None` where that is not looked at,
-    /// because the run waits for it in another way.
+    /// Returns the deleted parent as long as finalizers hold it; `None` if the run waits for it in
+    /// another way.
     async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
         if self.remaining.lingering == Lingering::Reported {
             return Ok(None);
@@ -312,7 +311,7 @@ impl Releasing<'_> {
         why: &str,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
-        // It was this set's parent a moment ago, even without a record.
+        // It was this set's parent before, even without a record.
         let writing = self.parent_writing(ParentPolicy {
             take_over: Confirmation::Given,
         });
@@ -355,7 +354,7 @@ impl Releasing<'_> {
                 return Ok(Parent::Untouched);
             }
         } else {
-            // The other run counts on what it has recorded.
+            // The other run relies on its record.
             sink(Event::Warning(OVERTAKEN.to_owned()));
             let current = Some(parent.object.clone());
             let writing = self.parent_writing(OF_THIS_TOOLING);
@@ -393,16 +392,16 @@ impl Releasing<'_> {
         Ok(narrowed)
     }
 
-    /// The places of these members, of copies, and of what the parent lives in; and those of kinds
-    /// that cannot be listed.
+    /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
+    /// cannot be listed.
     fn record(&self, found: &Found) -> Record {
         let homes = self.remaining.homes.iter().copied();
         let keys = found.all().chain(homes).map(|live| &live.key);
         Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
     }
 
-    /// Looks after the parent is `done` with: the places of what another run has put into the set,
-    /// if anything. It `remains`.
+    /// Lists again after the parent is `done`: returns the record of members that another run has
+    /// added, if any.
     async fn newcomers(
         &self,
         done: &'static str,

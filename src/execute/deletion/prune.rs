@@ -24,7 +24,7 @@ use crate::plan::{Dependents, Detachment, Judge, PruneWhen};
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     pub(crate) failed: usize,
-    /// Objects that changed since the plan was made, and are kept: the record stays wide.
+    /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
     pub(crate) kept: usize,
     left: LeftInPlace,
 }
@@ -276,8 +276,8 @@ impl Execution<'_> {
         detachments.filter(is_approved).cloned().collect()
     }
 
-    /// What the prunes would do to desired and kept objects as they are now; `None` if that could
-    /// not be read. A dry run answers from the plan, which is as old as its answers.
+    /// Returns the current dependents of prunes; `None` if they could not be read. A dry run takes them
+    /// from the plan.
     async fn dependents(&self, applied: &mut Applied, sink: &mut Sink<'_>) -> Option<Dependents> {
         if self.writing.dry_run != DryRun::None {
             return Some(self.plan.dependents.clone());

@@ -16,27 +16,26 @@ use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
 use crate::read::{ListError, ListTargets, Place, WHOLE_OBJECTS};
 
-/// Pauses between the first looks: what the server's own controllers hold back goes within
-/// them.
+/// Pauses between the first lists: the server's own controllers finish within them.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
     Duration::from_millis(600),
 ];
 
-/// The pause between later looks.
+/// The pause between later lists.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long namespaces, definitions of kinds and the work of the garbage collector are waited
-/// for. Their controllers take seconds, where nothing is wrong.
+/// The time to wait for namespaces, CRDs and the garbage collector. Their controllers usually take
+/// seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The treatment of objects on their way out.
+/// The treatment of objects that are being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lingering {
-    /// It does, for a while.
+    /// The run waits for them, for a while.
     Awaited,
-    /// The run waits in a way of its own, or not at all.
+    /// The run waits in another way, or not at all.
     Reported,
 }
 
@@ -68,16 +67,16 @@ pub(crate) struct Unlisted {
     error: ListError,
 }
 
-/// Result of a look.
+/// The result of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) remains: Remains,
-    /// Copies of labels that other objects own. They hold nothing.
+    /// Objects with copied labels that other objects own. They do not keep the set.
     pub(crate) copies: Vec<Live>,
 }
 
 impl Found {
-    /// What is left, and no copies.
+    /// The remaining members, without copies.
     pub(crate) fn of(remains: Remains) -> Self {
         Self {
             remains,
@@ -85,20 +84,20 @@ impl Found {
         }
     }
 
-    /// Everything that carries the label of the set.
+    /// Returns all objects with the label of the set.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Live> {
         self.remains.all().chain(&self.copies)
     }
 }
 
 impl Remaining<'_> {
-    /// Looks once.
+    /// Lists once.
     pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<Found, Unlisted> {
         self.look_into(&self.places, parent).await
     }
 
-    /// Looks until nothing is on its way out any more, or for as long as that is worth waiting
-    /// for. Reports once what it waits for, if that takes longer than the first looks.
+    /// Lists until no object is being deleted any more, or until the wait is over. Reports once what it
+    /// waits for, if that takes longer than the first lists.
     pub(crate) async fn settled(
         &self,
         parent: &ParentDisposition,
@@ -116,7 +115,7 @@ impl Remaining<'_> {
             }
             looks += 1;
             let partial = self.look_into(&places, parent).await?;
-            // Only the kinds that are waited for were looked at.
+            // Only the kinds that are waited for were listed.
             if self
                 .worth_waiting(&partial.remains, looks, begin.elapsed())
                 .is_none()
@@ -131,7 +130,7 @@ impl Remaining<'_> {
         Ok(found)
     }
 
-    /// The places of what is worth waiting for after so many looks and so much time.
+    /// Returns the scope of the objects that are still waited for after this many lists and this time.
     fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<ListTargets> {
         if self.lingering == Lingering::Reported || waited >= PATIENCE {
             return None;
@@ -146,10 +145,10 @@ impl Remaining<'_> {
         })
     }
 
-    /// What is waited for after so many looks.
+    /// Returns the objects that are waited for after this many lists.
     fn awaited<'r>(&'r self, remains: &'r Remains, looks: usize) -> impl Iterator<Item = &'r Live> {
         let is_short = looks < PAUSES.len();
-        // A copy without an owner goes soon after its original, too.
+        // A copy without an owner is also deleted soon after its original.
         let going = remains.going.iter();
         let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
         awaited.filter(move |live| is_short || self.takes_time(live))
@@ -159,7 +158,7 @@ impl Remaining<'_> {
         plan::copied(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
-    /// Returns whether it goes by itself, but not at once.
+    /// Returns whether it is deleted by itself, but not immediately.
     fn takes_time(&self, live: &Live) -> bool {
         let is_collected = || {
             let mut owners = live.owners.iter();
@@ -193,7 +192,7 @@ impl Remaining<'_> {
     }
 }
 
-/// Returns what prevents the end of the set, as text; `None` if nothing does.
+/// Returns a text about what prevents the end of the set; `None` if nothing does.
 pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
@@ -214,7 +213,7 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
 }
 
-/// Reports the failure of a run that leaves some of the set behind although it should be gone.
+/// Reports the failure of a run that leaves members behind that should be gone.
 pub(crate) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, sink: &mut Sink<'_>) -> Ending {
     let Some(obstacles) = obstacles(remains, set, appliers) else {
         return Ending::Done;

@@ -13,7 +13,7 @@ use crate::read::WholeParent;
 pub(crate) const CREATED_AGAIN: &str =
     "it was deleted during the run, and created again to record what is left";
 
-/// Names what is left of a set: objects, and kinds that cannot be listed.
+/// Describes what is left of a set: objects, and kinds that cannot be listed.
 pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
     let objects = objects.map(|live| live.key.to_string());
     let kinds = unlisted
@@ -40,7 +40,7 @@ pub(crate) fn names(objects: &[Live]) -> String {
     listed(objects.iter().map(|live| &live.key))
 }
 
-/// Predicts what becomes of the parent of a set of which nothing will be left.
+/// Predicts the disposition of the parent of a set without members.
 pub(crate) fn predicted_disposition(
     set: &Set,
     parent: &WholeParent,

@@ -1,5 +1,4 @@
-//! Deletes a whole set: its members in reverse order, then the parent, and last what the
-//! parent lives in.
+//! Deletes a whole set: its members in reverse order, then the parent, and last its containers.
 //!
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
@@ -70,12 +69,12 @@ pub struct MembersDeleted {
     pub left: LeftInPlace,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
-    /// Objects that are to stay, and that objects still to be deleted own.
+    /// Kept objects that objects still to be deleted own.
     pub attached: Dependents,
 }
 
-/// The field managers whose contents of a parent are the set's own: that of the record,
-/// kubectl's for the same, and that of members, for a parent that came with them.
+/// Returns the field managers whose content of a parent belongs to the set: that of the record,
+/// kubectl's, and that of members, for a parent from the manifests.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
@@ -87,7 +86,7 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
 }
 
 impl SetDeletion<'_> {
-    /// Deletes the members, one wave after the other, but for what the parent lives in.
+    /// Deletes the members, one wave after the other, except the parent's containers.
     ///
     /// # Panics
     ///
@@ -211,8 +210,8 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// What the deletions would do to the parent and to kept objects as they are now. A dry run
-    /// answers from the plan.
+    /// Returns the current dependents of the deletions among the parent and kept objects. A dry run
+    /// takes them from the plan.
     async fn dependents(&self, nothing: &Desired) -> Result<Dependents, Unread> {
         if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
             return Ok(self.plan.dependents.clone());
@@ -266,7 +265,7 @@ impl SetDeletion<'_> {
         skipped.chain(deleted).chain(parent).chain(homes).collect()
     }
 
-    /// Members that are deleted or on their way out, as far as they come before the parent.
+    /// Returns the members that are deleted or being deleted before the parent.
     pub fn going(&self) -> impl Iterator<Item = &Live> {
         let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
         let terminating = self.plan.skips.iter().filter(is_terminating);
@@ -276,13 +275,13 @@ impl SetDeletion<'_> {
             .chain(terminating.map(|skip| &skip.live))
     }
 
-    /// What the parent lives in, as far as that is deleted.
+    /// Returns the parent's containers that are deleted.
     pub fn homes(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.all_prunes();
         prunes.filter(|live| holds_parent_of(self.set, live))
     }
 
-    /// Judges what is deleted. `nothing` is what the manifests of a set that goes ask for.
+    /// Creates the judge of the deletions. `nothing` are the desired objects of a deleted set.
     pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependents) -> Judge<'j> {
         let uids = BTreeSet::new();
         let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);

@@ -1,4 +1,4 @@
-//! What the server's answers to dry runs say.
+//! Interprets the server's answers to dry runs.
 
 use http::StatusCode;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::execute::members::refused;
 
-/// Returns whether the server says that the object does not fit its schema: a field that server-side
-/// apply cannot type is answered 500, too.
+/// Returns whether the server reports that the object does not match its schema: it also answers 500
+/// for a field that server-side apply cannot type.
 pub(super) fn is_invalid(error: &ApiError) -> bool {
     let codes = [
         StatusCode::BAD_REQUEST,
@@ -17,8 +17,8 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
     codes.into_iter().any(|code| error.is(code))
 }
 
-/// Returns whether the answer leaves open what a run would do. A refusal does not: a run would be
-/// refused, too. A webhook that does not support dry runs says nothing of a run.
+/// Returns whether the answer does not predict a run. A refusal does: a run would be refused, too. A
+/// webhook that does not support dry runs predicts nothing.
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
         let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
@@ -34,7 +34,7 @@ pub(super) fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) 
     live.is_some() && live == predicted
 }
 
-/// The object with all fields of the manifest in it; lists are the manifest's.
+/// Returns the object with all fields of the manifest merged in; lists are the manifest's.
 pub(super) fn laid_over(live: &Value, manifest: &Value) -> Value {
     let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
         return manifest.clone();
@@ -51,7 +51,7 @@ pub(super) fn content(reply: &Reply) -> Option<Value> {
     serde_json::from_slice(&reply.body).ok()
 }
 
-/// The object without the times of its field managers, which change even if nothing else does.
+/// Returns the object without the times of its field managers, which change in any case.
 pub(super) fn timeless(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object

@@ -4,13 +4,13 @@
 //! request and an answer.
 
 pub(crate) mod apply;
-pub(crate) mod bookkeeping;
 pub(crate) mod conflict;
 pub(crate) mod contested;
 pub(crate) mod creation;
 pub(crate) mod found;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
+pub(crate) mod parent_metadata;
 pub(crate) mod refused;
 pub(crate) mod taken_in;
 pub(crate) mod webhooks;

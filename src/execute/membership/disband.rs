@@ -116,7 +116,7 @@ impl Disbanding<'_> {
                 )));
                 return Ok(Ending::Incomplete);
             };
-            if current.reading == Reading::NoBookkeeping {
+            if current.reading == Reading::NoRecord {
                 // The write succeeded, and its answer was lost.
                 return Ok(self.release_latecomers(sink).await);
             }

@@ -309,7 +309,7 @@ impl Moving<'_> {
         left: &[Live],
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let is_ordinary = current.reading == Reading::NoBookkeeping;
+        let is_ordinary = current.reading == Reading::NoRecord;
         if !left.is_empty() || !self.unlisted.is_empty() {
             self.widen(Some(current), left, sink).await?;
         }

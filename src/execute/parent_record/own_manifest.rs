@@ -7,15 +7,15 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, locked, written};
-use crate::execute::members::bookkeeping::{Carrying, carrying};
+use crate::execute::members::parent_metadata::{Carrying, carrying};
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::Conflicts;
 use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS};
 
 impl ParentWriting<'_> {
-    /// Applies the parent's own manifest, where it is among the manifests: its data, and
-    /// none of the bookkeeping, which another field manager owns.
+    /// Applies the parent's own manifest, if it is among the manifests: its data without the record,
+    /// which another field manager owns.
     pub(crate) async fn apply_manifest(
         &self,
         known: &mut Known,
@@ -40,8 +40,8 @@ impl ParentWriting<'_> {
         Ok(())
     }
 
-    /// A parent that the plan is bound to is written only as it was seen, but for its record, which
-    /// this run has written. One that was not there is this run's own by now.
+    /// A parent that the plan is bound to is written only as it was seen, except for its record, which
+    /// this run has written. A parent that did not exist was created by this run.
     async fn send_manifest(
         &self,
         object: &DesiredObject,
@@ -56,7 +56,7 @@ impl ParentWriting<'_> {
             } else {
                 None
             };
-            // Read last, so that an older version is locked to, and none that is newer.
+            // It is read last, so that the precondition is never newer than the content.
             let carrying = self.carrying(object).await?;
             let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
             let Some(seen) = bound.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {

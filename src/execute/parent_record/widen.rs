@@ -6,7 +6,7 @@ use super::{ATTEMPTS, is_up_to_date};
 use crate::event::{Action, Event};
 use crate::execute::Sink;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Bookkeeping, RecordedKinds, annotations};
+use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds, annotations};
 use crate::model::parent_object::ParentObject;
 use crate::plan::{self, ParentStatus};
 
@@ -82,7 +82,7 @@ impl ParentWriting<'_> {
 /// What the parent records of a set that the plan was not made for: by another run.
 fn recorded(member_status: &ParentStatus) -> Record {
     match member_status {
-        ParentStatus::Recorded(Bookkeeping {
+        ParentStatus::Recorded(ApplySetRecord {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces,
             ..

@@ -66,15 +66,15 @@ pub enum InvalidObjectProblem {
         /// Verbs that the server does not offer.
         missing_verbs: Vec<&'static str>,
     },
-    /// A member's manifest carries what only a set's own run writes on its parent.
-    #[error("{key}: {bookkeeping} is reserved for parents of sets")]
-    Bookkeeping {
+    /// The manifest of a member has ApplySet metadata that only a run of a set writes on its parent.
+    #[error("{key}: {metadata_key} is reserved for parents of sets")]
+    ApplySetMetadata {
         /// The object.
         key: ObjectKey,
         /// The label or annotation.
-        bookkeeping: String,
+        metadata_key: String,
     },
-    /// The server would not take the name.
+    /// The server would refuse the name.
     #[error("{key}: invalid name {:?}: must be a DNS subdomain", .key.name)]
     InvalidName {
         /// The object.
@@ -152,7 +152,7 @@ impl InvalidObject {
             InvalidObjectProblem::NoMembersOfThisKind { .. } => {
                 "remove it from the manifests, and create it with kubectl".to_owned()
             }
-            InvalidObjectProblem::Bookkeeping { .. } => "remove it from the manifest".to_owned(),
+            InvalidObjectProblem::ApplySetMetadata { .. } => "remove it from the manifest".to_owned(),
             InvalidObjectProblem::InvalidName { .. } => {
                 "use lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
                     .to_owned()

@@ -70,7 +70,7 @@ impl DesiredObject {
 pub struct Desired {
     /// Members, in the order of the manifests.
     pub members: Vec<DesiredObject>,
-    /// The parent's own manifest, where it is among them; without bookkeeping.
+    /// The parent's own manifest, if it is among them, without ApplySet metadata.
     pub parent: Option<DesiredObject>,
     /// Hooks that are not applied. If one of them is a member, it is kept.
     pub hooks: Vec<HookManifest>,
@@ -188,7 +188,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
 impl Desired {
     fn add(&mut self, mut object: DesiredObject, mut metadata: Map<String, Value>, target: Target) {
         if object.key == *target.parent {
-            if strip_bookkeeping(&mut metadata) {
+            if strip_applyset_metadata(&mut metadata) {
                 self.warnings.push(format!(
                     "{}: ApplySet labels and annotations of {} in the manifest are ignored; apply writes them",
                     object.position, object.key
@@ -235,14 +235,14 @@ fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Opti
     let keys = ["labels", "annotations"]
         .into_iter()
         .filter_map(|field| metadata.get(field)?.as_object());
-    let mut bookkeeping = keys
+    let mut metadata_keys = keys
         .flat_map(Map::keys)
         .filter(|key| is_applyset_key(key) && *key != IS_PARENT_TYPE_LABEL);
-    bookkeeping
+    metadata_keys
         .next()
-        .map(|bookkeeping| InvalidObjectProblem::Bookkeeping {
+        .map(|metadata_key| InvalidObjectProblem::ApplySetMetadata {
             key: key.clone(),
-            bookkeeping: bookkeeping.clone(),
+            metadata_key: metadata_key.clone(),
         })
 }
 
@@ -371,7 +371,7 @@ fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
 }
 
 /// Whether there was anything to strip.
-fn strip_bookkeeping(metadata: &mut Map<String, Value>) -> bool {
+fn strip_applyset_metadata(metadata: &mut Map<String, Value>) -> bool {
     let mut stripped = false;
     for field in ["labels", "annotations"] {
         if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {

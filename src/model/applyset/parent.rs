@@ -21,7 +21,7 @@ pub type ParentIdentity = ObjectKey;
 
 /// The ApplySet labels and annotations of a parent without faults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bookkeeping {
+pub struct ApplySetRecord {
     /// The tool that manages the set.
     pub tooling: Tooling,
     /// The kinds that members may have.
@@ -43,9 +43,9 @@ pub enum RecordedKinds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// A parent.
-    Parent(Bookkeeping),
+    Parent(ApplySetRecord),
     /// It has no key of the convention.
-    NoBookkeeping,
+    NoRecord,
     /// It has only the tooling annotation: a run ended between creating the parent from its manifest
     /// and recording the set on it.
     Unfinished(Tooling),
@@ -122,7 +122,7 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
         {
             Some(Ok(tooling)) => Reading::Unfinished(tooling),
             Some(Err(error)) => Reading::Faulty(vec![error.into()]),
-            None => Reading::NoBookkeeping,
+            None => Reading::NoRecord,
         };
     }
     let mut faults: Vec<ParentFault> = id_fault(identity, id).into_iter().collect();
@@ -134,7 +134,7 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
             if let Some(own) = &identity.namespace {
                 additional_namespaces.remove(own);
             }
-            Reading::Parent(Bookkeeping {
+            Reading::Parent(ApplySetRecord {
                 tooling,
                 kinds,
                 additional_namespaces,
@@ -268,7 +268,7 @@ mod tests {
         );
         assert_eq!(
             read,
-            Reading::Parent(Bookkeeping {
+            Reading::Parent(ApplySetRecord {
                 tooling: Tooling::ours(),
                 kinds: RecordedKinds::GroupKinds(record.group_kinds),
                 additional_namespaces: record.additional_namespaces,
@@ -278,10 +278,7 @@ mod tests {
 
     #[test]
     fn an_object_without_keys_is_not_a_parent() {
-        assert_eq!(
-            read_pairs(&[("app", "x")], &[("note", "y")]),
-            Reading::NoBookkeeping
-        );
+        assert_eq!(read_pairs(&[("app", "x")], &[("note", "y")]), Reading::NoRecord);
     }
 
     #[test]
@@ -298,7 +295,7 @@ mod tests {
         let tooling = (TOOLING_ANNOTATION, "kubectl/v1.27.0");
         let old = (GROUP_RESOURCES_ANNOTATION, "configmaps,deployments.apps");
         let kinds = |reading| match reading {
-            Reading::Parent(bookkeeping) => bookkeeping.kinds,
+            Reading::Parent(applyset_record) => applyset_record.kinds,
             other => panic!("{other:?}"),
         };
         assert_eq!(

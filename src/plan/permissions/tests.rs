@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds, annotations};
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds, annotations};
 use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
@@ -115,7 +115,7 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         presence: Presence::Present,
-        reading: Reading::Parent(Bookkeeping {
+        reading: Reading::Parent(ApplySetRecord {
             tooling: Tooling::ours(),
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces: BTreeSet::new(),

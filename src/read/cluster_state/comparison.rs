@@ -93,8 +93,8 @@ pub(super) async fn read_members(
     Ok(compared)
 }
 
-/// Reads the CRDs of the custom resources that are going to be compared: only they say
-/// which of their maps and lists are one value.
+/// Reads the CRDs of the custom resources that are going to be compared: only they show which maps and
+/// lists are atomic.
 async fn read_definitions(
     server: &ApiServer,
     places: &ListTargets,

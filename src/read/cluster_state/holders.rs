@@ -1,4 +1,4 @@
-//! The owners of namespaces and definitions that hold objects that stay.
+//! The owners of namespaces and definitions that hold desired or kept objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::namespace::NamespaceState;
 use crate::read::{ReadError, owners_of_holders};
 
-/// Reads the owners, but for namespaces that were read before.
+/// Reads the owners, except those of namespaces that were read before.
 pub(super) async fn owners(
     server: &ApiServer,
     mut holders: Holders,

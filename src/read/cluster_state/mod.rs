@@ -1,9 +1,8 @@
-//! The cluster state: everything that there is of one set, read in the order in which one answer
-//! says where to look for the next.
+//! The cluster state of one set, read in the order in which each answer determines the next request.
 //!
-//! parent → judged → scope → orphans, if nothing is recorded → members → other sets' objects →
-//! what prunes would take along. This is the only way from a parent to its members for all
-//! commands that write; the rules on the way are those of `plan`.
+//! parent → judged → scope → orphans, if nothing is recorded → members → other sets' objects → what
+//! prunes would also delete. This is the only way from a parent to its members for all commands that
+//! write; the rules on the way are those of `plan`.
 
 mod comparison;
 mod dependencies;
@@ -37,12 +36,12 @@ use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
-    /// `apply` and `diff`: these objects are to be the members.
+    /// `apply` and `diff`: these objects are desired.
     Apply(&'a mut Desired, &'a Policy),
-    /// `delete`: no member is to be left. Field managers whose contents of the parent are the
+    /// `delete`: all members are to be deleted. Field managers whose contents of the parent are the
     /// set's own.
     Delete(&'a Policy, BTreeSet<String>),
-    /// `adopt`, and the set that `move` moves members into: it is made if it does not exist. The
+    /// `adopt`, and the set that `move` moves members into: it is created if it does not exist. The
     /// members are not listed.
     Join(Operation),
     /// `disband`, and the set that `move` moves members out of: it has to exist. The members are
@@ -61,7 +60,7 @@ pub struct Rules<'a> {
     pub field_manager: &'a str,
     /// The rules that say which dependencies are Current; `None` if the command waits for none.
     pub status: Option<&'a StatusRules>,
-    /// Requests under way at once.
+    /// The concurrency limit.
     pub concurrency: usize,
 }
 
@@ -87,7 +86,7 @@ pub enum TakingOver {
 
 impl TakingOver {
     fn policy(self, parent: Option<&WholeParent>) -> ParentPolicy {
-        let is_plain = parent.is_some_and(|parent| !parent::has_bookkeeping(parent));
+        let is_plain = parent.is_some_and(|parent| !parent::has_record(parent));
         let take_over = match self {
             Self::Any(confirmation) => confirmation,
             Self::PlainObject(confirmation) if is_plain => confirmation,
@@ -98,16 +97,16 @@ impl TakingOver {
     }
 }
 
-/// Everything that there is of a set.
+/// The cluster state of a set.
 #[derive(Debug)]
 pub struct ClusterState {
-    /// The parent; for a deletion only if it has bookkeeping.
+    /// The parent; for a deletion only if it has a record.
     pub parent: Option<WholeParent>,
     /// The rule under which the parent may be written.
     pub parent_policy: ParentPolicy,
     /// The namespaces of the manifests and of the parent that exist, as far as they were read.
     pub namespaces: BTreeMap<String, NamespaceState>,
-    /// The collections that may hold members.
+    /// The scope of members.
     pub places: ListTargets,
     /// The input of the plan.
     pub observed: Observed,
@@ -116,7 +115,7 @@ pub struct ClusterState {
     pub pruning: Pruning,
     /// The tool that managed the set until now, if this run takes it over.
     pub former_tooling: Option<Tooling>,
-    /// Objects that most likely are members, and that the user may not delete.
+    /// The number of objects that are probably members, and that the user may not delete.
     pub likely_members_left: usize,
     /// Warnings for the user.
     pub warnings: Vec<String>,
@@ -164,7 +163,7 @@ pub async fn cluster_state(
     let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
     match &mut goal {
         Goal::Apply(desired, policy) => {
-            // A kind that was only promised may be listed by now.
+            // A kind that was not served yet may be listed by now.
             desired.renew(&cluster.discovery);
             Box::pin(to_apply::read(cluster, named, scoped, (desired, policy), rules)).await
         }

@@ -39,8 +39,8 @@ pub(super) async fn check_parents(server: &ApiServer, named: &NamedSet) -> Resul
     }
 }
 
-/// Refuses a custom resource as the parent that neither exists nor comes with the manifests: it
-/// cannot be made up.
+/// Refuses a custom resource as the parent that neither exists nor is among the manifests: its content
+/// is unknown.
 pub(super) fn check_custom_parent(
     named: &NamedSet,
     parent: Option<&ParentObject>,
@@ -55,8 +55,8 @@ pub(super) fn check_custom_parent(
     Err(ParentError::CustomResourceMissing { parent, kind })
 }
 
-/// Refuses namespaces that neither exist nor come with the manifests, and a parent in a
-/// namespace that is on its way out.
+/// Refuses namespaces that neither exist nor are among the manifests, and a parent in a namespace that
+/// is being deleted.
 pub(super) fn check(
     named: &NamedSet,
     desired: &Desired,

@@ -11,8 +11,8 @@ use crate::plan::{self, OtherParents};
 use crate::read::list::{METADATA_LIST, Selector};
 use crate::read::members::members;
 
-/// Finds objects of the manifests that are members of other sets. Nothing is asked if
-/// all of them are members of this one already.
+/// Finds objects of the manifests that are members of other sets. Sends nothing if all of them are
+/// members of this set already.
 pub(super) async fn others(
     server: &ApiServer,
     named: &NamedSet,

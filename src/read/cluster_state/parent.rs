@@ -21,7 +21,7 @@ pub(super) struct Judged {
     pub(super) policy: ParentPolicy,
     pub(super) member_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
-    /// An object without bookkeeping has the parent's name.
+    /// An object without a record has the parent's name.
     pub(super) is_bare: bool,
 }
 
@@ -34,8 +34,8 @@ impl Judged {
     }
 }
 
-pub(super) fn has_bookkeeping(parent: &WholeParent) -> bool {
-    parent.object.reading != Reading::NoBookkeeping
+pub(super) fn has_record(parent: &WholeParent) -> bool {
+    parent.object.reading != Reading::NoRecord
 }
 
 impl Goal<'_> {
@@ -47,7 +47,7 @@ impl Goal<'_> {
         }
     }
 
-    /// Returns whether a set is made that does not exist.
+    /// Returns whether a set that does not exist is created.
     fn makes_set(&self) -> bool {
         matches!(self, Self::Apply(..) | Self::Join(_))
     }
@@ -56,7 +56,7 @@ impl Goal<'_> {
     ///
     /// # Errors
     ///
-    /// The set has to exist, and does not.
+    /// The set must exist, and does not.
     fn usable(
         &self,
         named: &NamedSet,
@@ -64,8 +64,8 @@ impl Goal<'_> {
     ) -> Result<Option<WholeParent>, ParentError> {
         match self {
             Self::Apply(..) | Self::Join(_) => Ok(parent),
-            Self::Delete(..) => Ok(parent.filter(has_bookkeeping)),
-            Self::Leave(operation) => match (parent.filter(has_bookkeeping), operation) {
+            Self::Delete(..) => Ok(parent.filter(has_record)),
+            Self::Leave(operation) => match (parent.filter(has_record), operation) {
                 (Some(parent), _) => Ok(Some(parent)),
                 (None, Operation::Move) => Err(ParentError::NoSetToMove(named.set.parent.clone())),
                 (None, _) => Err(ParentError::NoSuchSet(named.set.parent.clone())),
@@ -129,7 +129,7 @@ pub(super) async fn judge(
     };
     named.set.parent_uid = parent.as_ref().map(|parent| parent.live.uid.clone());
     let policy = rules.taking_over.policy(parent.as_ref());
-    let is_bare = parent.as_ref().is_some_and(|parent| !has_bookkeeping(parent));
+    let is_bare = parent.as_ref().is_some_and(|parent| !has_record(parent));
     let parent = match goal.usable(named, parent) {
         Ok(parent) => parent,
         Err(error) => {
@@ -144,12 +144,12 @@ pub(super) async fn judge(
         namespaces::check(named, desired, &namespaces)?;
         namespaces::check_custom_parent(named, object, desired)?;
     }
-    if let (Goal::Delete(..), ParentStatus::Recorded(bookkeeping)) = (goal, &member_status) {
-        // A deletion leaves the set to the tool that manages it.
-        named.set.tooling = bookkeeping.tooling.clone();
+    if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &member_status) {
+        // A deletion does not change the tool that manages the set.
+        named.set.tooling = applyset_record.tooling.clone();
     }
     if !goal.makes_set() && member_status == ParentStatus::New {
-        // A first run may have ended in the namespace of the parent.
+        // A first run may have ended after it created the namespace of the parent.
         namespaces = namespaces::read(server, named, desired).await?;
     }
     Ok(Judged {

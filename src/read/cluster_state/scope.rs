@@ -1,4 +1,4 @@
-//! Finds where the members of a set may be.
+//! Determines the scope of a set in the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::plan::{self, MemberScope, Observed, ParentStatus, Pruning};
 use crate::read::orphans::{self, Orphans, Parent, Search};
 use crate::read::{Cluster, NamedSet, ReadError};
 
-/// The places where the members of a set may be.
+/// The scope of a set.
 pub(super) struct Scoped {
     pub(super) judged: Judged,
     pub(super) member_scope: MemberScope,
@@ -61,19 +61,21 @@ impl Scoped {
 
 fn former_tooling(named: &NamedSet, member_status: &ParentStatus) -> Option<Tooling> {
     match member_status {
-        ParentStatus::Recorded(bookkeeping) if !bookkeeping.tooling.is_same_program(&named.set.tooling) => {
-            Some(bookkeeping.tooling.clone())
+        ParentStatus::Recorded(applyset_record)
+            if !applyset_record.tooling.is_same_program(&named.set.tooling) =>
+        {
+            Some(applyset_record.tooling.clone())
         }
         ParentStatus::Recorded(_) | ParentStatus::New => None,
     }
 }
 
-/// Finds where the members of a set may be: the recorded places, those of the manifests and, for
-/// a set without a record, all places where a search of the whole cluster finds some.
+/// Determines the scope: recorded kinds and namespaces, those of the manifests and, for a set without a
+/// record, those that a search of the whole cluster finds.
 ///
 /// # Errors
 ///
-/// A record that cannot be trusted, or a kind that exists and is not served.
+/// An invalid record, or a kind that exists and is not served.
 pub(super) async fn scope(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -88,8 +90,8 @@ pub(super) async fn scope(
             judged.member_status = ParentStatus::resumed(&named.set, left_behind);
         }
     }
-    if let ParentStatus::Recorded(bookkeeping) = &judged.member_status {
-        cluster.settle(&[&bookkeeping.kinds]).await?;
+    if let ParentStatus::Recorded(applyset_record) = &judged.member_status {
+        cluster.settle(&[&applyset_record.kinds]).await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
@@ -109,9 +111,8 @@ pub(super) async fn scope(
 
 /// Returns whether the members of a set are searched in the whole cluster.
 ///
-/// An apply without a parent searches nothing: nearly every one is the first run of its set. A
-/// parent that exists may have had a record before. All other commands leave a record behind, or
-/// none, and then no later run looks anywhere else.
+/// An apply without a parent does not search: nearly every one is the first run of its set. A parent
+/// that exists may have had a record before. After all other commands, no later run searches elsewhere.
 fn searches_everywhere(goal: &Goal<'_>, member_status: &ParentStatus, parent: Parent) -> bool {
     match (member_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) | (ParentStatus::New, Goal::Apply(..), Parent::Gone) => false,
@@ -119,8 +120,8 @@ fn searches_everywhere(goal: &Goal<'_>, member_status: &ParentStatus, parent: Pa
     }
 }
 
-/// Returns the kinds of what the parent lives in, if that is a member of the set: an interrupted
-/// run may have made it, and been stopped before it could record that on the parent.
+/// Returns the kinds of the parent's containers, if these are members of the set: an interrupted run
+/// may have created them and not recorded them yet.
 fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
     let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(named.set.id.as_str());
     let parent_namespace = named.set.parent.namespace.as_ref();

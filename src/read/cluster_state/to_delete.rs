@@ -32,7 +32,7 @@ pub(super) async fn read(
     if state.parent.is_none() && observed.members.is_empty() {
         return Err(nothing_to_delete(named, scoped.orphans));
     }
-    // What the parent lives in goes only if the parent goes before it.
+    // The parent's containers are deleted only if the parent is deleted before.
     let goes =
         !scoped.judged.is_bare && parent_goes(named, state.parent.as_mut(), observed, policy, managers);
     state.pruning = if goes { Pruning::WholeSet } else { Pruning::Enabled };
@@ -68,8 +68,8 @@ fn nothing_to_delete(named: &NamedSet, orphans: Option<Orphans>) -> ReadError {
     }
 }
 
-/// Returns whether the parent goes with its set. Owners of it that go as well are taken from
-/// `parent`: the run removes these references before it deletes anything.
+/// Returns whether the parent is deleted with its set. Owners that are deleted as well are removed from
+/// `parent`: the run removes these references before the first delete.
 fn parent_goes(
     named: &NamedSet,
     parent: Option<&mut WholeParent>,

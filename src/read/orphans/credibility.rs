@@ -1,5 +1,5 @@
-//! The credibility of objects with a set's label outside of the namespaces that a run knows of,
-//! found by a search of the whole cluster: only some may be taken for members.
+//! The credibility of objects with a set's label outside of the namespaces that a run knows of, found
+//! by a search of the whole cluster: only some count as members.
 //!
 //! The id of a set is public. If a label alone were enough, a user who may create objects in one
 //! namespace could have that namespace recorded by the pipeline of another team, which may not
@@ -21,12 +21,12 @@ pub(super) struct Credible {
     pub(super) left_out: LeftOut,
 }
 
-/// Objects with the set's label that are not taken for members.
+/// Objects with the set's label that do not count as members.
 #[derive(Debug, Default)]
 pub(in crate::read) struct LeftOut {
-    /// A warning for each namespace in which there are some.
+    /// A warning for each namespace with such objects.
     pub(in crate::read) warnings: Vec<String>,
-    /// The number of them that an applier labelled: most likely they are members, and the user may not
+    /// The number of them that an applier labelled: they are probably members, but the user may not
     /// delete them.
     pub(in crate::read) likely_members: usize,
 }
@@ -40,8 +40,8 @@ enum Doubt {
     Permission,
 }
 
-/// Leaves out what is in none of the `known` namespaces, unless an applier wrote the label and the
-/// user may delete it. That the user may list it follows from its having been found.
+/// Leaves out objects outside of the `known` namespaces, unless an applier wrote the label and the user
+/// may delete the object. The user may list it, since it was found.
 pub(super) async fn credible(
     server: &ApiServer,
     found: Vec<Live>,

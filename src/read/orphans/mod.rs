@@ -21,7 +21,7 @@ use crate::model::resource::Resource;
 use crate::model::text::{counted, members_missed};
 use crate::plan::MemberScope;
 
-/// The result of a search of the whole cluster for a set that nothing records.
+/// The result of a search of the whole cluster for a set without a record.
 #[derive(Debug)]
 pub(super) struct Orphans {
     /// The number of members.
@@ -29,9 +29,9 @@ pub(super) struct Orphans {
     /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
     /// definitions do not serve, APIs that do not answer.
     pub(super) hidden: Vec<String>,
-    /// Those of them that the user's permissions are not the reason for.
+    /// Those of them that failed for other reasons than permissions.
     unanswered: Vec<String>,
-    /// Objects that carry the label and were not taken for members.
+    /// Objects that have the label but do not count as members.
     pub(super) left_out: LeftOut,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Orphans {
 pub(super) struct Search<'a> {
     /// Field managers whose part-of labels make members.
     pub(super) appliers: &'a BTreeSet<String>,
-    /// Requests under way at once.
+    /// The concurrency limit.
     pub(super) concurrency: usize,
 }
 
-/// Looks for members in all of the cluster, since the record that named their places is gone, too.
-/// Extends the scope by all kinds and namespaces of credible orphans. If the user cannot list everything,
-/// only the scope's own namespaces are searched.
+/// Searches the whole cluster for members, since the record of their kinds and namespaces is gone, too.
+/// Extends the scope by all kinds and namespaces of credible orphans. If the user cannot list
+/// everything, only the scope's own namespaces are searched.
 ///
 /// # Errors
 ///
-/// A kind that exists and is not served: it may have members that cannot be seen.
+/// A kind that exists and is not served: it may have members that cannot be listed.
 pub(super) async fn find(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -58,7 +58,7 @@ pub(super) async fn find(
     search: Search<'_>,
 ) -> Result<Orphans, ReadError> {
     let unlistable = cluster.await_everything().await?;
-    // What cannot be applied and deleted is in no set, such as the metrics of pods.
+    // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
     let resources = cluster.discovery.listable().filter(can_be_member);
     let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
@@ -115,10 +115,10 @@ pub(super) enum Parent {
 }
 
 impl Orphans {
-    /// Warns of what was found, what may have been missed, and what was left out.
+    /// Warns of found members, of members that may have been missed, and of objects that were left out.
     ///
-    /// Most users may not look everywhere. That is worth a warning only about a set whose parent
-    /// exists, not about every new set.
+    /// Most users may not list everything. It is worth a warning only for a set whose parent exists,
+    /// not for every new set.
     pub(super) fn warnings(&self, named: &NamedSet, parent: Parent) -> Vec<String> {
         let doubts = match parent {
             Parent::There => &self.hidden,

@@ -1,8 +1,8 @@
-//! Asks the server which of the permissions that a run needs the user does not have.
+//! Asks the server which permissions of a run the user lacks.
 //!
-//! One question settles it for an administrator; one for each namespace settles it for
-//! most others. A permission is missing only if the server has said
-//! so; without an answer it counts as there, and the server checks every write again.
+//! One review is enough for an administrator, and one for each namespace for most others. A permission
+//! is missing only if the server denies it; without an answer it counts as granted, and the server
+//! checks every write again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,8 @@ const API_VERSION: &str = "authorization.k8s.io/v1";
 /// permissions are assumed, and the writes fail.
 const NAMESPACE_WITHOUT_BINDINGS: &str = "kube-node-lease";
 
-/// Objects of one kind in one place that the server is asked about one by one, if it
-/// says no to the kind as a whole. All further ones are left to the writes.
+/// Limit of objects of one kind and namespace that are reviewed one by one, if the kind as a whole is
+/// denied. All others are left to the writes.
 const OBJECTS_ASKED_ABOUT: usize = 8;
 
 #[derive(Deserialize)]
@@ -40,17 +40,17 @@ struct Access {
     allowed: bool,
 }
 
-/// The rights on single objects that one question about all objects of a resource, in
-/// one place, may settle.
+/// The permissions on single objects that one review of all objects of a resource in a namespace may
+/// settle.
 struct Question {
-    /// The right on all of them.
+    /// The permission on all of them.
     on_all: Permission,
     /// Those that are needed.
     rights: Vec<Permission>,
 }
 
-/// The needed rights that the user does not have, those on many objects of a resource
-/// as one. Asks nothing if nothing is needed.
+/// Returns the needed permissions that the user lacks, those on many objects of a resource as one.
+/// Sends nothing if nothing is needed.
 pub async fn missing_permissions(
     server: &ApiServer,
     needed: &NeededPermissions,
@@ -88,7 +88,7 @@ fn questions(needed: &NeededPermissions) -> Vec<Question> {
         .collect()
 }
 
-/// The rules of the user in each place where rights are needed, as far as the server
+/// Reads the rules of the user in each namespace where permissions are needed, as far as the server
 /// lists them.
 async fn rules(
     server: &ApiServer,
@@ -112,8 +112,8 @@ fn place(right: &Permission) -> &str {
     right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
-/// Returns what is missing of one question. The rules show cheaply what is there. They may be
-/// incomplete, so that a permission which they lack is missing only if the server says no to it.
+/// Returns the missing permissions of one review. The rules are cheap, but may be incomplete: a
+/// permission that they lack is missing only if the server denies it.
 async fn missing_of(
     server: &ApiServer,
     needed: &NeededPermissions,
@@ -138,8 +138,7 @@ async fn missing_of(
     }
 }
 
-/// Asks about all objects first, and about each only if that is denied:
-/// there are rights on objects by name.
+/// Reviews all objects first, and each only if that is denied: permissions may be granted by name.
 async fn denied_by_server(
     server: &ApiServer,
     on_all: &Permission,
@@ -161,7 +160,7 @@ async fn denied_by_server(
     }
 }
 
-/// Leaves out rights to create what turns out to exist, and what cannot be distinguished from it.
+/// Leaves out permissions to create objects that exist or may exist.
 async fn still_needed(
     server: &ApiServer,
     needed: &NeededPermissions,
@@ -182,7 +181,7 @@ async fn still_needed(
     if absent.len() == asked { denied } else { absent }
 }
 
-/// The namespaces among those of missing rights that only this run makes.
+/// Returns the namespaces of missing permissions that only this run creates.
 async fn brought_namespaces(
     server: &ApiServer,
     needed: &NeededPermissions,
@@ -198,7 +197,7 @@ async fn brought_namespaces(
     brought.into_iter().filter(is_absent).map(str::to_owned).collect()
 }
 
-/// Returns whether the user is not an administrator, as far as the server says.
+/// Returns whether the server shows that the user is not an administrator.
 async fn may_lack_rights(server: &ApiServer) -> bool {
     let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
     access(server, attributes)
@@ -212,7 +211,7 @@ async fn may(server: &ApiServer, right: &Permission) -> bool {
         .is_none_or(|access| access.allowed)
 }
 
-/// `ResourceAttributes` as the server will make them of the request.
+/// Returns the `ResourceAttributes` that the server derives from the request.
 fn attributes(right: &Permission) -> Value {
     let mut attributes = json!({
         "verb": right.verb.as_str(),
@@ -246,8 +245,8 @@ async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
     .await
 }
 
-/// Asks the server; `None` if it does not answer the question, for any reason. The writes show
-/// whether the user may write.
+/// Sends a review; `None` if the server does not decide it, for any reason. The writes show whether the
+/// user may write.
 async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
     let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
     let call = Call {

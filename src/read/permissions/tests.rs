@@ -12,8 +12,7 @@ use super::*;
 use crate::model::resource::Scope;
 use crate::plan::fixtures::resource;
 
-/// A user of a server: what the server lists of the user's rules, and what it answers
-/// when it is asked about one right.
+/// A user of a server: the listed rules, and the answers to reviews of single permissions.
 #[derive(Clone, Default)]
 struct User {
     /// Rules that are listed in every namespace.
@@ -59,7 +58,7 @@ impl User {
         )
     }
 
-    /// The missing rights, and the last part of each path that was asked.
+    /// Returns the missing permissions, and the last part of each requested path.
     fn missing(&self, needed: &NeededPermissions) -> (Vec<String>, Vec<String>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&asked);
@@ -187,7 +186,7 @@ fn a_server_that_does_not_answer_refuses_nothing() {
             ..User::default()
         };
         let (missing, mut asked) = user.missing(&deletions());
-        // A 500 may pass, and is asked about once more.
+        // A 500 may be temporary, and is retried.
         asked.dedup();
         assert_eq!((missing, asked), (vec![], vec![ACCESS.to_owned()]), "{failure}");
     }

@@ -1,4 +1,4 @@
-//! Asks for kinds that discovery does not list, and waits for those that are defined.
+//! Determines the state of kinds that discovery does not list, and waits for those that are defined.
 //!
 //! Discovery alone proves nothing: it lags behind new definitions, and a starting API server
 //! leaves the groups of custom resources out. What follows from the answers is judged by
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
-/// Why it is not known which kinds the server has.
+/// Error if it is not known which kinds the server has.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsettledError {
     /// Discovery itself failed.
@@ -44,7 +44,7 @@ pub enum UnsettledError {
     StillExpected {
         /// The kind.
         kind: String,
-        /// The event that it is waited for.
+        /// The expected event.
         expected: Expected,
     },
 }
@@ -57,8 +57,8 @@ pub struct KindWait<'a> {
 }
 
 impl<'a> KindWait<'a> {
-    /// Waits for thirty seconds, or for three quarters of the time that the run has left, so that
-    /// it can still say what it has waited for. `on_wait` is called once, if there is a wait.
+    /// Waits for thirty seconds, or for three quarters of the time that the run has left, so that the
+    /// run can still report it. `on_wait` is called once, if there is a wait.
     pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
         let now = Instant::now();
         let left = end_of_run.map_or(PATIENCE, |end| end.duration_since(now) * 3 / 4);
@@ -69,7 +69,7 @@ impl<'a> KindWait<'a> {
         }
     }
 
-    /// Waits for thirty seconds, in the middle of a run that is waited for anyhow.
+    /// Waits for thirty seconds, in the middle of a run.
     pub fn unreported() -> Self {
         Self::new(None, &|_| {})
     }
@@ -113,16 +113,15 @@ struct Awaited {
     expected: Expected,
 }
 
-/// The result of a look at definitions and APIs.
+/// The result of reading definitions and APIServices.
 enum Outlook<T> {
-    /// Nothing is to be waited for.
+    /// Nothing is expected.
     Settled(T),
     /// Discovery will list this kind, or should.
     Expecting(Awaited),
 }
 
-/// Looks until nothing is expected any more, each time with a fresh discovery. All waits until
-/// discovery lists a kind are here.
+/// Repeats discovery until nothing is expected any more. All waits for discovery are here.
 async fn until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -138,9 +137,9 @@ async fn until_settled<T>(
     }
 }
 
-/// Finds out what became of the recorded kinds that discovery does not list, as `unlisted`
-/// names them: asks for a fresh discovery, then for definitions and APIServices, and waits for
-/// kinds that the server should serve. Nothing is sent if all are listed.
+/// Determines the state of the recorded kinds that discovery does not list, as `unlisted` names them:
+/// asks for a fresh discovery, then for definitions and APIServices, and waits for kinds that the
+/// server should serve. Nothing is sent if all are listed.
 ///
 /// The states of the others are in `discovery` afterwards (`Discovery::unserved`).
 ///
@@ -233,8 +232,8 @@ async fn definitions_of(
     Ok(definitions)
 }
 
-/// Finds out why the server does not serve these kinds although they are defined. Nothing is
-/// known without the permission to read definitions.
+/// Determines why the server does not serve these kinds although they are defined. Without the
+/// permission to read definitions, the reason is unknown.
 ///
 /// # Errors
 ///
@@ -250,10 +249,10 @@ pub(super) async fn definition_states(
         .collect())
 }
 
-/// Waits until the server serves the resource that a person names on the command line, if it is
-/// defined or an API that is silent may have it. Returns what is known of a defined resource that
-/// is not to be waited for, with its kind; `None` for one that discovery lists or nothing defines,
-/// and for users who may not read definitions.
+/// Waits until the server serves the resource that the command line names, if it is defined or an API
+/// that is silent may have it. Returns what is known of a defined resource that is not to be waited
+/// for, with its kind; `None` for one that discovery lists or nothing defines, and for users who may
+/// not read definitions.
 ///
 /// # Errors
 ///
@@ -297,7 +296,7 @@ async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidenc
     })
 }
 
-/// Kinds that a look through all kinds cannot see.
+/// Kinds that a search of all kinds cannot list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Unlistable {
     /// The permission without which it is not known which kinds there are.
@@ -306,7 +305,7 @@ pub(super) struct Unlistable {
     pub(super) definitions: Vec<String>,
 }
 
-/// Names, among what could not be looked at, the kinds that this permission would show.
+/// Adds the kinds that this permission would show to those that could not be listed.
 pub fn unseen_kinds(permission: &str) -> String {
     format!("kinds that need permission to {permission}")
 }
@@ -360,7 +359,7 @@ fn awaited(definition: &Definition) -> Awaited {
     }
 }
 
-/// Finds out what became of one kind that discovery does not list; nothing is waited for.
+/// Determines the state of one kind that discovery does not list, without waiting.
 pub(super) async fn look_up(
     server: &ApiServer,
     discovery: &Discovery,
@@ -370,7 +369,7 @@ pub(super) async fn look_up(
     Ok(judge_unserved(kind, &evidence, discovery))
 }
 
-/// Replaces a discovery by a fresh one that has the same promises.
+/// Replaces a discovery by a fresh one with the same kinds of the manifests.
 async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
     *discovery = discovery::fetch(server).await?.with_not_yet_served_of(discovery);
     Ok(())

@@ -44,8 +44,8 @@ impl FakeServer {
         }
     }
 
-    /// Looks through all kinds with a discovery that was read before, and returns what cannot be
-    /// listed and how many discoveries that took.
+    /// Searches all kinds with an earlier discovery, and returns what cannot be listed, with the number
+    /// of discoveries.
     async fn look(&self, wait: &KindWait<'_>) -> (Result<Unlistable, UnsettledError>, usize) {
         let mut discovery = discovery::fetch(&self.server).await.expect("a discovery");
         let unlistable = await_everything(&self.server, &mut discovery, wait).await;

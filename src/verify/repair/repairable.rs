@@ -26,7 +26,7 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
     let faults = match &parent.object.reading {
         Reading::Parent(_) => &[][..],
         Reading::Faulty(faults) => faults,
-        Reading::Unfinished(_) | Reading::NoBookkeeping => {
+        Reading::Unfinished(_) | Reading::NoRecord => {
             return Err("nothing is recorded".to_owned());
         }
     };

@@ -7,7 +7,7 @@ use super::super::recorded_scope::{accounted, needed, served};
 use super::super::{Examined, Extent, NewNamespaces, Surroundings};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Bookkeeping, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
 use crate::plan::recorded_kinds::{self, Entry};
 use crate::read::inspect::FoundSet;
 
@@ -73,13 +73,13 @@ fn within_namespaces(found: &FoundSet, recorded: &BTreeSet<String>) -> FoundSet 
 
 /// Returns the record with its kinds as they are served, and those that cannot be listed. A kind that
 /// is certainly gone has no members.
-fn served_or_unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
+fn served_or_unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
     Ok(served(bookkeeping, discovery).union(&unlisted(bookkeeping, discovery)?))
 }
 
 /// Returns the record of the kinds that cannot be listed, with every namespace that may hold their
 /// objects.
-fn unlisted(bookkeeping: &Bookkeeping, discovery: &Discovery) -> Result<Record, String> {
+fn unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
     for (name, entry) in recorded_kinds::entries(&bookkeeping.kinds, discovery) {
         let kind = match entry {

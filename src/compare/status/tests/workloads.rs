@@ -93,7 +93,7 @@ fn stateful_sets() {
             (
                 with(json!({"updateStrategy": {"type": "OnDelete"}}), json!({})),
                 Current,
-                "deletes",
+                "only when they are deleted",
             ),
             (
                 with(spec.clone(), json!({"replicas": 1})),
@@ -143,7 +143,7 @@ fn daemon_sets() {
             (
                 json!({"status": {"desiredNumberScheduled": 0}}),
                 InProgress,
-                "not seen",
+                "not observed",
             ),
             (
                 json!({"status": {"observedGeneration": 1}}),

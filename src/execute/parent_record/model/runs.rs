@@ -15,7 +15,7 @@ use crate::cluster::apiserver::{ApiServer, Call, Patch};
 use crate::event::Event;
 use crate::execute::deletion::object::deletion;
 use crate::execute::{Interrupt, Sink};
-use crate::model::applyset::parent::{Bookkeeping, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
@@ -245,7 +245,7 @@ fn record(kinds: &[&str]) -> Record {
 
 fn recorded(parent: &ParentObject) -> Record {
     match &parent.reading {
-        Reading::Parent(Bookkeeping {
+        Reading::Parent(ApplySetRecord {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             ..
         }) => Record {

@@ -1,4 +1,4 @@
-//! Applies over a parent without taking its bookkeeping off.
+//! Applies over a parent without removing its ApplySet metadata.
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
@@ -7,17 +7,17 @@ use crate::manifest::desired::DesiredObject;
 use crate::plan::{MemberStatus, Seen, may_hold_record};
 use crate::read;
 
-/// An object as it is sent over a parent, with its bookkeeping.
+/// An object as it is sent over a parent, with its ApplySet metadata.
 pub(crate) struct Carrying {
-    /// The object of the manifests, and the bookkeeping.
+    /// The object of the manifests, with the ApplySet metadata.
     pub(crate) object: DesiredObject,
-    /// The parent that the bookkeeping was read from. The set's own run may write another
-    /// record at any time, which must not be overwritten.
+    /// The parent that the ApplySet metadata were read from. The set's own run may write another record
+    /// at any time, which must not be overwritten.
     pub(crate) seen: Seen,
 }
 
-/// Reads the live object, and returns what to send if an apply by `manager` would take
-/// bookkeeping off it.
+/// Reads the live object, and returns what to send if an apply by `manager` would remove ApplySet
+/// metadata from it.
 pub(crate) async fn carrying(
     server: &ApiServer,
     object: &DesiredObject,
