@@ -8,7 +8,7 @@ use crate::read::{ContentsError, ParentError, ReadError, UnsettledError};
 impl From<DesiredError> for Error {
     fn from(error: DesiredError) -> Self {
         match error {
-            DesiredError::InvalidObjects(misfits) => Self::InvalidObjects(misfits),
+            DesiredError::InvalidObjects(invalid) => Self::InvalidObjects(invalid),
             terminating @ DesiredError::DefinitionTerminating { .. } => {
                 Self::DefinitionTerminating(terminating.to_string())
             }

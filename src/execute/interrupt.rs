@@ -10,7 +10,7 @@ use crate::model::text::counted;
 /// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
-    wishes: watch::Sender<Wish>,
+    urgency: watch::Sender<Urgency>,
     cause: watch::Sender<Cause>,
 }
 
@@ -25,7 +25,7 @@ pub enum Cause {
 
 /// The urgency of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wish {
+pub enum Urgency {
     /// No interrupt.
     Continue,
     /// Requests in flight are awaited, and no new ones start.
@@ -39,7 +39,7 @@ pub enum Wish {
 impl Default for Interrupt {
     fn default() -> Self {
         Self {
-            wishes: watch::Sender::new(Wish::Continue),
+            urgency: watch::Sender::new(Urgency::Continue),
             cause: watch::Sender::new(Cause::User),
         }
     }
@@ -50,16 +50,16 @@ impl Interrupt {
     ///
     /// `report` is called with the urgency before others can read it: nothing starts once it is reported,
     /// and no run ends because of it before. It must not read the urgency itself.
-    pub fn request(&self, report: impl FnOnce(Wish)) -> Wish {
-        let mut now = Wish::Stop;
-        self.wishes.send_modify(|wish| {
-            now = match wish {
-                Wish::Continue => Wish::Stop,
-                Wish::Stop => Wish::StopAtOnce,
-                Wish::StopAtOnce | Wish::Leave => Wish::Leave,
+    pub fn request(&self, report: impl FnOnce(Urgency)) -> Urgency {
+        let mut now = Urgency::Stop;
+        self.urgency.send_modify(|urgency| {
+            now = match urgency {
+                Urgency::Continue => Urgency::Stop,
+                Urgency::Stop => Urgency::StopAtOnce,
+                Urgency::StopAtOnce | Urgency::Leave => Urgency::Leave,
             };
             report(now);
-            *wish = now;
+            *urgency = now;
         });
         now
     }
@@ -82,28 +82,28 @@ impl Interrupt {
 
     /// Returns whether the run has to stop.
     pub fn is_requested(&self) -> bool {
-        *self.wishes.borrow() >= Wish::Stop
+        *self.urgency.borrow() >= Urgency::Stop
     }
 
     /// Returns whether it has to stop without waiting for requests in flight.
     pub fn is_insisted(&self) -> bool {
-        *self.wishes.borrow() >= Wish::StopAtOnce
+        *self.urgency.borrow() >= Urgency::StopAtOnce
     }
 
     /// Returns once the run has to stop.
     pub async fn requested(&self) {
-        self.wished(Wish::Stop).await;
+        self.at_least(Urgency::Stop).await;
     }
 
     /// Returns once the run has to stop without waiting for requests in flight.
     pub async fn insisted(&self) {
-        self.wished(Wish::StopAtOnce).await;
+        self.at_least(Urgency::StopAtOnce).await;
     }
 
-    async fn wished(&self, least: Wish) {
-        let mut wishes = self.wishes.subscribe();
+    async fn at_least(&self, least: Urgency) {
+        let mut urgency = self.urgency.subscribe();
         // The sender lives as long as this borrow, so it cannot be closed.
-        let _ = wishes.wait_for(|wish| *wish >= least).await;
+        let _ = urgency.wait_for(|urgency| *urgency >= least).await;
     }
 }
 
@@ -129,13 +129,13 @@ mod tests {
         let interrupt = Interrupt::default();
         let asking = interrupt.clone();
         let (answer, answered) = mpsc::channel();
-        let wish = interrupt.request(|_| {
+        let urgency = interrupt.request(|_| {
             thread::spawn(move || answer.send(asking.is_requested()));
             // A reader has to wait now; the pause only gives a wrong answer time to show.
             let early = answered.recv_timeout(Duration::from_millis(50));
             assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout));
         });
-        assert_eq!(wish, Wish::Stop);
+        assert_eq!(urgency, Urgency::Stop);
         assert_eq!(answered.recv(), Ok(true));
     }
 }

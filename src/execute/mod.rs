@@ -29,7 +29,7 @@ use dependencies::DependencyStates;
 pub use dependencies::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
 pub use gate::{Gate, Passage};
-pub use interrupt::{Cause, Interrupt, Wish};
+pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 use members::apply::MemberReply;
 use members::webhooks::Webhooks;
@@ -100,7 +100,7 @@ pub(crate) struct Applied {
     found: BTreeSet<ObjectKey>,
     /// Objects of which the plan knows that owner references have to be removed.
     attached: BTreeSet<ObjectKey>,
-    /// Members that nothing has changed yet.
+    /// Members that are unchanged so far.
     unchanged: Vec<ObjectOutcome>,
     /// The same as far as they are attached. They are reported later.
     held: Vec<ObjectOutcome>,
@@ -111,7 +111,7 @@ pub(crate) struct Applied {
 /// Progress of a run.
 pub(crate) struct Progress {
     applied: Applied,
-    /// Objects that were to be pruned and are kept: the record stays wide.
+    /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,
     kinds: Kinds,
     webhooks: Webhooks,
@@ -188,7 +188,7 @@ impl Execution<'_> {
         }
         let has_parent = self.parent.is_some();
         if !has_parent {
-            // What the parent itself lives in has to be there before it.
+            // The parent's containers have to exist before it.
             self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
                 .await;
             match self.stopped(&progress) {
@@ -218,8 +218,7 @@ impl Execution<'_> {
         }
         let mut reported = None;
         let ending = match self.write_members(&mut known, &mut progress, sink).await {
-            // What was decided before the first write is an error; what comes after it is
-            // something that failed while writing.
+            // A failure before the first write is an error; a later one is a failure of writing.
             Err(error) => {
                 sink(Event::failure(error.to_string()));
                 progress.applied.report_held(&BTreeSet::new(), sink);
@@ -239,7 +238,7 @@ impl Execution<'_> {
                 .map(|()| ending)
         };
         Ok(kept.unwrap_or_else(|error| {
-            // The parent that could not be written or read a moment ago can still not be.
+            // A parent that could not be written or read just before still cannot be.
             if reported != Some(error.brief()) {
                 sink(Event::failure(error.to_string()));
             }
@@ -357,7 +356,7 @@ impl Execution<'_> {
         };
         let mut found = Vec::new();
         let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
-            // Whose it was is asked of all of them together.
+            // Their former sets are determined together.
             if reply.found.is_some() {
                 found.push((apply.index, reply));
             } else {

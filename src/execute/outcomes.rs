@@ -1,4 +1,4 @@
-//! What a run reports of objects that it does not send, of its parent, and of what it has planned.
+//! Reports objects that a run does not send, its parent, and its planned objects.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -70,7 +70,7 @@ impl Execution<'_> {
     /// Reports how its own manifest changed the parent, which had this resourceVersion before.
     pub(super) fn report_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
         let action = match self.parent {
-            // That it was created was reported when it was.
+            // The creation was reported when it happened.
             None => return,
             _ if self.desired.parent.is_none() => return,
             Some(_) if known.resource_version != version => Action::Configured,
@@ -110,7 +110,7 @@ impl Execution<'_> {
         self.policy.data_loss == DataLoss::Allowed || !self.plan.accepted.is_empty()
     }
 
-    /// The outcomes of the unchanged members.
+    /// Returns the outcomes of the unchanged members.
     pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
         let members = self.desired.members.iter();
         let positions: HashMap<&ObjectKey, &Position> =
@@ -124,7 +124,7 @@ impl Execution<'_> {
         })
     }
 
-    /// The outcomes of the objects that left the manifests and are kept, each for its own reason.
+    /// Returns the outcomes of kept objects that were removed from the manifests, each with its reason.
     pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),

@@ -1,5 +1,5 @@
-//! Reads an object again that changed between the decision and its write, and finds out whose write an
-//! answer is about.
+//! Rereads an object that changed between the decision and its write, and checks which object an answer
+//! is about.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::read::{METADATA, METADATA_LIST};
 
-/// Reads the object again; `None` where it is gone.
+/// Reads the object again; `None` if it is gone.
 pub(super) async fn reread(
     server: &ApiServer,
     key: &ObjectKey,
@@ -21,8 +21,8 @@ pub(super) async fn reread(
     Ok(object.and_then(|object| Live::of(&object, resource)))
 }
 
-/// Reads the object again, as much of it as `accept` asks for. An unreadable or another object is an
-/// error, not gone.
+/// Reads the object again in the form that `accept` names. An unreadable or another object is an error,
+/// and does not count as gone.
 pub(super) async fn reread_as(
     server: &ApiServer,
     key: &ObjectKey,

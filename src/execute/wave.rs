@@ -1,6 +1,6 @@
-//! Runs the writes of one wave, as many at once as the concurrency limit allows.
+//! Runs the writes of one wave, concurrently up to the limit.
 //!
-//! The caller says what each write does, and reports it. A slow write does not block others, and is
+//! The caller defines each write, and reports its outcome. A slow write does not block others, and is
 //! reported.
 
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use crate::model::identity::ObjectKey;
 pub enum WaveEvent<A> {
     /// The outcome of one item.
     Answer(A),
-    /// The object that has been under way longest, and for how long, if that is long; `None` when none
-    /// is slow any more.
+    /// The object whose write has taken longest, and its duration, if it is slow; `None` once none is
+    /// slow.
     Slowest(Option<(ObjectKey, Duration)>),
 }
 
@@ -40,8 +40,8 @@ impl WaveEvent<ObjectOutcome> {
 /// Time after which a slow write is reported.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Begins a write for each of `items` and hands on each answer as it comes. After an
-/// interrupt nothing more is begun, and what is under way is waited for.
+/// Starts a write for each of `items` and passes on each answer as it arrives. After an interrupt no
+/// write starts, and the run waits for those in flight.
 pub(super) async fn each<'k, T, A>(
     server: &ApiServer,
     interrupt: &Interrupt,
@@ -92,8 +92,8 @@ pub(super) async fn each<'k, T, A>(
     }
 }
 
-/// Waits for what the object `key` needs. Once that takes long, it reports the object, and once
-/// each line of `reasons`, which says what is waited for.
+/// Waits for what the object `key` needs. Once that takes long, it reports the object, and once each
+/// line of `reasons`, which describe what is waited for.
 pub(super) async fn showing<T>(
     key: &ObjectKey,
     wait: impl Future<Output = T>,

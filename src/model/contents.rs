@@ -5,7 +5,7 @@ use super::identity::ObjectKey;
 /// What a namespace or the definition of a kind holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Objects in it that are there to stay.
+    /// Objects in it that are not being deleted.
     pub objects: Vec<Held>,
     /// Resources that could not be listed.
     pub unknown: Vec<String>,

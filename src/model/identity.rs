@@ -22,7 +22,7 @@ pub struct GroupKind {
 }
 
 impl GroupKind {
-    /// A group-kind of the given group (empty for core) and CamelCase kind.
+    /// Creates a group-kind of the given group (empty for core) and CamelCase kind.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),

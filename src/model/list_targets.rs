@@ -11,7 +11,7 @@ use super::resource::{Resource, Scope};
 /// From this many namespaces on, one LIST over all of them is the cheaper one.
 const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
 
-/// Where to look for members.
+/// The collections to list for members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListTargets {
     /// Resources that the server serves, each group-kind once.

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::error::{Error, Exit};
-use crate::execute::{Interrupt, Wish};
+use crate::execute::{Interrupt, Urgency};
 use crate::report;
 
 /// Listens for SIGINT and SIGTERM: the first stops the run after the requests in flight, the second
@@ -21,12 +21,12 @@ pub fn listen() -> Interrupt {
             return;
         };
         runtime.block_on(signals(listening, || {
-            let wish = asked.request(|wish| {
-                if wish == Wish::Stop {
+            let urgency = asked.request(|urgency| {
+                if urgency == Urgency::Stop {
                     print_soon(report::interrupted);
                 }
             });
-            if wish == Wish::Leave {
+            if urgency == Urgency::Leave {
                 print_soon(report::clear_progress);
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }

@@ -118,15 +118,15 @@ fn without_bookkeeping(set: &Examined) -> Finding {
     if count > 0 {
         let objects = crate::model::text::counted(count, "object");
         let message = format!("no ApplySet metadata, but {objects} are members of its set");
-        return Finding::new(Rule::NoRecord, key, message)
+        return Finding::new(Rule::NoBookkeeping, key, message)
             .hint("apply the set again with `kubectl applyset apply --take-over-set`");
     }
     if key.group_kind.group.is_empty() {
         let message = "not the parent of a set";
-        return Finding::new(Rule::NoRecord, key, message)
+        return Finding::new(Rule::NoBookkeeping, key, message)
             .hint("list all sets with `kubectl applyset list -A`");
     }
-    let finding = Finding::new(Rule::NoRecord, key, "no set recorded yet");
+    let finding = Finding::new(Rule::NoBookkeeping, key, "no set recorded yet");
     Finding {
         severity: Severity::Info,
         ..finding
@@ -305,7 +305,7 @@ mod tests {
             let findings = fixtures::verdict(&without(&set), Extent::Whole).findings;
             assert_eq!(
                 (findings[0].rule, findings[0].severity),
-                (Rule::NoRecord, severity)
+                (Rule::NoBookkeeping, severity)
             );
             assert_eq!(findings[0].fix_status, FixStatus::ByHand);
         }

@@ -31,7 +31,7 @@ pub enum Rule {
     /// A first run has ended before it recorded anything.
     UnfinishedParent,
     /// The object has no record of a set.
-    NoRecord,
+    NoBookkeeping,
     /// Objects of this kind may not be parents.
     ParentKind,
     /// The parent is labelled as a member of its own set.
@@ -86,7 +86,7 @@ impl Rule {
         Self::TerminatingParent,
         Self::LargeAnnotations,
         Self::UnfinishedParent,
-        Self::NoRecord,
+        Self::NoBookkeeping,
         Self::ParentKind,
         Self::ParentInOwnSet,
         Self::UnservedKind,
@@ -116,7 +116,7 @@ impl Rule {
             Self::TerminatingParent => "terminating-parent",
             Self::LargeAnnotations => "large-annotations",
             Self::UnfinishedParent => "unfinished-parent",
-            Self::NoRecord => "no-bookkeeping",
+            Self::NoBookkeeping => "no-bookkeeping",
             Self::ParentKind => "parent-kind",
             Self::ParentInOwnSet => "parent-in-own-set",
             Self::UnservedKind => "unserved-kind",
@@ -142,7 +142,7 @@ impl Rule {
             | Self::InvalidTooling
             | Self::MissingKinds
             | Self::MalformedValue
-            | Self::NoRecord
+            | Self::NoBookkeeping
             | Self::ParentKind
             | Self::ParentInOwnSet
             | Self::MissingNamespaces
@@ -182,7 +182,7 @@ impl Rule {
             | Self::TerminatingParent
             | Self::LargeAnnotations
             | Self::UnfinishedParent
-            | Self::NoRecord
+            | Self::NoBookkeeping
             | Self::ParentKind
             | Self::UnknowableKind
             | Self::UnreadPlace

@@ -1,5 +1,5 @@
 //! A parent that is a member of another set: for every applier and every field
-//! manager, its applyset_metadata stays, and kubectl continues with its set.
+//! manager, its ApplySet metadata stays, and kubectl continues with its set.
 
 use serde_json::{Value, json};
 

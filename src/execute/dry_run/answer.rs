@@ -21,7 +21,7 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
 /// webhook that does not support dry runs predicts nothing.
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
-        let is_refused = (400..500).contains(&status.code) || refused::is_misfit(&status.message);
+        let is_refused = (400..500).contains(&status.code) || refused::is_schema_violation(&status.message);
         !is_refused
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")

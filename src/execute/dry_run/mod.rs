@@ -1,8 +1,7 @@
-//! Predicts each object that a run would send or prune: the live object, and the object
-//! that the server returns for a dry run. Nothing is written.
+//! Predicts each object that a run would send or prune, as its live state and the state that the server
+//! returns for a dry run. Nothing is written.
 //!
-//! Requests are sent only for what the plan sends or prunes; what differs is found in
-//! `diff`.
+//! Requests are sent only for objects that the plan sends or prunes; `diff` finds the differences.
 
 mod answer;
 mod request;
@@ -37,10 +36,9 @@ use crate::read::{self};
 pub struct Prediction {
     /// The object and the predicted action.
     pub outcome: ObjectOutcome,
-    /// The live object; `None` if it does not exist, or was not read because
-    /// nothing would be done to it.
+    /// The live object; `None` if it does not exist, or was not read because it would not change.
     pub live: Option<Value>,
-    /// The predicted object; `None` if it would be gone, or was not read.
+    /// The predicted object; `None` if it would be deleted, or was not read.
     pub predicted: Option<Value>,
     /// Warnings of the server.
     pub warnings: Vec<String>,
@@ -91,7 +89,7 @@ impl Execution<'_> {
             });
         };
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
-        // Dry runs do not build upon each other, so there is nothing to wait for between waves.
+        // Dry runs do not build on each other, so there is no wait between waves.
         let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
@@ -171,7 +169,7 @@ impl Execution<'_> {
         if self.is_out_of_reach(object) {
             return self.predict_on_client(object, subject, member_status).await;
         }
-        // Most objects that are not members do not exist.
+        // Most objects that are not members do not exist yet.
         let mut live = match member_status {
             MemberStatus::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
@@ -183,7 +181,7 @@ impl Execution<'_> {
         let mut migrated = None;
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
-            // The dry run is typed by the former schema.
+            // The server types the dry run by the old schema.
             Err(error) if is_invalid(&error) && self.is_redefined(object) => {
                 return self.predict_on_client(object, subject, member_status).await;
             }
@@ -209,11 +207,11 @@ impl Execution<'_> {
             }
             (migrated, ..) => migrated,
         };
-        let has_leftovers = moved.is_some();
+        let has_stale_fields = moved.is_some();
         predicted = moved.or(predicted);
         let action = match (&live, &predicted) {
             _ if reply.status == StatusCode::CREATED => Action::Created,
-            (Some(live), Some(predicted)) if !has_leftovers && timeless(live) == timeless(predicted) => {
+            (Some(live), Some(predicted)) if !has_stale_fields && timeless(live) == timeless(predicted) => {
                 Action::Unchanged
             }
             _ => Action::Configured,
@@ -243,8 +241,8 @@ impl Execution<'_> {
         applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
     }
 
-    /// Predicts an object that the server cannot validate. It may exist in another version than
-    /// that of its manifest; then the manifest is laid over it as well as can be.
+    /// Predicts an object that the server cannot validate. It may exist in another version than that of
+    /// its manifest; then the manifest is merged into it as far as possible.
     async fn predict_on_client(
         &self,
         object: &DesiredObject,
@@ -286,7 +284,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The objects from which a run removes owner references, if it may.
+    /// Returns the objects from which a run removes owner references, if it may.
     fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependents.detachments.iter();
         let is_allowed = self.policy.data_loss == DataLoss::Allowed;
@@ -330,7 +328,7 @@ impl Execution<'_> {
 }
 
 impl Prediction {
-    /// The same, if the run also removes owner references from the object.
+    /// Returns the same prediction, if the run also removes owner references from the object.
     fn detached(mut self, detachment: &Detachment) -> Self {
         let Some(predicted) = self.predicted.take() else {
             return self;

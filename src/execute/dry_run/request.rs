@@ -13,7 +13,7 @@ use crate::model::settings::{Conflicts, WriteSettings};
 use crate::plan::MemberStatus;
 use crate::read::{self, WHOLE_OBJECTS};
 
-/// Limit on how often an object is read and sent again that others write at the same time.
+/// Attempts for an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
@@ -21,8 +21,8 @@ impl Execution<'_> {
     /// on; `None` if it would be created.
     ///
     /// A write by another client between the read and the dry run would show as a difference. A dry run
-    /// keeps the resourceVersion, which shows whether both are of one moment. If they never
-    /// are, the object is compared as it is.
+    /// keeps the resourceVersion, which shows whether both are of the same version. If they never are,
+    /// the object is compared anyway.
     pub(super) async fn dry_run_on(
         &self,
         live: &mut Option<Value>,
@@ -48,7 +48,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The dry run of an apply. Fields that a run first takes from their former owner are taken by force
+    /// The dry run of an apply. Fields that a run first migrates from their former owner are forced
     /// here.
     pub(super) async fn dry_run_call(
         &self,
@@ -79,9 +79,9 @@ impl Execution<'_> {
         }
     }
 
-    /// What the object becomes when fields are taken from their former owner before it is
-    /// applied; `None` where that makes no difference. A field that goes may have a default:
-    /// the server fills it in, in a dry run of a patch that takes the fields away.
+    /// Returns the object after fields of their former owner are migrated and it is applied; `None` if
+    /// that makes no difference. A removed field may have a default: the server fills it in, in a dry
+    /// run of a patch that removes the fields.
     pub(super) async fn without_stale_fields(
         &self,
         object: &DesiredObject,

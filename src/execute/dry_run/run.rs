@@ -16,7 +16,7 @@ use crate::plan::{MemberStatus, is_not_yet_served};
 use crate::read::METADATA;
 
 impl Execution<'_> {
-    /// Reports what a run would do, by dry runs on the server if the user asks for them.
+    /// Reports what a run would do, by server dry runs if the user requests them.
     pub(crate) async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,

@@ -1,11 +1,10 @@
 //! Waits until the server serves a kind whose CRD was applied moments before.
 //!
-//! The condition `Established` is the server's word that it accepts the definition; what
-//! serves custom resources learns of it a moment later, so a LIST has to find the path, too.
-//! 403 is answered before the path is looked at and proves nothing: users who may not list
-//! the kind go by the condition, and those who may not read the definition either by the
-//! discovery of the version, which everybody may read. An apply that comes too early all the
-//! 404 and sent again (`kinds`).
+//! The condition `Established` shows that the server accepts the definition. The handler of custom
+//! resources learns of it a moment later, so a LIST has to find the path, too. 403 is answered before
+//! the path is resolved and proves nothing: for users who may not list the kind, the condition counts,
+//! and for those who may not read the definition either, the discovery of the version. An apply that
+//! still comes too early gets a 404 and is sent again (`kinds`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,10 +21,10 @@ use crate::execute::{Cause, Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 
-/// Time for all definitions of a run to be established and served. Seconds are
-/// usual; kubectl's waits default to thirty.
+/// Time for all definitions of a run to be established and served. It usually takes seconds; kubectl's
+/// waits default to thirty.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause between two looks.
+/// The pause between two checks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The reason why a kind is not served.
@@ -37,12 +36,12 @@ pub(crate) enum NotServed {
     Because(String),
 }
 
-/// The kinds that are waited for, each by its definition with why it is not served yet.
+/// The kinds that are waited for, by definition, each with the reason why it is not served yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unserved(RefCell<BTreeMap<String, String>>);
 
-/// Runs `wait` for kinds that the object `key` needs. Once it takes long, reports what is waited
-/// for, and again if the time of the run is over before.
+/// Runs `wait` for kinds that the object `key` needs. Once it takes long, reports what it waits for,
+/// and again if the run times out.
 pub(crate) async fn reporting<T>(
     key: &ObjectKey,
     interrupt: &Interrupt,
@@ -100,7 +99,7 @@ pub(crate) async fn await_served(
     }
 }
 
-/// Sleeps before another look, at most until the user wants the run to stop.
+/// Sleeps before the next check, at most until the user stops the run.
 pub(crate) async fn pause(interrupt: &Interrupt) {
     tokio::select! {
         () = interrupt.requested() => {}
@@ -132,7 +131,7 @@ enum Definition {
     Forbidden,
 }
 
-/// Result of one look.
+/// The result of one check.
 enum Look {
     Served,
     NotYet(String),

@@ -1,5 +1,5 @@
-//! The kinds that a run brings or redefines by CRDs of its own, as far as the objects of these
-//! kinds have to wait for the server.
+//! The kinds that a run defines or redefines by CRDs, as far as objects of these kinds have to wait for
+//! the server.
 //!
 //! A new kind is waited for once, between the wave of its definition and that of its objects,
 //! and all of them no longer than `PATIENCE`. What a changed definition takes is known to
@@ -160,9 +160,9 @@ impl Execution<'_> {
         loop {
             let mut answer = self.apply_and_migrate(object, member_status, precondition).await;
             if let Ok(reply) = &mut answer {
-                // It exists from now on.
+                // The object exists from now on.
                 precondition = Expected::Any;
-                // The first answer shows what existed before.
+                // The first answer shows whether it existed before.
                 is_made |= reply.status == StatusCode::CREATED;
                 if is_made {
                     reply.status = StatusCode::CREATED;

@@ -1,14 +1,13 @@
 //! Custom resources of a kind whose definition this run has changed.
 //!
-//! The server serves custom resources by a copy of their definition that it replaces when it
-//! hears of a change (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds
-//! later, or seconds where it is busy, and no condition or version that can be read says when.
-//! Until then the former schema decides which fields there are and who owns them. What is
-//! certain are answers to applies: a field set that only the former schema gives, or the refusal
-//! of a field that the new one declares. So a dry run comes first, for one object of the kind
-//! that the two schemas type differently; and every answer is looked at in the same way, since
-//! there may be more than one server behind an address. Where no object is typed differently,
-//! there is nothing to wait for.
+//! The server serves custom resources by a copy of their definition that it replaces when it hears of a
+//! change (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds later, or seconds
+//! where it is busy, and no condition or version that can be read says when. Until then the former
+//! schema decides which fields there are and who owns them. What is certain are answers to applies: a
+//! field set that only the former schema gives, or the refusal of a field that the new one declares. So
+//! a dry run comes first, for one object of the kind that the two schemas type differently; and every
+//! answer is looked at in the same way, since there may be more than one server behind an address. If
+//! no object is typed differently, there is nothing to wait for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +22,7 @@ use crate::compare::changes::{Definition, Typing};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::{PATIENCE, pause};
-use crate::execute::members::refused::is_misfit;
+use crate::execute::members::refused::is_schema_violation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::settings::DryRun;
@@ -48,7 +47,7 @@ pub(crate) struct Redefined {
 enum Served {
     /// The former one.
     Former,
-    /// Perhaps the former one.
+    /// Possibly the former one.
     Doubtful,
     /// The new one, or it makes no difference.
     New,
@@ -98,7 +97,7 @@ impl Redefined {
         match answer {
             Ok(reply) => self.served_by(object, reply, manager),
             Err(error) => match error.status() {
-                Some(status) if is_misfit(&status.message) => {
+                Some(status) if is_schema_violation(&status.message) => {
                     if self.typings(object).1 == Typing::Undeclared {
                         Served::New
                     } else {
@@ -125,8 +124,8 @@ impl Redefined {
 }
 
 impl Execution<'_> {
-    /// Reads the definitions of this wave that have objects in this run, as they are before they
-    /// are applied. What cannot be read is not waited for.
+    /// Reads the definitions of this wave that have objects in this run, as they are before they are
+    /// applied. The run does not wait for unreadable definitions.
     pub(crate) async fn former_definitions(
         &self,
         defined: &BTreeMap<ObjectKey, GroupKind>,
@@ -167,7 +166,7 @@ impl Execution<'_> {
     async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
         while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
             let mut call = self.member_call(object, &apply.member_status, None);
-            // By force, since a conflict would hide how the object is typed.
+            // With force, since a conflict would hide how the object is typed.
             call.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {
                 () = self.interrupt.requested() => return,

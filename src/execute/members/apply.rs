@@ -26,16 +26,16 @@ use crate::read::{self, METADATA, WHOLE_OBJECTS};
 pub(crate) struct MemberReply {
     pub(crate) outcome: ObjectOutcome,
     pub(crate) warnings: Vec<String>,
-    /// Set if the object was there although it was believed new: the caller has to judge whose it
-    /// was before.
+    /// Set if the object existed although the plan expected it to be new: the caller determines its
+    /// former set.
     pub(crate) found: Option<FoundLive>,
     /// Set if the object failed because a webhook could not be called.
     pub(crate) webhook: Option<Unreachable>,
 }
 
-/// An object that was there when it was applied, although it was believed new.
+/// An object that existed when it was applied, although the plan expected it to be new.
 pub(crate) struct FoundLive {
-    /// The resourceVersion that the apply left.
+    /// The resourceVersion after the apply.
     pub(crate) version: String,
     /// The report if it was in no set; `None` if the answer cannot be read.
     pub(crate) reason: Option<String>,
@@ -111,8 +111,8 @@ impl Execution<'_> {
                     reply_of.outcome.action = Action::Failed;
                     reply_of.outcome.error = Some(FORMER_SCHEMA.into());
                 }
-                // Which run of one field manager has made an object within the last second, its
-                // metadata do not show.
+                // The metadata do not show which run of a field manager created an object within the
+                // last second.
                 if *member_status == MemberStatus::NotAMember
                     && reply.status != StatusCode::CREATED
                     && reply_of.outcome.error.is_none()
@@ -146,8 +146,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Applies the object, and takes from client-side apply what it owns of it. The
-    /// answer is that of the first apply that succeeded: it shows what existed before.
+    /// Applies the object, and takes over the fields of client-side apply. The answer is that of the
+    /// first apply that succeeded: it shows what existed before.
     pub(crate) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
@@ -155,7 +155,7 @@ impl Execution<'_> {
         precondition: Expected,
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
-            // What this creates, no other manager owns.
+            // No other manager owns fields of an object that this creates.
             return self
                 .server
                 .send(self.member_call(&as_new(object), member_status, None))
@@ -176,8 +176,8 @@ impl Execution<'_> {
                 self.migrate(object).await?;
                 return self.send_settled(object, member_status, lock).await;
             }
-            // Beside the fields of its former owner, the object may be invalid. They are taken only if it is
-            // valid without them.
+            // The object may be invalid together with the fields of its former owner. They are migrated
+            // only if it is valid without them.
             Err(error)
                 if !is_known_to_need_it
                     && self
@@ -191,7 +191,7 @@ impl Execution<'_> {
             reply => reply?,
         };
         let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        // No other manager owns what this apply has just created.
+        // No other manager owns fields of an object that this apply has just created.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
             let lock = self.plan.preconditions.written(&written);
@@ -200,10 +200,9 @@ impl Execution<'_> {
         Ok(reply)
     }
 
-    /// Two runs that create the same object at once are answered with a conflict that
-    /// concerns no field; the object is there then. So is an apply over a parent whose record
-    /// its own run has written since it was read. An object that was approved of is sent
-    /// again only as long as it is what it was.
+    /// Two runs that create the same object at once are answered with a conflict that concerns no
+    /// field; the object exists then. So is an apply over a parent whose record its own run has written
+    /// since it was read. An object with a precondition is sent again only as long as it is unchanged.
     async fn send_settled(
         &self,
         object: &DesiredObject,
@@ -275,7 +274,7 @@ impl Execution<'_> {
         }
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
-            // What was written under a plan is what the next write of the object is locked to.
+            // The next write of the object has the result of this one as its precondition.
             DryRun::None if !self.plan.preconditions.are_bound() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
@@ -336,7 +335,7 @@ impl Execution<'_> {
     }
 }
 
-/// The object as it is sent to be written only over the one that was seen.
+/// Returns the object with the precondition that the live one is unchanged.
 pub(crate) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
     let mut metadata = object.object.metadata();
     metadata.insert("uid".to_owned(), json!(seen.uid));

@@ -21,7 +21,7 @@ impl Execution<'_> {
     /// Reports the objects among `found` that the run of another set has taken since this run
     /// applied them, and returns how many there are. One LIST for each kind and place.
     ///
-    /// `found` are members that were there, and in no set, when this run applied them.
+    /// `found` are members that existed outside of any set when this run applied them.
     pub(crate) async fn report_taken(&self, found: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) -> usize {
         if found.is_empty() || self.interrupt.is_requested() {
             return 0;

@@ -1,10 +1,8 @@
-//! Creates members that no object may exist for: where the user or an approved plan allows to
-//! apply only what is new.
+//! Creates members that must not exist: the user or a saved plan allows only new objects.
 //!
-//! Server-side apply has no such mode. But the API server compares a resourceVersion in the body
-//! with that of the object if there is one, and ignores it if there is none. So an apply with a
-//! version that no object has creates the object, or is answered 409 and changes nothing, also
-//! where it is forced.
+//! Server-side apply has no such mode. But the API server compares a resourceVersion in the body with
+//! that of the object if there is one, and ignores it if there is none. So an apply with a version that
+//! no object has creates the object, or is answered 409 and changes nothing, even if it is forced.
 
 use http::StatusCode;
 use serde_json::json;
@@ -23,16 +21,16 @@ use crate::read;
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
 const VERSION_OF_NO_OBJECT: &str = "1";
 
-/// What has to be true of an object for its apply to be carried out.
+/// The precondition of applying an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Nothing, or what an approved plan has seen of it.
+    /// None, or the object as a saved plan has seen it.
     Any,
     /// It does not exist.
     Absent,
 }
 
-/// Why a member was not applied.
+/// Error if a member was not applied.
 pub(crate) enum Unapplied {
     /// The request failed.
     Failed(ApiError),
@@ -43,8 +41,8 @@ pub(crate) enum Unapplied {
 }
 
 impl Execution<'_> {
-    /// Returns what has to be true of the object for it to be applied. The plan was made while it
-    /// did not exist, if `member_status` says that it is not a member and only new objects are allowed.
+    /// Returns the precondition of applying the object. The plan was made while it did not exist, if
+    /// `member_status` says that it is not a member and only new objects are allowed.
     fn precondition(&self, object: &DesiredObject, member_status: &MemberStatus) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
@@ -80,7 +78,7 @@ impl Execution<'_> {
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::of(&found, &object.resource));
             let member_status = match &found {
-                // The conflict was about something else, or the object is gone again.
+                // The conflict had another cause, or the object is gone again.
                 None if attempts < ATTEMPTS => continue,
                 None => return Err(Unapplied::Failed(error)),
                 Some(live) => self.status_of_found(live)?,
@@ -113,7 +111,7 @@ impl Execution<'_> {
     }
 }
 
-/// The object as it is sent to be created.
+/// Returns the object as it is sent to be created.
 pub(crate) fn as_new(object: &DesiredObject) -> DesiredObject {
     let mut metadata = object.object.metadata();
     metadata.insert("resourceVersion".to_owned(), json!(VERSION_OF_NO_OBJECT));

@@ -1,10 +1,10 @@
-//! Objects that were there although they were believed new: whose they were right before this
-//! run wrote them.
+//! Objects that existed although the plan expected them to be new: determines their set right before
+//! this run wrote them.
 //!
-//! A watch by the part-of label that begins before the first of these writes shows each of them:
-//! as ADDED if the object had no such label before the write, else as MODIFIED. That is one
-//! request for each kind and place. Objects that the watch shows as MODIFIED or not at all are
-//! read one by one, in the version before the write, which the server still has.
+//! A watch by the part-of label that begins before the first of these writes shows each of them: as
+//! ADDED if the object had no such label before the write, else as MODIFIED. That is one request for
+//! each kind and namespace. Objects that the watch shows as MODIFIED or not at all are read one by one,
+//! in the version before the write, which the server still has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,28 +26,28 @@ use crate::model::message::Message;
 use crate::plan::TakeOwnership;
 use crate::read::{self, ListTargets, METADATA, METADATA_LIST, Place, Selector};
 
-/// How long a watch may take to show writes that are over; usually milliseconds.
+/// Time limit for a watch to show completed writes; usually it takes milliseconds.
 const WATCHED: Duration = Duration::from_secs(5);
-/// What is left to the network.
+/// The additional time for the network.
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
-/// An object that was there when it was written.
+/// An object that existed when it was written.
 #[derive(Debug, Clone, Copy)]
 struct Found<'a> {
     object: &'a DesiredObject,
     uid: &'a str,
-    /// The version that the write left.
+    /// The version after the write.
     version: &'a str,
 }
 
-/// Whose an object was right before it was written.
+/// The set of an object right before it was written.
 #[derive(Debug, PartialEq, Eq)]
 enum Before {
-    /// It was not there.
+    /// It did not exist.
     Absent,
     /// It was a member of this set.
     InThisSet,
-    /// It was there, and in no set.
+    /// It existed, and was not in a set.
     InNoSet,
     /// It was a member of the set with this id.
     OfSet(String),
@@ -55,11 +55,11 @@ enum Before {
 
 impl Execution<'_> {
     /// Makes failures of those replies whose objects were another set's when they were written, and
-    /// marks those that were in no set. Each reply comes with the index of its object, and says
-    /// which version the write left.
+    /// marks those that were in no set. Each reply comes with the index of its object, and the version
+    /// after the write.
     pub(crate) async fn judge_found(&self, replies: &mut [(usize, MemberReply)]) {
         if self.policy.take_ownership == TakeOwnership::Allowed {
-            // Whose they were is not asked; when the plan was made they were in no set.
+            // Their sets are not read; when the plan was made they were not in a set.
             for (_, reply) in replies {
                 self.judge_before(Before::InNoSet, reply);
             }
@@ -89,7 +89,7 @@ impl Execution<'_> {
 
     fn judge_before(&self, before: Before, reply: &mut MemberReply) {
         match (before, &reply.found) {
-            // An object that this run made while an answer was lost was not there before.
+            // An object that this run created while an answer was lost did not exist before.
             (Before::InNoSet, Some(found)) if reply.outcome.action != Action::Created => {
                 self.mark_taken_in(found, &mut reply.outcome);
             }
@@ -98,13 +98,13 @@ impl Execution<'_> {
         }
     }
 
-    /// Reads whose the objects were, but for those that a watch shows to have been in no set.
+    /// Determines the sets of the objects, except those that a watch shows to have been in no set.
     async fn befores(&self, found: &[Found<'_>]) -> BTreeMap<ObjectKey, Result<Before, ApiError>> {
         let mut kinds: BTreeMap<&GroupKind, Vec<Found>> = BTreeMap::new();
         for one in found {
             kinds.entry(&one.object.key.group_kind).or_default().push(*one);
         }
-        // A single object takes one request in either way.
+        // A single object takes one request in any case.
         let many = kinds.values().filter(|found| found.len() > 1);
         let watched = stream::iter(many.flat_map(|found| places(found)))
             .map(|(place, found)| async move { free(self, &place, &found).await })
@@ -122,7 +122,7 @@ impl Execution<'_> {
     ///
     /// # Errors
     ///
-    /// The server does not say, because that version is gone or was never one.
+    /// The server cannot return that version, because it is compacted or invalid.
     async fn before_write(&self, found: Found<'_>) -> Result<Before, ApiError> {
         let Found { object, uid, version } = found;
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
@@ -163,8 +163,8 @@ fn fail(reply: &mut MemberReply, error: Message) {
     reply.outcome.error = Some(error);
 }
 
-/// Returns the version in which a write found everything: a resourceVersion is the number of the
-/// change in the store. `None` if it is not a number.
+/// Returns the version right before a write: a resourceVersion is the number of the change in the
+/// store. `None` if it is not a number.
 fn version_before(version: &str) -> Option<u64> {
     version.parse::<u64>().ok()?.checked_sub(1)
 }
@@ -186,8 +186,8 @@ fn places<'a>(found: &[Found<'a>]) -> Vec<(Place, Vec<Found<'a>>)> {
     divided.collect()
 }
 
-/// Returns those objects of one collection that a watch shows to have been in no set. What goes
-/// wrong with the watch leaves the others open.
+/// Returns those objects of one collection that a watch shows to have been in no set. If the watch
+/// fails, the others remain undetermined.
 async fn free(run: &Execution<'_>, place: &Place, found: &[Found<'_>]) -> Vec<ObjectKey> {
     let mut seen = Vec::new();
     let _ = timeout(WATCHED + ON_THE_WAY, look(run, place, found, &mut seen)).await;

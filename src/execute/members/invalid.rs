@@ -1,7 +1,7 @@
-//! Shortens what the server finds invalid about an object, with the lines of the
-//! fields, and hints at what to do if a field is immutable.
+//! Shortens the server's messages about an invalid object, adds the lines of the fields, and hints for
+//! immutable fields.
 //!
-//! Manifests that do not match the API's schema are the business of `refused`.
+//! `refused` handles manifests that do not match the API's schema.
 
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
@@ -11,8 +11,8 @@ use crate::model::message::Message;
 /// The longest text about one field that is shown whole, in characters.
 const LONGEST: usize = 200;
 
-/// Words by which the API server says that a field is what it was when the object was created
-/// (`validation` of the built-in kinds, and of CEL rules as custom resources have them).
+/// Phrases of the API server about fields that cannot change after creation (`validation` of the
+/// built-in kinds, and of CEL rules as custom resources have them).
 const UNCHANGEABLE: [&str; 5] = [
     "immutable",
     "may not change",
@@ -21,7 +21,7 @@ const UNCHANGEABLE: [&str; 5] = [
     "updates to ",
 ];
 
-/// Kinds that take other objects or data along when they are deleted.
+/// Kinds whose deletion also deletes other objects or data.
 const PRECIOUS: [&str; 4] = [
     "CustomResourceDefinition",
     "Namespace",
@@ -62,7 +62,7 @@ fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
 }
 
-/// The text without the value as Go prints it, and of a comparison only what differs.
+/// Removes the value as Go prints it, and of a comparison keeps only the differences.
 fn in_short(message: &str) -> Message {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let first = match first

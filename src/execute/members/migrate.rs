@@ -1,5 +1,5 @@
-//! Takes the fields of one object from client-side apply before they can outlive their
-//! manifest. What is moved is decided in `ownership`.
+//! Migrates the fields of one object from client-side apply, so that they do not outlive their
+//! manifest. `ownership` decides what moves.
 
 use bytes::Bytes;
 use http::StatusCode;

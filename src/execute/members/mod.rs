@@ -1,7 +1,6 @@
-//! Applies members: one server-side apply for each, and what its answer says.
+//! Applies members: one server-side apply for each, and the interpretation of its answer.
 //!
-//! `apply` sends a member; the other files each know one way in which that is more than a
-//! request and an answer.
+//! `apply` sends a member; each other file handles one special case.
 
 pub(crate) mod apply;
 pub(crate) mod conflict;

@@ -13,7 +13,7 @@ use crate::model::message::Message;
 /// The words of structured-merge-diff for an unknown field.
 const UNDECLARED: &str = "field not declared in schema";
 
-/// How the server begins to say that a manifest cannot be read by the schema of its kind
+/// The beginning of the server's message that a manifest does not match the schema of its kind
 /// (apimachinery, `managedfields/internal/structuredmerge.go`).
 const NOT_TYPED: &str = "failed to create typed patch object";
 
@@ -58,7 +58,7 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
 
 /// Returns whether the manifest does not match the schema. For server-side apply the
 /// server reports that with status 500, like internal errors.
-pub(crate) fn is_misfit(message: &str) -> bool {
+pub(crate) fn is_schema_violation(message: &str) -> bool {
     message.starts_with(NOT_TYPED)
 }
 
@@ -72,7 +72,7 @@ struct FieldFault {
 /// Returns the fields that a message of the server names. Empty for all but two kinds of
 /// messages: those of server-side apply, a fault in each line, and those of strict decoding.
 fn faults(message: &str) -> Vec<FieldFault> {
-    if is_misfit(message) {
+    if is_schema_violation(message) {
         let list = message.split_once("): ").map_or("", |(_, list)| list);
         return list.lines().filter_map(typed_fault).collect();
     }
@@ -119,7 +119,7 @@ fn plainly(text: &str) -> String {
     }
 }
 
-/// How Go prints a value of structured-merge-diff, in the order of trying.
+/// The formats in which Go prints a value of structured-merge-diff, in the order of trying.
 const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
 
 /// The path without its last field and without selectors, as `kubectl explain` takes it.

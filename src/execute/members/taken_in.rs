@@ -13,8 +13,8 @@ use crate::model::message::Message;
 use crate::plan::{MemberStatus, Refusal, Unowned, unowned_reason};
 
 impl Execution<'_> {
-    /// Returns what is reported of an object if it was in no set; `body` is the object as the server
-    /// sent it. `None` if that cannot be read.
+    /// Returns the reported reason of an object that was not in a set; `body` is the object as the
+    /// server sent it. `None` if that cannot be read.
     pub(crate) fn unowned_reason(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
         let written = serde_json::from_slice(body).ok()?;
         let live = Live::of(&written, &object.resource)?;

@@ -3,8 +3,7 @@
 //! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The
 //! objects are set aside until the other objects of the wave are written. Then one object for each
 //! webhook is sent again, with growing pauses, and the others once that one got through. What a webhook
-//! answers, such as a refusal, is not retried, and neither are dry runs: no run of theirs starts a
-//! webhook.
+//! answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -39,7 +38,7 @@ pub(crate) struct Unreachable {
 pub(crate) struct Webhooks {
     /// The end of the wait for each webhook; `None` if only the run ends it.
     deadlines: BTreeMap<String, Option<Instant>>,
-    /// Webhooks that could not be called at the end of their wait either.
+    /// Webhooks that could still not be called at the end of their wait.
     given_up: BTreeSet<String>,
 }
 
@@ -79,7 +78,7 @@ impl Unreachable {
         if let Some((_, rest)) = message.split_once("failed calling webhook \"") {
             let (name, reason) = rest.split_once("\": ")?;
             let reason = reason.strip_prefix("failed to call webhook: ").or_else(|| {
-                // What a webhook answers is read later, and is another failure.
+                // The answer of a webhook is read later, and is another failure.
                 reason.starts_with("Post ").then_some(reason)
             })?;
             return Some(Self::new(format!("webhook {name:?}"), reason));
@@ -103,7 +102,7 @@ impl Unreachable {
 }
 
 impl Webhooks {
-    /// Begins to wait for a webhook, at most so long. Returns whether this is the first time.
+    /// Begins to wait for a webhook, at most for this time. Returns whether this is the first time.
     fn begin(&mut self, name: &str, patience: Option<Duration>) -> bool {
         let is_new = !self.deadlines.contains_key(name);
         if is_new {
@@ -317,7 +316,7 @@ mod tests {
                 "no endpoints available for service \"metrics\"".to_owned(),
                 Some("service \"metrics\""),
             ),
-            // The webhook has answered, or is wrong for good.
+            // The webhook has answered, or is misconfigured.
             (
                 500,
                 format!("{called}received invalid webhook response: expected response.uid=\"a\", got \"\""),

@@ -195,7 +195,7 @@ impl Moving<'_> {
         })
     }
 
-    /// Looks for an object of the new set, or its parent, that names the old parent as its owner: the
+    /// Finds an object of the new set, or its parent, that names the old parent as its owner: the
     /// garbage collector would delete it with the old parent. A reference may have been added since the
     /// plan. One that is added while the run waits for the old set to become empty is not detected.
     async fn owned_by_old_parent(&self) -> Result<Option<ObjectKey>, ReleaseError> {

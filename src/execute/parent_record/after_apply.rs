@@ -1,6 +1,6 @@
-//! Narrows the record at the end of `apply`: what the look before it takes into account.
+//! Narrows the record at the end of `apply`, after a list of the scope that the record loses.
 //!
-//! Only the places are looked at that the record is about to lose.
+//! Only the kinds and namespaces that the record is about to lose are listed.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -21,8 +21,8 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::{Resource, Scope};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
 
-/// Pauses between looks at what is being deleted: what the server's own controllers hold back
-/// goes within them.
+/// Pauses between lists of objects that are being deleted: the server's own controllers finish within
+/// them.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -30,7 +30,7 @@ const PAUSES: [Duration; 3] = [
 ];
 
 impl Execution<'_> {
-    /// Narrows the record to what the plan says and what is not gone yet. If another run has
+    /// Narrows the record to that of the plan and of objects that are not gone yet. If another run has
     /// written the record since, ensures only that nothing of this run is missing.
     ///
     /// `settled` are the UIDs of the members that this run has applied or left as they are.
@@ -49,7 +49,7 @@ impl Execution<'_> {
             }
             return Ok(Ending::Done);
         }
-        // Where another run has written the record, there is nothing to look for.
+        // If another run has written the record, nothing is listed.
         let lingering = if known.overtaken {
             None
         } else {
@@ -70,7 +70,7 @@ impl Execution<'_> {
         let second_look = async || self.look(settled).await.map(|found| found.newcomers);
         match parent.narrow(known, &after, needed, second_look, sink).await? {
             Narrowed::Done | Narrowed::Widened => Ok(Ending::Done),
-            // All is done but for this, and the record is wide enough.
+            // Everything else is done, and the record is wide enough.
             Narrowed::Interrupted => Ok(Ending::Interrupted),
             Narrowed::Overtaken => {
                 sink(Event::Warning(OVERTAKEN.to_owned()));
@@ -80,7 +80,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Looks until what is being deleted has gone, or waits for something that takes its time.
+    /// Lists until deleted objects are gone, or until one has to wait for something slow.
     async fn look_for_others(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut found = self.look(settled).await?;
         for pause in PAUSES {
@@ -94,7 +94,7 @@ impl Execution<'_> {
         Ok(found)
     }
 
-    /// Finds objects in the places that this run is about to take out of the record. An object of two
+    /// Finds objects in the scope that this run is about to remove from the record. An object of two
     /// groups is not a newcomer under its other name.
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
@@ -114,7 +114,7 @@ impl Execution<'_> {
             let newcomers = present.iter().filter(|live| !settled.contains(&live.uid));
             let newcomers = Record::of(newcomers.map(|live| &live.key), &self.set.parent);
             others.newcomers = others.newcomers.union(&newcomers);
-            // A list of metadata does not show what a namespace waits for.
+            // A list of metadata does not show what the deletion of a namespace waits for.
             let lingering = Record::of(terminating.iter().map(|live| &live.key), &self.set.parent);
             others.lingering = others.lingering.union(&lingering);
         }
@@ -132,8 +132,8 @@ impl Execution<'_> {
         Ok(others)
     }
 
-    /// The places of a pruned definition and of the members of its kind. A definition stays until
-    /// all objects of its kind are gone.
+    /// Returns the scope of a pruned definition and of the members of its kind. A definition stays
+    /// until all objects of its kind are gone.
     fn pruned_of(&self, kind: &GroupKind, definition: &Live) -> Record {
         let pruned = self.plan.all_prunes();
         let skipped = self.plan.skips.iter().map(|skip| &skip.live);
@@ -142,7 +142,7 @@ impl Execution<'_> {
         Record::of(keys, &self.set.parent)
     }
 
-    /// The places that the record loses: whole kinds, and namespaces of the kinds that stay.
+    /// Returns the scope that the record loses: whole kinds, and namespaces of the remaining kinds.
     fn places_to_leave(&self) -> [ListTargets; 2] {
         let after = &self.plan.record_after;
         let own = self.set.parent.namespace.as_ref();
@@ -150,7 +150,8 @@ impl Execution<'_> {
             !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
         };
         let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
-        // The objects of a pruned definition are gone as soon as it is, and it is looked for itself.
+        // The objects of a pruned definition are gone as soon as it is, and the definition is listed
+        // itself.
         let undefined: BTreeSet<&GroupKind> = self
             .plan
             .all_prunes()
@@ -180,12 +181,12 @@ impl Execution<'_> {
     }
 }
 
-/// Members where a run is about to record none.
+/// Members in the scope that a run is about to remove.
 #[derive(Debug, Default)]
 struct Others {
-    /// The places of those that another run has put there.
+    /// The record of those that another run has added.
     newcomers: Record,
-    /// The places of those that were deleted and are not gone yet.
+    /// The record of those that were deleted and are not gone yet.
     lingering: Record,
 }
 

@@ -1,4 +1,4 @@
-//! Lists the objects that carry the set's label.
+//! Lists the objects with the set's label.
 
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::PART_OF_LABEL;
@@ -6,8 +6,8 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::read::{self, ListError, ListTargets, Place, Selector};
 
-/// Lists what carries the label of the set in these places, without its parent. `accept` says how
-/// much of each object is read.
+/// Lists the objects with the label of the set in this scope, without its parent, in the form that
+/// `accept` names.
 pub(crate) async fn labelled(
     server: &ApiServer,
     set: &Set,

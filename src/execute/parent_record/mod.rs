@@ -42,13 +42,13 @@ use serde_json::Value;
 use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 
-/// Limit on how often a parent that others write at the same time is read and tried again.
+/// Attempts to write a parent that other clients write at the same time.
 pub(crate) const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
 pub(crate) const OVERTAKEN: &str = "another run is working on this set; the next run narrows its record";
 
-/// Returns whether the parent says already what is to be written on it.
+/// Returns whether the parent already has what is to be written.
 pub(crate) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
     let Some(target) = target.as_object() else {
         return false;

@@ -1,5 +1,5 @@
-//! Narrows the record: a write that is bound to the version that was read before the look, and a
-//! second look after it.
+//! Narrows the record: a write with the version that was read before the list as its precondition, and
+//! a second list after it.
 
 use super::requests::{Known, ParentWriteError, ParentWriting, Written};
 use super::{ATTEMPTS, OVERTAKEN, is_up_to_date};
@@ -11,19 +11,19 @@ use crate::model::applyset::parent::annotations;
 /// Outcome of narrowing the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Narrowed {
-    /// It names exactly what it was to name.
+    /// It is exactly the target.
     Done,
-    /// It did for a moment, and is wide again: another run has put a member outside.
+    /// It was for a moment, and is wide again: another run has added a member outside of it.
     Widened,
-    /// It is as another run has written it.
+    /// It is the one that another run has written.
     Overtaken,
-    /// It is as it was: the user stopped the run before the write.
+    /// It is unchanged: the user stopped the run before the write.
     Interrupted,
 }
 
 impl ParentWriting<'_> {
-    /// Narrows the record to `target`, which a look has found that began after `known` was read or
-    /// written. `second_look` returns the places of members that the first one did not show. If
+    /// Narrows the record to `target`, which comes from a list that began after `known` was read or
+    /// written. `second_look` returns the record of members that the first list did not show. If
     /// `target` does not cover them, or they cannot be read, the record becomes `wide` again.
     pub(crate) async fn narrow<E: From<ParentWriteError>>(
         &self,
@@ -44,7 +44,7 @@ impl ParentWriting<'_> {
                 self.ensure_covers(known, &wide.union(&found), sink).await?;
                 Ok(Narrowed::Widened)
             }
-            // Members that cannot be seen must not be forgotten.
+            // Members that cannot be listed must not be forgotten.
             Err(error) => {
                 self.ensure_covers(known, wide, sink).await?;
                 Err(error)
@@ -64,7 +64,7 @@ impl ParentWriting<'_> {
                 return Ok(Narrowed::Done);
             }
             match self.read().await? {
-                // The write got through, and its answer was lost.
+                // The write succeeded, and its answer was lost.
                 Some(found) if is_up_to_date(&found, &target) => return Ok(Narrowed::Done),
                 Some(found) if is_up_to_date(&found, &known.annotations) => {
                     known.resource_version = found.resource_version;

@@ -1,5 +1,6 @@
-//! Removes the record: deletes the parent, or takes the record off an object that stays. Both are
-//! bound to the version that was read before the last look, and followed by another look.
+//! Removes the record: deletes the parent, or removes the record from an object that is kept. Both have
+//! the version that was read before the last list as their precondition, and are followed by another
+//! list.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -48,7 +49,7 @@ pub(crate) enum Left {
 pub(crate) enum Removed {
     /// It is gone.
     Done(Left),
-    /// It was gone for a moment, and records again what another run has put into the set.
+    /// It was gone for a moment, and records again what another run has added to the set.
     RecordedAgain,
     /// The parent is not what it was: another client has changed or deleted it.
     Overtaken,
@@ -99,9 +100,9 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Takes the record off the parent as it was read, and leaves the rest of it as it is. kubectl
-    /// labels a parent that is among its manifests into its own set; that label goes, too. `None`
-    /// if the parent has changed.
+    /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
+    /// parent that is among its manifests into its own set; that label goes, too. `None` if the parent
+    /// has changed.
     async fn take_off(&self, parent: &ParentObject) -> Result<Option<Left>, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))

@@ -23,7 +23,7 @@ pub enum Repaired {
 }
 
 impl ParentWriting<'_> {
-    /// Writes the record, then takes off what does not belong on the parent.
+    /// Writes the record, then removes keys that do not belong on the parent.
     pub async fn repair(&self, repair: &Repair) -> Result<Repaired, ParentWriteError> {
         let target = annotations(&repair.set.tooling, &repair.record);
         let written = self.write_record(&repair.resource_version, &target).await?;
@@ -39,8 +39,7 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Server-side apply only takes off what its own manager owns; these were written by
-    /// others.
+    /// Server-side apply removes only fields of its own manager; others wrote these.
     async fn take_keys_off(
         &self,
         written: &Known,

@@ -56,7 +56,7 @@ pub enum ParentWriteError {
     /// The answer to a write cannot be read.
     #[error("the set's parent: invalid response from the server: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// Other runs may have members where the record would name none.
+    /// Other runs may have members outside of the narrowed record.
     #[error("other runs may be working on this set, so its record is not narrowed: {0}")]
     Unwatched(ListError),
     /// It changed since the saved plan was made.
@@ -89,8 +89,8 @@ impl ParentWriteError {
 pub(crate) struct Known {
     pub(crate) resource_version: String,
     pub(crate) annotations: Value,
-    /// Whether another run has written the record since this one was planned: then it
-    /// may hold places that the plan knows nothing of.
+    /// True if another run has written the record since the plan: it may cover more than the scope of
+    /// the plan.
     pub(crate) overtaken: bool,
 }
 
@@ -103,7 +103,7 @@ impl Known {
             GROUP_RESOURCES_ANNOTATION,
             ADDITIONAL_NAMESPACES_ANNOTATION,
         ];
-        // A key that is not there is null: only a record without it is the same.
+        // A missing key is null: only a record without it is the same.
         let pairs = keys.map(|key| (key.to_owned(), json!(parent.annotations.get(key))));
         Self {
             resource_version: parent.resource_version.clone(),
@@ -146,7 +146,7 @@ impl ParentWriting<'_> {
         )
     }
 
-    /// Creates a parent that is not there.
+    /// Creates a parent that does not exist.
     ///
     /// A bare one is created by POST, which fails where another run was faster; an apply
     /// would overwrite that run's record. One with a manifest is applied with the tooling

@@ -11,8 +11,8 @@ use crate::model::parent_object::ParentObject;
 use crate::plan::{self, ParentStatus};
 
 impl ParentWriting<'_> {
-    /// Widens the record of the parent, which was `current` when it was last read, to the union of
-    /// what it says and `needed`; creates a parent that is not there.
+    /// Widens the record of the parent, which was `current` when it was last read, to the union of what
+    /// it says and `needed`; creates a parent that does not exist.
     pub(crate) async fn widen(
         &self,
         mut current: Option<ParentObject>,
@@ -43,10 +43,9 @@ impl ParentWriting<'_> {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),
                 Written::Overtaken => {
                     let found = self.read().await?;
-                    // The very record that was to be written is this run's own, of which the
-                    // answer was lost, or that of a run with the same places; and where only
-                    // something else of the parent was changed, it is the one that was planned
-                    // on. None of them holds places that the plan knows nothing of.
+                    // An equal record is this run's own whose answer was lost, or that of a run with
+                    // the same scope. If only other fields of the parent changed, it is that of the
+                    // plan. Neither covers more than the scope of the plan.
                     let is_expected = |found: &ParentObject| {
                         let before = current.as_ref().map(|before| &before.reading);
                         is_up_to_date(found, &target) || before == Some(&found.reading)
@@ -79,7 +78,7 @@ impl ParentWriting<'_> {
     }
 }
 
-/// What the parent records of a set that the plan was not made for: by another run.
+/// Returns the record that another run has written since the plan.
 fn recorded(member_status: &ParentStatus) -> Record {
     match member_status {
         ParentStatus::Recorded(ApplySetRecord {

@@ -38,7 +38,7 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     let line = line(object);
     let object = Object::of(object.entries());
     if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_text()) {
-        return Err(vec![(line, misfit(&error))]);
+        return Err(vec![(line, schema_problem(&error))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
@@ -58,7 +58,7 @@ fn line(node: &Node) -> usize {
 
 /// Reports why metadata do not fit the API, without the place in their text: it is not that in
 /// the source.
-fn misfit(error: &serde_json::Error) -> Problem {
+fn schema_problem(error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     Problem::Metadata(escaped(message.strip_suffix(&place).unwrap_or(&message)))

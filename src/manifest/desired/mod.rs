@@ -118,8 +118,8 @@ impl Desired {
     }
 }
 
-/// Gives every manifest its resource and namespace, and finds all that cannot be
-/// applied here: unknown kinds, kinds that cannot be members, objects given twice.
+/// Gives every manifest its resource and namespace, and finds all that cannot be applied here: unknown
+/// kinds, kinds that cannot be members, objects defined twice.
 pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredError> {
     let hooks = manifests.hooks.into_iter();
     let mut desired = Desired {
@@ -273,7 +273,7 @@ fn find_resource(
     manifest: &Manifest,
     discovery: &Discovery,
 ) -> Result<Result<Arc<Resource>, InvalidObject>, DesiredError> {
-    let misfit = |problem| {
+    let invalid = |problem| {
         Ok(Err(InvalidObject {
             position: manifest.position.clone(),
             problem,
@@ -293,7 +293,7 @@ fn find_resource(
             served_versions,
             similar,
         } => {
-            return misfit(InvalidObjectProblem::UnknownKind {
+            return invalid(InvalidObjectProblem::UnknownKind {
                 kind: manifest.gvk.clone(),
                 served_versions,
                 similar,
@@ -315,7 +315,7 @@ fn find_resource(
     if missing_verbs.is_empty() {
         Ok(Ok(Arc::new(resource.clone())))
     } else {
-        misfit(InvalidObjectProblem::NoMembersOfThisKind {
+        invalid(InvalidObjectProblem::NoMembersOfThisKind {
             kind: manifest.gvk.group_kind(),
             missing_verbs,
         })

@@ -70,7 +70,7 @@ fn conditions_have_a_polarity() {
             Some(InProgress),
             "ReconcileError",
         ),
-        // What is bad to have.
+        // Bad if True.
         (&["Failed=True(Broken)"], Some(Failed), "Broken"),
         (&["Failed=False"], None, ""),
         (
@@ -84,7 +84,7 @@ fn conditions_have_a_polarity() {
         (&["HasErrors=True"], Some(InProgress), "HasErrors"),
         (&["HasErrors=False", "Ready=True"], Some(Current), ""),
         (&["PluginUnhealthy=True(Gone)"], Some(InProgress), "Gone"),
-        // What is under way.
+        // Changes in progress.
         (
             &["Available=True", "Progressing=True(RollingOut)"],
             Some(InProgress),
@@ -106,14 +106,14 @@ fn conditions_have_a_polarity() {
             "NodePoolUpdating",
         ),
         (&["PlanPending=True(RequiresApproval)"], Some(Current), "approval"),
-        // What rests.
+        // Suspended.
         (
             &["Ready=True", "Paused=True(ByHand)"],
             Some(Current),
             "paused: ByHand",
         ),
         (&["Ready=False(ReconcilePaused)"], Some(Current), "paused"),
-        // Parts count where nothing sums them up.
+        // Parts count if nothing sums them up.
         (&["IndexSynchronized=False(Refused)"], Some(InProgress), "Refused"),
         (
             &["Ready=True", "CronJobAvailable=False(NoCronJob)"],

@@ -148,7 +148,7 @@ fn daemon_sets() {
             (
                 json!({"status": {"observedGeneration": 1}}),
                 InProgress,
-                "not known",
+                "number of nodes",
             ),
             (
                 with("RollingUpdate", [2, 1, 2, 2, 2]),
