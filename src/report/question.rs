@@ -4,6 +4,7 @@ use std::io;
 
 use super::output::say;
 use super::place::header;
+use super::progress;
 use super::prompt_screen;
 use super::{Colors, Device, Place, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
@@ -56,6 +57,8 @@ pub fn confirm(question: &Question) -> bool {
     text.push('\n');
     text.push_str(&prompt_screen::prompt(question).text(question.colors));
     text.push(' ');
+    progress::clear();
+    discard_typed();
     say(&text);
     let (is_right, is_ended) = read(&mut io::stdin().lock(), &wanted);
     // The next message would be on the line of the prompt.
@@ -64,6 +67,17 @@ pub fn confirm(question: &Question) -> bool {
     }
     is_right
 }
+
+/// Discards what was typed before the question was shown, which does not answer it.
+#[cfg(unix)]
+fn discard_typed() {
+    use rustix::termios::{QueueSelector, tcflush};
+    // Fails only if standard input is not a terminal, and then nothing is typed.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+fn discard_typed() {}
 
 /// Reads the answer. Returns whether it confirms, and whether its line has ended.
 ///
