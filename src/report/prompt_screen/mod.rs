@@ -151,7 +151,7 @@ fn wanted(question: &Question) -> AnswerWanted {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
     };
     match &question.set {
-        Some(set) if question.refusals.iter().any(is_grave) => {
+        Some(set) if data_losses(question) > 0 || question.refusals.iter().any(is_grave) => {
             let full = set.kind.as_ref().map(|_| reference(set));
             AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
         }

@@ -110,6 +110,28 @@ fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
 }
 
 #[test]
+fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
+    let removed = vec![key("PersistentVolumeClaim", Some("shop"), "data")];
+    let change = Refusal::ChangesSet {
+        parent: key("Secret", Some("platform"), "shop"),
+        applies: Vec::new(),
+        prunes: removed.clone(),
+        unchanged: 0,
+    };
+    let outline = PlanOutline {
+        removed,
+        ..PlanOutline::default()
+    };
+    let question = question(vec![change], Some(outline));
+    assert!(!wanted(&question).is("yes"));
+    assert!(wanted(&question).is("shop"));
+    assert_eq!(
+        shown(&question).last().map(String::as_str),
+        Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
+    );
+}
+
+#[test]
 fn nothing_is_wider_than_the_terminal() {
     let long = "x".repeat(70);
     let refusals = vec![Refusal::HoldsOthers {
