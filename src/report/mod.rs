@@ -39,7 +39,7 @@ pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
 pub use place::Place;
 pub use progress::{SearchBar, clear as clear_progress};
-pub use question::{PlanOutline, Question, confirm};
+pub use question::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
 pub use style::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines, Width};
 pub use verify::VerifyDocument;
@@ -190,11 +190,18 @@ pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
     }
 }
 
-/// Prints that the interrupt was received.
+/// Prints that the interrupt was received. Below a question no request is under way.
 pub fn interrupted() {
-    print_message(
-        human::Label::Note,
-        &"stopping after the requests in flight; press Ctrl-C again to stop now".into(),
-        Colors::Off,
-    );
+    let (label, text) = match question::open() {
+        None => (
+            human::Label::Note,
+            "stopping after the requests in flight; press Ctrl-C again to stop now",
+        ),
+        Some(WrittenBefore::Nothing) => (human::Label::Plain, "stopped: nothing was written"),
+        Some(WrittenBefore::Confirmed) => (human::Label::Plain, "stopped: nothing more was written"),
+    };
+    if question::open().is_some() {
+        output::say("\n");
+    }
+    print_message(label, &text.into(), Colors::Off);
 }

@@ -1,6 +1,7 @@
 //! The prompt: the consequences, and the answer that confirms.
 
 use std::io;
+use std::sync::Mutex;
 
 use super::output::say;
 use super::place::header;
@@ -21,10 +22,35 @@ pub struct Question {
     pub refusals: Vec<Refusal>,
     /// The plan, if there is one.
     pub outline: Option<PlanOutline>,
+    /// What the command has written before.
+    pub written: WrittenBefore,
     /// The terminal.
     pub device: Device,
     /// Its colors.
     pub colors: Colors,
+}
+
+/// What a command has written before it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenBefore {
+    /// Nothing.
+    Nothing,
+    /// What was confirmed by an earlier answer.
+    Confirmed,
+}
+
+/// The question that waits for its answer, as far as an interrupt reports it.
+static OPEN: Mutex<Option<WrittenBefore>> = Mutex::new(None);
+
+/// Returns what was written before the question that waits for its answer; `None` if there is none.
+pub(super) fn open() -> Option<WrittenBefore> {
+    OPEN.lock().ok().and_then(|open| *open)
+}
+
+fn set_open(written: Option<WrittenBefore>) {
+    if let Ok(mut open) = OPEN.lock() {
+        *open = written;
+    }
 }
 
 /// The part of a plan that a prompt shows.
@@ -59,8 +85,10 @@ pub fn confirm(question: &Question) -> bool {
     text.push(' ');
     progress::clear();
     discard_typed();
+    set_open(Some(question.written));
     say(&text);
     let (is_right, is_ended) = read(&mut io::stdin().lock(), &wanted);
+    set_open(None);
     // The next message would be on the line of the prompt.
     if !is_ended {
         say("\n");

@@ -14,7 +14,9 @@ use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, Waits};
-use crate::report::{self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style};
+use crate::report::{
+    self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
+};
 
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -173,6 +175,7 @@ impl Run {
             place: self.place.clone(),
             refusals: refusals.clone(),
             outline,
+            written: WrittenBefore::Nothing,
             device: self.style.messages,
             colors: self.style.colors,
         };

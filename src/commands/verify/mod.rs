@@ -17,7 +17,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::settings::{DryRun, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::Cluster;
-use crate::report::{self, Cost, Place, Question, Style, VerifyDocument};
+use crate::report::{self, Cost, Place, Question, Style, VerifyDocument, WrittenBefore};
 use crate::session::connect;
 use crate::session::prompt::answer;
 use crate::session::signals::{listen, unless_stopped};
@@ -111,7 +111,9 @@ impl Verifying<'_> {
         if self.options.fix == Fix::Asked {
             self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
         }
-        self.asking.confirm(&self.looked.repairs, &interrupt).await?;
+        self.asking
+            .confirm(&self.looked.repairs, WrittenBefore::Nothing, &interrupt)
+            .await?;
         // They are printed again, each with its result.
         self.are_printed = false;
         let found = self.looked.findings.clone();
@@ -155,7 +157,9 @@ impl Verifying<'_> {
             }
             let is_agreed = |repair: &Repair| agreed.iter().any(|other| is_same(repair, other));
             if !self.looked.repairs.iter().all(is_agreed) {
-                match self.asking.confirm(&self.looked.repairs, interrupt).await {
+                let repairs = &self.looked.repairs;
+                let asked = self.asking.confirm(repairs, WrittenBefore::Confirmed, interrupt);
+                match asked.await {
                     Ok(()) => {}
                     Err(Error::Interrupted) => return Err(Error::Interrupted),
                     Err(_) => break,
@@ -226,7 +230,12 @@ struct Asking {
 
 impl Asking {
     /// Shows the repairs, and asks for confirmation at a terminal.
-    async fn confirm(&self, repairs: &[Repair], interrupt: &Interrupt) -> Result<(), Error> {
+    async fn confirm(
+        &self,
+        repairs: &[Repair],
+        written: WrittenBefore,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let refusals: Vec<Refusal> = repairs
             .iter()
             .map(|repair| Refusal::RepairsParent {
@@ -243,6 +252,7 @@ impl Asking {
                     place: self.place.clone(),
                     refusals: refusals.clone(),
                     outline: None,
+                    written,
                     device: self.style.messages,
                     colors: self.style.colors,
                 };

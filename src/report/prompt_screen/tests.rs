@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::applyset::Tooling;
-use crate::report::{Colors, Device, Place, SetDocument};
+use crate::report::{Colors, Device, Place, SetDocument, WrittenBefore};
 
 fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -22,6 +22,7 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
         place: Place::default(),
         refusals,
         outline,
+        written: WrittenBefore::Nothing,
         device: Device::Terminal {
             columns: 80,
             rows: 24,
