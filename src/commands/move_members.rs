@@ -17,6 +17,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
 use crate::model::set::Set;
+use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
@@ -87,7 +88,31 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    Ok(Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?)
+    let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
+    if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
+        run.note(
+            note_of_namespace(from, into, &prepared.plan)
+                .into_iter()
+                .collect(),
+        );
+    }
+    Ok(ending)
+}
+
+/// Returns what a new namespace of the parent means to manifests without a namespace; `None` if it
+/// means nothing to the members that moved.
+fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<String> {
+    let [old, new] = [from, into].map(|set| set.parent.namespace.as_ref());
+    let (old, new) = old.zip(new).filter(|(old, new)| old != new)?;
+    let mut moved = plan.changes.iter();
+    moved
+        .any(|live| live.key.namespace.as_ref() == Some(old))
+        .then(|| {
+            format!(
+                "manifests without a namespace now belong to namespace {new}; \
+                 set metadata.namespace: {old} in them before the next apply"
+            )
+        })
 }
 
 async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> Result<Prepared, Error> {

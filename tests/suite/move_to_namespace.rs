@@ -35,6 +35,11 @@ fn assert_moves(old: &Set, new: &Set, objects: &[Value]) {
     let run = old.invoke("move", &arguments).expect(0);
 
     assert_eq!(run.results("adopted"), identities(objects));
+    let note = format!("set metadata.namespace: {} in them", old.namespace);
+    let has_stayed = objects
+        .iter()
+        .any(|object| object["metadata"]["namespace"] == *old.namespace);
+    assert_eq!(run.stderr.contains(&note), has_stayed, "{}", run.stderr);
     assert_eq!(run.document()["set"]["namespace"], *new.namespace);
     assert_eq!(contents(), before);
     new.assert_holds(objects);
