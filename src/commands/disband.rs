@@ -12,7 +12,7 @@ use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
 use crate::read::{Cluster, ParentError, TakingOver, named_set};
-use crate::report::{self, SetDocument};
+use crate::report::SetDocument;
 use crate::session::membership::{self, SetRead};
 use crate::session::run::Run;
 use crate::settings::{self, DisbandOptions, TakeOver};
@@ -61,7 +61,7 @@ async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         let parent = &prepared.read.named.set.parent;
         let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
-        report::note(&text, settings::style(shared));
+        run.reporter.parent_note(&text);
     }
     Ok(ending)
 }

@@ -133,6 +133,12 @@ impl Reporter {
         }
     }
 
+    /// Prints a note that says what became of the set's parent.
+    pub fn parent_note(&mut self, text: &str) {
+        self.parent = ParentLine::Printed;
+        super::note(text, self.style);
+    }
+
     fn object(&mut self, outcome: ObjectOutcome) {
         let planned = self.pending.note(&outcome);
         self.taken_in.note(&outcome);

@@ -27,6 +27,17 @@ fn assert_forgotten(set: &Set) {
 }
 
 #[test]
+fn a_set_without_members_is_reported_as_disbanded() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[]);
+    let run = set.invoke("disband", &["--yes"]).expect(0);
+    assert!(run.stderr.contains("is no longer a parent"), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing else to do"), "{}", run.stderr);
+    assert_forgotten(&set);
+}
+
+#[test]
 fn every_object_stays_with_every_other_field() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
