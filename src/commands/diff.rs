@@ -28,9 +28,22 @@ use crate::settings::{self, DiffOptions, Layout};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
-    if let Some(file) = &arguments.out {
-        saved_plan::discard(file)?;
+    let Some(file) = &arguments.out else {
+        return show(arguments, shared).await;
+    };
+    let had_plan = saved_plan::discard(file)?;
+    let outcome = show(arguments, shared).await;
+    if had_plan && !file.exists() {
+        let text = format!(
+            "{}: the plan of an earlier run was removed, and no new one is saved",
+            file.display()
+        );
+        report::warning(&text, settings::style(shared));
     }
+    outcome
+}
+
+async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DiffOptions::new(arguments, shared)?;
     let style = settings::style(shared);
     let mut run = Run::begin(

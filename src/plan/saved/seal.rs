@@ -67,18 +67,21 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
 /// # Errors
 ///
 /// If there is one, and it cannot be removed.
-pub fn discard(path: &Path) -> io::Result<()> {
-    let Ok(file) = target(path) else { return Ok(()) };
+pub fn discard(path: &Path) -> io::Result<bool> {
+    let Ok(file) = target(path) else {
+        return Ok(false);
+    };
     let is_plan = text(&file)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .is_some_and(|document| is_plan(&document));
     match is_plan {
-        false => Ok(()),
+        false => {}
         // A dangling link could point anywhere.
-        true if path.is_symlink() => fs::write(file, ""),
-        true => fs::remove_file(file),
+        true if path.is_symlink() => fs::write(file, "")?,
+        true => fs::remove_file(file)?,
     }
+    Ok(is_plan)
 }
 
 fn is_plan(document: &Value) -> bool {

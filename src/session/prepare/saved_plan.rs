@@ -144,12 +144,13 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }
 
-/// Discards the plan of an earlier run: if no new one is made, there is none.
+/// Discards the plan of an earlier run: if no new one is made, there is none. Returns whether there
+/// was one.
 ///
 /// # Errors
 ///
 /// `file` is `-`, which is not a file.
-pub fn discard(file: &Path) -> Result<(), Error> {
+pub fn discard(file: &Path) -> Result<bool, Error> {
     check_name("--out", file)?;
     saved::discard(file).map_err(|error| unwritable(file, &error))
 }

@@ -182,8 +182,14 @@ fn a_diff_that_fails_leaves_no_plan_of_an_earlier_run() {
     assert!(plan.exists());
     plan.save(Program::new(), &["--validate=perhaps"]).expect(2);
     assert!(plan.exists(), "a command line that is wrong starts nothing");
-    plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
+    let run = plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
     assert!(!plan.exists());
+    assert!(
+        run.stderr
+            .contains("plan.json: the plan of an earlier run was removed"),
+        "{}",
+        run.stderr
+    );
     fs::write(plan.files.path("plan.json"), "{\"kind\": \"Notes\"}").expect("a file");
     plan.save(Program::new(), &["--kubeconfig=/not/there"]).expect(2);
     assert!(plan.exists(), "a file that is not a plan is kept");
