@@ -75,7 +75,7 @@ pub struct Adopt {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// Do not ask for confirmation
+    /// Confirm --take-over-set and objects outside -n
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
 }
@@ -116,7 +116,7 @@ pub struct Move {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// Do not ask for confirmation
+    /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
 }
