@@ -101,24 +101,61 @@ pub struct Waiting<'a> {
 
 /// The end of a wait.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadline(Option<Instant>);
+pub struct Deadline(Option<Limit>);
+
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    end: Instant,
+    /// The time that was given.
+    time: Duration,
+}
 
 impl Deadline {
     /// Returns the end of a wait that begins now.
     pub fn of(patience: Patience) -> Self {
         Self(match patience {
-            Patience::Limited(time) => Instant::now().checked_add(time),
+            Patience::Limited(time) => Instant::now().checked_add(time).map(|end| Limit { end, time }),
             Patience::Unlimited => None,
         })
     }
 
     /// Returns the time that is left; `None` without a limit.
     fn left(self) -> Option<Duration> {
-        self.0.map(|end| end.saturating_duration_since(Instant::now()))
+        self.0
+            .map(|limit| limit.end.saturating_duration_since(Instant::now()))
     }
 
     async fn over(self) {
-        at(self.0).await;
+        at(self.0.map(|limit| limit.end)).await;
+    }
+
+    /// `after 5m`; empty without a limit.
+    fn text(self) -> String {
+        self.0
+            .map_or_else(String::new, |limit| format!(" after {}", short(limit.time)))
+    }
+}
+
+/// `1m30s`, `500ms`
+fn short(time: Duration) -> String {
+    let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
+    match (minutes, seconds, millis) {
+        (0, 0, millis) => format!("{millis}ms"),
+        (0, seconds, 0) => format!("{seconds}s"),
+        (0, ..) => format!("{:.1}s", time.as_secs_f64()),
+        (minutes, 0, _) => format!("{minutes}m"),
+        (minutes, seconds, _) => format!("{minutes}m{seconds}s"),
+    }
+}
+
+/// What objects that have not arrived are not.
+fn lacking(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
+    let goals = missed.iter().map(|index| tracker.targets()[*index].goal);
+    let gone = goals.filter(|goal| *goal == Goal::Gone).count();
+    match gone {
+        0 => "not ready",
+        gone if gone == missed.len() => "not gone",
+        _ => "not ready or not gone",
     }
 }
 
@@ -165,23 +202,33 @@ impl Waiting<'_> {
             return Outcome::Arrived;
         };
         let missed = tracker.pending();
-        self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
         let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
-        match stop {
-            Stop::Interrupted => {
-                sink(Event::Warning(format!(
-                    "stopped waiting for {of_all}; {}",
-                    self.done_before
-                )));
-                return Outcome::Interrupted;
-            }
-            Stop::Failed => sink(Event::failure(format!(
-                "stopped waiting: failed objects do not recover by themselves: {of_all} not ready"
-            ))),
-            Stop::Over => sink(Event::failure(format!(
-                "timed out waiting for the condition: {of_all} not ready"
-            ))),
+        if let Stop::Interrupted = stop {
+            let (seen, unseen): (Vec<usize>, Vec<usize>) =
+                missed.into_iter().partition(|index| tracker.is_seen(*index));
+            self.report(&tracker, &seen, WaitStatus::Missed, sink).await;
+            let what = match unseen.len() {
+                0 => format!(" for {of_all}"),
+                count => format!(": {} not checked yet", counted(count, "object")),
+            };
+            sink(Event::Warning(format!(
+                "stopped waiting{what}; {}",
+                self.done_before
+            )));
+            return Outcome::Interrupted;
         }
+        self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
+        let verb = if missed.len() == 1 { "is" } else { "are" };
+        let what = format!("{of_all} {verb} {}", lacking(&tracker, &missed));
+        sink(Event::failure(match stop {
+            Stop::Failed => {
+                format!("stopped waiting: failed objects do not recover by themselves: {what}")
+            }
+            Stop::Over | Stop::Interrupted => format!(
+                "timed out waiting for the condition{}: {what}",
+                self.deadline.text()
+            ),
+        }));
         Outcome::Missed
     }
 

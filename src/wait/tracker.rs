@@ -125,6 +125,11 @@ impl WaitTracker {
         pending
     }
 
+    /// Returns whether the object was looked at.
+    pub(super) fn is_seen(&self, index: usize) -> bool {
+        self.seen[index].is_some()
+    }
+
     pub(super) fn readiness(&self, index: usize) -> Readiness {
         let seen = self.seen[index].clone();
         seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not read yet"))

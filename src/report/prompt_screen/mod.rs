@@ -272,9 +272,11 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             of(None, text.to_owned(), Vec::new())
         }
         Refusal::ForgetsSet { members, .. } => {
+            let leave = if *members == 1 { "leaves" } else { "leave" };
             let text = format!(
-                "{} leave the set, but stay in the cluster",
-                counted(*members, "object")
+                "{} {leave} the set, but {} in the cluster",
+                counted(*members, "object"),
+                if *members == 1 { "stays" } else { "stay" },
             );
             of(None, text, Vec::new())
         }
