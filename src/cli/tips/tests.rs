@@ -1,0 +1,148 @@
+use clap::CommandFactory as _;
+
+use crate::cli::Cli;
+
+fn error(line: &str) -> String {
+    let words = format!("kubectl-applyset {line}");
+    let typed = Cli::parse(words.split(' ').map(Into::into).collect());
+    let error = typed.map(|_| ()).expect_err(line);
+    assert_eq!(error.exit_code(), 2, "{line}");
+    error.to_string()
+}
+
+#[test]
+fn flags_and_commands_of_other_tools_are_explained() {
+    for (line, tip) in [
+        ("apply a -f x --prune --all", "the set determines"),
+        (
+            "apply a -f x --prune-allowlist=core/v1/ConfigMap",
+            "the set determines",
+        ),
+        ("apply a -f x --force", "kubectl delete"),
+        ("apply a -f x --cascade=foreground", "in the background"),
+        ("delete a --cascade=orphan", "disband SET"),
+        ("delete a --cascade orphan", "disband SET"),
+        ("delete a --cascade=false", "disband SET"),
+        ("delete a --cascade=background", "in the background"),
+        ("apply a -f x --selector=a=b", "adopt SET -l"),
+        ("apply a -f x -l a=b", "adopt SET -l"),
+        ("diff a -f x -l a=b", "adopt SET -l"),
+        ("apply a -f x --overwrite", "conflicts"),
+        ("apply a -f x --template={{}}", "-o json"),
+        ("apply a -f x --warnings-as-errors", "exit code"),
+        ("delete a --grace-period=0", "grace period"),
+        ("delete a --now", "grace period"),
+        ("delete a -f x", "the set is enough"),
+        ("apply a -f x --dry-run server", "--dry-run=server"),
+        ("apply --prune false a -f x", "--prune=false"),
+        ("apply a -f x --wait 1s", "--wait=1s"),
+        ("list --all", "--all-namespaces"),
+        ("ls --all", "--all-namespaces"),
+        ("list -A --concurency=4", "--concurrency"),
+        ("apply a -f x --atomic", "rolled back"),
+        ("apply a -f x --create-namespace", "Namespace to the manifests"),
+        ("apply a -f x --set=a=b", "helm template"),
+        ("apply a -f x -c", "--confirm"),
+        ("apply a -f x --diff-changes", "kubectl applyset diff"),
+        ("apply a -f x --wait-timeout=5m", "--wait=DURATION"),
+        ("delete a --auto-approve", "--yes"),
+        ("apply a -f x --auto-approve", "leave it out"),
+        ("apply a -f x --target=b", "as a whole"),
+        ("diff a -f x --detailed-exitcode", "exits 1"),
+        ("destroy web", "applyset delete"),
+        ("uninstall web -n shop", "applyset delete"),
+        ("plan web -f x", "applyset diff"),
+        ("upgrade --install web", "applyset apply"),
+        ("deploy web -f x", "applyset apply"),
+        ("get web", "applyset view"),
+        ("describe web", "applyset view"),
+        ("rollback web 3", "earlier manifests"),
+        ("template web", "helm template"),
+        ("aply web -f x", "'apply'"),
+    ] {
+        let error = error(line);
+        let (_, tips) = error.split_once("tip: ").expect(&error);
+        assert!(tips.contains(tip), "{line}: {error}");
+        assert!(
+            !error.contains("--force-conflicts") && !error.contains("--allow-prune-all"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn errors_name_flags_and_commands_as_the_help_does() {
+    for (line, text) in [
+        (
+            "apply a -f x --confirm --yes",
+            "'--confirm' cannot be used with '--yes'",
+        ),
+        ("verify a --yes", "  --fix\n"),
+        (
+            "delete a --yes=maybe",
+            "invalid value 'maybe' for '--yes': must be true or false",
+        ),
+        ("-n x", "requires a subcommand"),
+    ] {
+        let error = error(line);
+        assert!(error.contains(text), "{error}");
+        assert!(!error.contains("BOOL") && !error.contains("__manual"), "{error}");
+    }
+}
+
+#[test]
+fn no_override_is_suggested_for_a_typo() {
+    for line in [
+        "apply a -f x --force-conflict",
+        "apply a -f x --allow-prune-al",
+        "delete a --take-ownership",
+        "list --yess",
+        "apply a -f x --take-ownershp",
+        "apply a -f x b",
+    ] {
+        let error = error(line);
+        assert!(!error.contains("tip: "), "{line}: {error}");
+        let (_, usage) = error.split_once("Usage: kubectl applyset ").expect("a usage");
+        let mut overrides = super::FLAGS_THAT_ALLOW_MORE.iter();
+        assert!(overrides.all(|flag| !usage.contains(flag)), "{error}");
+    }
+}
+
+#[test]
+fn tips_are_for_names_that_the_program_does_not_have() {
+    let root = Cli::command();
+    for name in super::COMMANDS.iter().flat_map(|(names, _)| *names) {
+        assert!(root.find_subcommand(name).is_none(), "{name}");
+    }
+    for command in root.get_subcommands() {
+        for argument in command.get_arguments().chain(root.get_arguments()) {
+            let long = argument.get_long().map(|long| format!("--{long}"));
+            let short = argument.get_short().map(|short| format!("-{short}"));
+            for flag in long.into_iter().chain(short) {
+                let is_known = |(flags, commands, _): &(&[&str], &[&str], _)| {
+                    commands.contains(&command.get_name()) && flags.contains(&flag.as_str())
+                };
+                assert!(
+                    !super::FLAGS.iter().any(is_known),
+                    "{flag} of {}",
+                    command.get_name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_of_a_repeated_flag_counts_and_files_add_up() {
+    let line = "kubectl-applyset apply a -n one -n two -f x -f y --yes --yes=false --dry-run --dry-run=none \
+                --match-server-version --vmodule=a=1 --profile=none --profile-output x --log-flush-frequency=1s \
+                --context=c --context d";
+    let typed = Cli::parse(line.split_whitespace().map(Into::into).collect()).expect(line);
+    assert_eq!(typed.shared.namespace.as_deref(), Some("two"));
+    assert_eq!(typed.shared.connection.context.as_deref(), Some("d"));
+    let crate::cli::Command::Apply(apply) = typed.command else {
+        panic!("no apply");
+    };
+    assert_eq!(apply.manifests.filename, ["x", "y"]);
+    assert!(!apply.yes && apply.dry_run.mode == crate::cli::DryRunMode::None);
+}
