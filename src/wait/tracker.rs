@@ -51,6 +51,8 @@ pub(super) struct WaitTracker {
     arrived: Vec<bool>,
     /// Failures at the first observation, which may be from before the run.
     old: Vec<bool>,
+    /// Whether controllers have had time: no failure counts as old any more.
+    believes_old: bool,
 }
 
 impl WaitTracker {
@@ -59,6 +61,7 @@ impl WaitTracker {
             seen: vec![None; targets.len()],
             arrived: vec![false; targets.len()],
             old: vec![false; targets.len()],
+            believes_old: false,
             targets,
         }
     }
@@ -79,10 +82,11 @@ impl WaitTracker {
         let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
         let before = self.seen[index].replace(readiness.clone());
         let may_be_old = readiness.state == State::Failed && readiness.about == Generation::Unknown;
+        // A look that did not show the object says nothing of how old the failure is.
+        let seen_before = before.as_ref().filter(|before| before.state != State::Unknown);
         self.old[index] = may_be_old
-            && before
-                .as_ref()
-                .is_none_or(|before| *before == readiness && self.old[index]);
+            && !self.believes_old
+            && seen_before.is_none_or(|before| *before == readiness && self.old[index]);
         if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
             return None;
         }
@@ -112,9 +116,10 @@ impl WaitTracker {
             .any(|((_, seen), _)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
     }
 
-    /// Counts failures that existed at the first observation: their controllers have had time to clear
-    /// them.
+    /// Believes failures that were there at the first look, however late that is: their controllers
+    /// have had time.
     pub(super) fn believe_old(&mut self) {
+        self.believes_old = true;
         self.old.fill(false);
     }
 
@@ -251,6 +256,22 @@ mod tests {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
             tracker.note(0, failed("so"));
             tracker.note(0, change);
+            tracker.note(0, failed("so"));
+            assert!(tracker.has_failed());
+        }
+        // A look that failed is not a look.
+        let unread = || ObservedStatus::Unread("no".to_owned());
+        let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
+        tracker.note(0, unread());
+        tracker.note(0, failed("so"));
+        assert!(!tracker.has_failed());
+        // What is first seen when controllers have had time is believed at once.
+        for before in [None, Some(unread())] {
+            let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
+            if let Some(before) = before {
+                tracker.note(0, before);
+            }
+            tracker.believe_old();
             tracker.note(0, failed("so"));
             assert!(tracker.has_failed());
         }
