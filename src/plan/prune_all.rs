@@ -29,19 +29,22 @@ pub(super) fn refusal(
     let is_kept = |skip: &&Skip| skip.is_kept() && !matches!(skip.reason, SkipReason::CopiedLabel { .. });
     let kept = plan.skips.iter().filter(is_kept).count();
     let is_current = observed.members.len() > leaving;
-    let is_large = plan.deletions() + kept >= FEWEST;
-    if is_current || !is_large || plan.deletions() == 0 || has_renamed(plan, desired) {
+    let lost = not_renamed(plan, desired);
+    if is_current || lost == 0 || lost + kept < FEWEST {
         return None;
     }
     Some(Refusal::PrunesAll { objects: objects() })
 }
 
-/// Returns whether an object of the manifests replaces one that would be pruned under another name, as
-/// kustomize's generators do when the content changes.
-fn has_renamed(plan: &Plan, desired: &Desired) -> bool {
-    let pruned: BTreeSet<_> = plan.all_prunes().map(|live| without_hash(&live.key)).collect();
-    let mut objects = desired.members.iter();
-    objects.any(|object| pruned.contains(&without_hash(&object.key)))
+/// Counts the prunes that no object of the manifests replaces under another hash, as kustomize's
+/// generators do when the content changes.
+fn not_renamed(plan: &Plan, desired: &Desired) -> usize {
+    let objects = desired.members.iter();
+    let stems: BTreeSet<_> = objects.map(|object| without_hash(&object.key)).collect();
+    let prunes = plan.all_prunes();
+    prunes
+        .filter(|live| !stems.contains(&without_hash(&live.key)))
+        .count()
 }
 
 /// The key with the name's stem.
@@ -94,7 +97,9 @@ mod tests {
         let all = |names: &[&str]| names.iter().map(|name| member(name)).collect::<Vec<Live>>();
         let abc = all(&["a", "b", "c"]);
         let hashed = all(&["a", "b", "settings-2456789bcd"]);
-        let table: [(&[Live], &[&str], bool); 12] = [
+        let large = all(&["a", "b", "c", "settings-2456789bcd"]);
+        let all_hashed = all(&["x-2456789bcd", "y-2456789bcd", "z-2456789bcd"]);
+        let table: [(&[Live], &[&str], bool); 16] = [
             (&abc, &["x"], true),
             (&abc, &["x", "y", "z"], true),
             (&abc, &["a"], false),
@@ -106,6 +111,15 @@ mod tests {
             (&hashed, &["settings"], false),
             (&hashed, &["settings-gkmt2h7f9b-2"], true),
             (&hashed, &["other-2456789bcd"], true),
+            // One such object says nothing of the others.
+            (&large, &["settings-gkmt2h7f9b"], true),
+            (&large, &["settings-gkmt2h7f9b", "a"], false),
+            (
+                &all_hashed,
+                &["x-gkmt2h7f9b", "y-gkmt2h7f9b", "z-gkmt2h7f9b"],
+                false,
+            ),
+            (&all_hashed, &["x-gkmt2h7f9b"], false),
             // These are not hashes.
             (&all(&["a", "b", "web-frontend"]), &["web-database"], true),
             (&all(&["a", "b", "c-1"]), &["c-2"], true),
