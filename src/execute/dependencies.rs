@@ -112,14 +112,14 @@ impl Execution<'_> {
     /// The others are skipped, and make the run fail.
     pub(super) async fn await_dependencies<'w>(
         &self,
-        step: &'w [Apply],
+        step: Vec<&'w Apply>,
         applied: &mut Applied,
         sink: &mut Sink<'_>,
     ) -> Vec<&'w Apply> {
         if applied.dependencies.named.is_empty() {
-            return step.iter().collect();
+            return step;
         }
-        let awaited = self.awaited(step, &applied.dependencies);
+        let awaited = self.awaited(&step, &applied.dependencies);
         if !awaited.is_empty() {
             let keys: Vec<ObjectKey> = awaited.iter().map(|dependency| dependency.key.clone()).collect();
             let missed = match self.dependencies {
@@ -128,7 +128,7 @@ impl Execution<'_> {
             };
             if self.interrupt.is_requested() {
                 // Nothing of the step is begun.
-                return step.iter().collect();
+                return step;
             }
             sink(Event::Phase {
                 phase: Phase::Applying,
@@ -175,7 +175,7 @@ impl Execution<'_> {
 
     /// The objects that have to become Current before a step. What was Current when it was read, and
     /// has not changed since, is not waited for.
-    fn awaited(&self, step: &[Apply], states: &DependencyStates) -> Vec<Dependency> {
+    fn awaited(&self, step: &[&Apply], states: &DependencyStates) -> Vec<Dependency> {
         let known = &self.plan.edges.known;
         let named = step
             .iter()

@@ -32,7 +32,8 @@ pub use gate::{Gate, Passage};
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 use members::apply::MemberReply;
-use members::webhooks::Webhooks;
+use members::postponed::Step;
+use members::webhooks::{SetAside, Webhooks};
 pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
@@ -189,7 +190,7 @@ impl Execution<'_> {
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
-            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+            self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
                 .await;
             match self.stopped(&progress) {
                 Some(ending) => return Ok(ending),
@@ -213,7 +214,7 @@ impl Execution<'_> {
         };
         if has_parent {
             self.report_unchanged(&mut progress.applied, sink);
-            self.apply_wave(&self.plan.prerequisites, &mut progress, sink)
+            self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
                 .await;
         }
         let mut reported = None;
@@ -276,14 +277,19 @@ impl Execution<'_> {
             }
             Ok(()) => self.report_parent(&version, known, sink),
         }
+        let mut postponed = Vec::new();
         for (place, wave) in self.plan.waves.iter().enumerate() {
-            // A wave may take long, and another run may have narrowed the record in that time.
-            if place > 0 && !self.interrupt.is_requested() {
-                self.parent_writing()
-                    .ensure_covers(known, &self.plan.record_during, sink)
-                    .await?;
+            if place > 0 {
+                self.still_covers(known, sink).await?;
             }
-            self.apply_wave(wave, progress, sink).await;
+            let (step, dependents) = self.divide(wave, &postponed);
+            let set_aside = self.apply_wave(step, progress, sink).await;
+            postponed.extend(Step::last(dependents, set_aside));
+        }
+        progress.webhooks.begin_again();
+        for step in postponed {
+            self.still_covers(known, sink).await?;
+            self.apply_wave(step, progress, sink).await;
         }
         progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
         self.report_skips(sink);
@@ -301,6 +307,16 @@ impl Execution<'_> {
         Box::pin(self.prune_in_order(known, progress, sink)).await
     }
 
+    /// Records again what the run writes: a wave may take long, and another run may have narrowed the
+    /// record in that time.
+    async fn still_covers(&self, known: &mut Known, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
+        if self.interrupt.is_requested() {
+            return Ok(());
+        }
+        let parent = self.parent_writing();
+        parent.ensure_covers(known, &self.plan.record_during, sink).await
+    }
+
     /// Returns the ending of a run that must stop.
     fn stopped(&self, progress: &Progress) -> Option<Ending> {
         if self.interrupt.is_requested() {
@@ -314,14 +330,21 @@ impl Execution<'_> {
         &self.desired.members[apply.index].key
     }
 
-    async fn apply_wave(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
-        let is_real = self.writing.dry_run == DryRun::None;
-        let wave = if is_real {
-            let wave = Box::pin(self.await_dependencies(wave, &mut progress.applied, sink)).await;
-            Box::pin(self.await_kinds(wave, progress, sink)).await
-        } else {
-            wave.iter().collect()
-        };
+    /// Applies the objects of a step. Returns those whose webhooks are to be waited for at the end.
+    async fn apply_wave<'w>(
+        &self,
+        step: Step<'w>,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> SetAside<'w> {
+        let Step {
+            objects: mut wave,
+            set_aside,
+        } = step;
+        if self.writing.dry_run == DryRun::None {
+            wave = Box::pin(self.await_dependencies(wave, &mut progress.applied, sink)).await;
+            wave = Box::pin(self.await_kinds(wave, progress, sink)).await;
+        }
         let defined = self.kinds_defined_by(&wave);
         let mut former = Box::pin(self.former_definitions(&defined)).await;
         Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
@@ -363,7 +386,11 @@ impl Execution<'_> {
                 take(reply, sink);
             }
         };
-        Box::pin(self.apply_all(wave, kinds, webhooks, pace, answered, sink)).await;
+        let step = Step {
+            objects: wave,
+            set_aside,
+        };
+        let set_aside = Box::pin(self.apply_all(step, kinds, webhooks, pace, answered, sink)).await;
         Box::pin(self.judge_found(&mut found)).await;
         for (_, reply) in found {
             take(reply, sink);
@@ -374,5 +401,6 @@ impl Execution<'_> {
                 progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
             }
         }
+        set_aside
     }
 }

@@ -20,13 +20,31 @@ pub struct WriteSettings {
     pub dry_run: DryRun,
     /// The most concurrent requests.
     pub concurrency: usize,
-    /// The time in which webhooks that the server cannot call may start; `None` for as long as the run
-    /// may take.
-    pub webhook_patience: Option<Duration>,
+    /// The time in which webhooks that the server cannot call may start.
+    pub webhook_patience: WebhookPatience,
+}
+
+/// The time in which webhooks that the server cannot call may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebhookPatience {
+    /// The time while other steps have to wait: never without a limit, since a later step may start
+    /// the webhook.
+    pub in_step: Duration,
+    /// The time once the other objects are written; `None` for as long as the run may take.
+    pub at_end: Option<Duration>,
 }
 
 /// The time for webhooks to start if the command line has no time limit.
 pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
+
+impl Default for WebhookPatience {
+    fn default() -> Self {
+        Self {
+            in_step: WEBHOOK_PATIENCE,
+            at_end: Some(WEBHOOK_PATIENCE),
+        }
+    }
+}
 
 impl WriteSettings {
     /// The settings of commands that send no manifests: no fields are taken by force.
@@ -38,7 +56,7 @@ impl WriteSettings {
             validation: Validation::Strict,
             dry_run,
             concurrency,
-            webhook_patience: Some(WEBHOOK_PATIENCE),
+            webhook_patience: WebhookPatience::default(),
         }
     }
 }

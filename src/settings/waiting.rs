@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::duration::duration;
 use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags};
 use crate::error::Error;
-use crate::model::settings::WEBHOOK_PATIENCE;
+use crate::model::settings::{WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
 
 /// The time limits of a command.
@@ -42,13 +42,16 @@ impl WaitOptions {
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
 impl WaitOptions {
-    /// The time for webhooks to start: until `--timeout`, else as long as `--wait` gives.
-    pub(super) fn webhook_patience(&self) -> Option<Duration> {
-        match (self.limit, self.patience) {
-            (Some(_), _) | (None, Some(Patience::Unlimited)) => None,
-            (None, Some(Patience::Limited(time))) => Some(time),
-            (None, None) => Some(WEBHOOK_PATIENCE),
-        }
+    /// The time for webhooks to start: until `--timeout`, else as long as `--wait` gives. A step that
+    /// others need takes at most half of `--timeout`.
+    pub(super) fn webhook_patience(&self) -> WebhookPatience {
+        let (in_step, at_end) = match (self.limit, self.patience) {
+            (Some(limit), _) => (WEBHOOK_PATIENCE.min(limit / 2), None),
+            (None, Some(Patience::Unlimited)) => (WEBHOOK_PATIENCE, None),
+            (None, Some(Patience::Limited(time))) => (time, Some(time)),
+            (None, None) => (WEBHOOK_PATIENCE, Some(WEBHOOK_PATIENCE)),
+        };
+        WebhookPatience { in_step, at_end }
     }
 }
 
@@ -99,17 +102,21 @@ mod tests {
 
     #[test]
     fn webhooks_have_the_time_of_the_run_or_of_the_wait() {
-        let seconds = |seconds| Some(Duration::from_secs(seconds));
-        for (wait, timeout, expected) in [
-            (None, None, seconds(30)),
-            (Some("false"), None, seconds(30)),
-            (Some("2m"), None, seconds(120)),
-            (Some("1s"), None, seconds(1)),
-            (Some("0"), None, None),
-            (None, Some("10s"), None),
-            (Some("2m"), Some("10s"), None),
-            (None, Some("0"), seconds(30)),
+        for (wait, timeout, in_step, at_end) in [
+            (None, None, 30, Some(30)),
+            (Some("false"), None, 30, Some(30)),
+            (Some("2m"), None, 120, Some(120)),
+            (Some("1s"), None, 1, Some(1)),
+            (Some("0"), None, 30, None),
+            (None, Some("10s"), 5, None),
+            (None, Some("10m"), 30, None),
+            (Some("2m"), Some("10s"), 5, None),
+            (None, Some("0"), 30, Some(30)),
         ] {
+            let expected = WebhookPatience {
+                in_step: Duration::from_secs(in_step),
+                at_end: at_end.map(Duration::from_secs),
+            };
             let flags = WaitFlags {
                 wait: wait.map(str::to_owned),
                 timeout: timeout.map(str::to_owned),

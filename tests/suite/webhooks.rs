@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Files, Program, Proxy, Running, Set, Web, cluster, config_map, custom_resource, definition,
-    eventually, fresh, named, namespace, objects_file, service, unused_address, with,
+    deployment, eventually, fresh, named, namespace, objects_file, service, unused_address, with,
 };
 
 /// The label of objects that the webhooks of these tests judge.
@@ -108,6 +108,35 @@ fn objects_wait_for_a_webhook_that_starts_and_the_others_do_not() {
     );
     assert!(run.stderr.contains("connection refused"), "{}", run.stderr);
     assert_eq!(web.asked().len(), 2);
+    set.assert_holds(&objects);
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn later_steps_do_not_wait_for_a_webhook_that_one_of_them_starts() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let address = unused_address();
+    let depends_on =
+        json!({"config.kubernetes.io/depends-on": format!("/namespaces/{shop}/ConfigMap/settings")});
+    let objects = [
+        judged(config_map(&shop, "settings", "1")),
+        deployment(&shop, "webhook", 0),
+        with(
+            config_map(&shop, "dependent", "1"),
+            &json!({"metadata": {"annotations": depends_on}}),
+        ),
+    ];
+    let webhook = at(&shop, address);
+    register(&webhook, &objects[0]);
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let running = start(&set, &files, &["--timeout=2m"]);
+    eventually("the Deployment of the webhook", || cluster().live(&objects[1]));
+    assert_eq!(cluster().live(&objects[0]), None);
+    assert_eq!(cluster().live(&objects[2]), None);
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("created").len(), 3);
     set.assert_holds(&objects);
     cluster().delete(&webhook);
 }

@@ -1,7 +1,7 @@
 //! Webhooks that the API server cannot call yet, because their Pods are still starting.
 //!
 //! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The
-//! objects are set aside until the other objects of the wave are written. Then one object for each
+//! objects are set aside until the other objects are written (see `postponed`). Then one object for each
 //! webhook is sent again, with growing pauses, and the others once that one got through. What a webhook
 //! answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
 
@@ -15,8 +15,10 @@ use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::MemberReply;
+use crate::execute::members::postponed::{Step, WebhookWait};
 use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Execution, Interrupt, Sink};
+use crate::model::settings::WebhookPatience;
 use crate::plan::Apply;
 
 /// The pause before the second attempt; doubled each time.
@@ -36,6 +38,8 @@ pub(crate) struct Unreachable {
 /// The webhooks that a run has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
+    /// The webhooks that were reported.
+    reported: BTreeSet<String>,
     /// The end of the wait for each webhook; `None` if only the run ends it.
     deadlines: BTreeMap<String, Option<Instant>>,
     /// Webhooks that could still not be called at the end of their wait.
@@ -44,7 +48,9 @@ pub(crate) struct Webhooks {
 
 /// The objects of a wave that wait for webhooks.
 #[derive(Default)]
-struct SetAside<'w> {
+pub(crate) struct SetAside<'w> {
+    /// The time at which they are waited for.
+    wait: WebhookWait,
     /// By the name of the webhook: each object with its latest answer.
     waiting: BTreeMap<String, Vec<(&'w Apply, MemberReply)>>,
     /// Webhooks that could not be called in the latest round.
@@ -102,14 +108,18 @@ impl Unreachable {
 }
 
 impl Webhooks {
-    /// Begins to wait for a webhook, at most for this time. Returns whether this is the first time.
-    fn begin(&mut self, name: &str, patience: Option<Duration>) -> bool {
-        let is_new = !self.deadlines.contains_key(name);
-        if is_new {
-            let deadline = patience.map(|patience| Instant::now() + patience);
+    /// Begins to wait for a webhook, at most for this time, unless that has begun.
+    fn begin(&mut self, name: &str, patience: Option<Duration>) {
+        if !self.deadlines.contains_key(name) {
+            let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
             self.deadlines.insert(name.to_owned(), deadline);
         }
-        is_new
+    }
+
+    /// Gives each webhook time again, since its Pods may have been written.
+    pub(crate) fn begin_again(&mut self) {
+        self.deadlines.clear();
+        self.given_up.clear();
     }
 
     fn deadline(&self, name: &str) -> Option<Instant> {
@@ -123,25 +133,30 @@ impl Webhooks {
 }
 
 impl Execution<'_> {
-    /// Applies the objects of a wave, and those whose webhook cannot be called yet again. `answered`
-    /// gets the last answer of each.
-    pub(in crate::execute) async fn apply_all(
+    /// Applies the objects of a step, and those whose webhook cannot be called yet again. `answered`
+    /// gets the last answer of each, except of those that are returned: they are sent again at the end.
+    pub(in crate::execute) async fn apply_all<'w>(
         &self,
-        wave: Vec<&Apply>,
+        step: Step<'w>,
         kinds: &Kinds,
         webhooks: &mut Webhooks,
         pace: &mut ConcurrencyLimit,
         mut answered: impl FnMut(&Apply, MemberReply, &mut Sink<'_>),
         sink: &mut Sink<'_>,
-    ) {
+    ) -> SetAside<'w> {
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
-        let mut set_aside = SetAside::default();
-        let mut to_send = wave;
+        let Step {
+            objects: mut to_send,
+            mut set_aside,
+        } = step;
+        let patience = set_aside.patience(self.writing.webhook_patience);
+        for name in set_aside.waiting.keys() {
+            webhooks.begin(name, patience);
+        }
         loop {
             let reported = |news: WaveEvent<(_, MemberReply)>| match news {
                 WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
                 WaveEvent::Answer((apply, reply)) => {
-                    let patience = self.writing.webhook_patience;
                     if let Some(reply) = set_aside.take(apply, reply, webhooks, patience, sink) {
                         answered(apply, reply, sink);
                     }
@@ -149,8 +164,11 @@ impl Execution<'_> {
             };
             let items = to_send.into_iter().map(|apply| (self.key(apply), apply));
             each(self.server, self.interrupt, items, write, pace, reported).await;
+            if set_aside.wait == WebhookWait::Later {
+                return set_aside;
+            }
             let Some(round) = set_aside.next(webhooks, self.interrupt).await else {
-                return;
+                return set_aside;
             };
             for (apply, reply) in round.given_up {
                 answered(apply, reply, sink);
@@ -161,6 +179,23 @@ impl Execution<'_> {
 }
 
 impl<'w> SetAside<'w> {
+    /// The same, waited for at this time.
+    pub(crate) fn with(self, wait: WebhookWait) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// The objects.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &'w Apply> {
+        self.waiting.values().flatten().map(|(apply, _)| *apply)
+    }
+
+    fn patience(&self, patience: WebhookPatience) -> Option<Duration> {
+        match self.wait {
+            WebhookWait::InStep | WebhookWait::Later => Some(patience.in_step),
+            WebhookWait::AtEnd => patience.at_end,
+        }
+    }
+
     /// Sets an object aside if its webhook can still be waited for; else returns the answer.
     fn take(
         &mut self,
@@ -173,15 +208,18 @@ impl<'w> SetAside<'w> {
         let Some(Unreachable { name, reason }) = &reply.webhook else {
             return Some(reply);
         };
-        if webhooks.begin(name, patience) {
+        if webhooks.reported.insert(name.clone()) {
             sink(Event::Note(format!(
                 "waiting for {name}, which cannot be called yet: {reason}"
             )));
         }
         self.refused.insert(name.clone());
-        if webhooks.is_over(name) {
-            webhooks.given_up.insert(name.clone());
-            return Some(reply);
+        if self.wait != WebhookWait::Later {
+            webhooks.begin(name, patience);
+            if webhooks.is_over(name) {
+                webhooks.given_up.insert(name.clone());
+                return Some(reply);
+            }
         }
         let name = name.clone();
         self.waiting.entry(name).or_default().push((apply, reply));
