@@ -7,24 +7,26 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::common::ast::{Expr, IdedExpr};
 use cel::objects::{Key, Map};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
-/// Limit of the size of an expression, in bytes.
+use super::cost::{
+    ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, children, depth, most_open_brackets,
+};
+
+/// Longest expression in bytes.
 const LONGEST: usize = 4096;
-/// Limit of nested macros.
-const DEEPEST: u32 = 3;
-/// Limit of the steps of an evaluation: nodes of the object to the power of the nesting.
-const STEPS: usize = 50_000_000;
+/// The stack of the parser: it may take 20 KiB for an operation, and more for a bracket.
+const STACK: usize = 128 << 20;
 
 /// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Expression {
     text: String,
     program: Program,
-    nesting: u32,
+    cost: Cost,
 }
 
 /// The result of an expression for an object.
@@ -47,6 +49,18 @@ pub enum ExpressionError {
     /// It nests macros too deeply.
     #[error("the expression nests {0} macros, more than {DEEPEST}")]
     TooDeep(u32),
+    /// It opens too many brackets.
+    #[error("{0} brackets are open at once, more than {BRACKETS}")]
+    TooManyBrackets(usize),
+    /// It is a chain of too many operations.
+    #[error("{0} operations are inside one another, more than {LEVELS}")]
+    TooManyLevels(usize),
+    /// Its strings or lists may grow too much.
+    #[error("{0} calls of replace, format and join, more than {GROWING_CALLS}")]
+    TooManyCalls(usize),
+    /// Its strings or lists may grow too much.
+    #[error("{0} additions inside macros, more than {ADDITIONS}")]
+    TooManyAdditions(usize),
     /// It is not CEL.
     #[error("{0}")]
     Syntax(String),
@@ -70,22 +84,38 @@ impl Expression {
         if text.len() > LONGEST {
             return Err(ExpressionError::TooLong(text.len()));
         }
+        let brackets = most_open_brackets(text);
+        if brackets > BRACKETS {
+            return Err(ExpressionError::TooManyBrackets(brackets));
+        }
+        // The parser needs much stack.
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let parsed = thread.spawn_scoped(scope, || Self::parse(text));
+            let parsed = parsed.map_err(|error| ExpressionError::Syntax(error.to_string()))?;
+            let parsed = parsed.join();
+            parsed.unwrap_or_else(|_| Err(ExpressionError::Syntax("malformed".to_owned())))
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, ExpressionError> {
         let program = ENVIRONMENT.compile(text).map_err(|errors| {
             let first = errors.errors.into_iter().next();
             let text = first.map_or_else(|| "malformed".to_owned(), |error| error.msg);
             ExpressionError::Syntax(text)
         })?;
-        let nesting = nesting(program.expression());
-        if nesting > DEEPEST {
-            return Err(ExpressionError::TooDeep(nesting));
+        let levels = depth(program.expression());
+        if levels > LEVELS {
+            return Err(ExpressionError::TooManyLevels(levels));
         }
         if let Some(name) = unknown_function(program.expression()) {
             return Err(ExpressionError::NoSuchFunction(name));
         }
+        let cost = Cost::of(program.expression())?;
         Ok(Self {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             program,
-            nesting,
+            cost,
         })
     }
 
@@ -106,12 +136,8 @@ impl Expression {
                 Some((name, field.or(whole)?))
             })
             .collect();
-        let size: usize = variables.iter().map(|(_, value)| nodes(value)).sum();
-        let steps = size.checked_pow(self.nesting.max(1));
-        if steps
-            .and_then(|steps| steps.checked_mul(self.text.len()))
-            .is_none_or(|steps| steps > STEPS)
-        {
+        let values = variables.iter().map(|(_, value)| *value);
+        if self.cost.is_too_high(values, self.text.len()) {
             return Answer::Unclear("the object is too large for the expression".to_owned());
         }
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
@@ -154,15 +180,6 @@ fn to_cel(value: &Value) -> cel::Value {
     }
 }
 
-/// The number of values in a value, including itself.
-fn nodes(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(items) => items.iter().map(nodes).sum(),
-        Value::Object(fields) => fields.values().map(nodes).sum(),
-        _ => 0,
-    }
-}
-
 /// Declares cel-go's extension `sets`.
 fn add_sets(context: &mut Context) -> Result<(), cel::DeclarationError> {
     type List = Arc<Vec<cel::Value>>;
@@ -198,45 +215,6 @@ fn unknown_function(expression: &IdedExpr) -> Option<String> {
         }
     }
     children(&expression.expr).into_iter().find_map(unknown_function)
-}
-
-/// Returns the depth of nested macros. The list that a macro iterates over is evaluated once, outside
-/// of the macro.
-fn nesting(expression: &IdedExpr) -> u32 {
-    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| nesting(inner)).max();
-    match &expression.expr {
-        Expr::Comprehension(of) => {
-            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
-            (inside + 1).max(nesting(&of.iter_range))
-        }
-        other => deepest(&children(other)).unwrap_or_default(),
-    }
-}
-
-fn children(expression: &Expr) -> Vec<&IdedExpr> {
-    match expression {
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-        Expr::Comprehension(of) => vec![
-            &of.iter_range,
-            &of.accu_init,
-            &of.loop_cond,
-            &of.loop_step,
-            &of.result,
-        ],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Select(select) => vec![&select.operand],
-        Expr::Map(map) => entries(&map.entries),
-        Expr::Struct(fields) => entries(&fields.entries),
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
-    }
-}
-
-fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
-    let parts = entries.iter().flat_map(|entry| match &entry.expr {
-        EntryExpr::StructField(field) => vec![&field.value],
-        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
-    });
-    parts.collect()
 }
 
 #[cfg(test)]
@@ -337,6 +315,60 @@ mod tests {
         }
     }
 
+    fn brackets(open: char, close: char, count: usize) -> String {
+        let repeated = |letter: char| letter.to_string().repeat(count);
+        format!("{}1{} == 1", repeated(open), repeated(close))
+    }
+
+    #[test]
+    fn no_expression_overflows_the_stack() {
+        for (text, is_compiled) in [
+            (brackets('(', ')', 64), true),
+            (brackets('[', ']', 64), false),
+            (format!("a{}", ".b".repeat(30)), true),
+            (format!("a{}", " || a".repeat(800)), true),
+            (format!("{}a", "!".repeat(4000)), true),
+            (format!("a{}", ".b".repeat(2000)), false),
+            (format!("a{}", "[0]".repeat(1300)), false),
+            (format!("1{} == 1", "+1".repeat(2000)), false),
+            (format!("1{}", "<1".repeat(2000)), false),
+            (format!("a{}", ".size()".repeat(580)), false),
+            (format!("a{}", ".map(b,b)".repeat(450)), false),
+            (format!("{}1", "a?1:".repeat(1000)), false),
+        ] {
+            let compiled = Expression::compile(&text).map(|compiled| compiled.evaluate(&json!({"a": true})));
+            assert_eq!(compiled.is_ok(), is_compiled, "{text}: {compiled:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_expression_brings_itself_costs() {
+        let list = format!("[{}]", vec!["1"; 500].join(","));
+        let of_list = format!("{list}.all(a, {list}.all(b, a == b || [1].all(c, c == a)))");
+        let long = json!({"status": {"text": "x".repeat(100_000)}});
+        for (text, object) in [
+            (of_list.as_str(), &json!({})),
+            (
+                "status.text.split('').all(a, status.text.split('').all(b, a == b))",
+                &long,
+            ),
+            ("status.text.replace('x', status.text) == ''", &long),
+        ] {
+            let answer = evaluate(text, object);
+            assert!(
+                matches!(&answer, Answer::Unclear(reason) if reason.contains("too large")),
+                "{answer:?}"
+            );
+        }
+        let short = json!({"status": {"text": "a,b", "conditions": [{"type": "Ready", "status": "True"}]}});
+        for text in [
+            "status.text.replace(',', '-').replace('a', 'c') == 'c-b'",
+            "status.text.split(',').all(a, status.conditions.exists(c, c.type + a != '' && c.type in ['Ready', 'Done']))",
+        ] {
+            assert_eq!(evaluate(text, &short), Answer::Yes, "{text}");
+        }
+    }
+
     #[test]
     fn invalid_expressions_are_refused() {
         let long = "true && ".repeat(600) + "true";
@@ -353,6 +385,18 @@ mod tests {
             ),
             (long.as_str(), "bytes"),
             (deep, "4 macros"),
+            (brackets('(', ')', 65).as_str(), "65 brackets"),
+            (brackets('[', ']', 2000).as_str(), "2000 brackets"),
+            (&format!("'a'{}", ".replace('a', 'aa')".repeat(3)), "3 calls"),
+            (
+                &format!("'a'{} == ''", ".replace('', ['a'].join('b')).format([])"),
+                "3 calls",
+            ),
+            (&format!("[a]{} == []", ".map(b, b + b)".repeat(9)), "9 additions"),
+            (
+                &format!("[a]{} == []", ".map(b, [b, b])".repeat(9)),
+                "9 additions",
+            ),
         ] {
             let error = Expression::compile(text).map(|_| ()).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -1,0 +1,220 @@
+//! The cost of an expression, which bounds it before it is evaluated.
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use serde_json::Value;
+
+use super::expression::ExpressionError;
+
+/// Most macros that are inside one another.
+pub(super) const DEEPEST: u32 = 3;
+/// Most brackets that are open at once. The parser calls itself for each.
+pub(super) const BRACKETS: usize = 64;
+/// Most operations that are inside one another.
+pub(super) const LEVELS: usize = 32;
+/// Functions whose result may be much longer than what they are given.
+const GROWING: [&str; 3] = ["replace", "format", "join"];
+/// Most calls of those functions.
+pub(super) const GROWING_CALLS: usize = 2;
+/// Most additions inside macros: each may double a list or a string.
+pub(super) const ADDITIONS: usize = 8;
+/// Most bytes that growing strings may come to.
+const BYTES: usize = 250_000_000;
+/// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
+const STEPS: usize = 50_000_000;
+
+/// What an expression may cost.
+#[derive(Debug)]
+pub(super) struct Cost {
+    /// Macros inside one another.
+    nesting: u32,
+    /// Items of its own lists and maps.
+    items: usize,
+    /// Calls of functions whose result grows.
+    growing: usize,
+    /// Additions inside macros.
+    additions: usize,
+    /// Whether strings become lists.
+    splits: bool,
+}
+
+impl Cost {
+    pub(super) fn of(expression: &IdedExpr) -> Result<Self, ExpressionError> {
+        let cost = Self {
+            nesting: nesting(expression),
+            items: count(expression, &|expression| match expression {
+                Expr::List(_) | Expr::Map(_) => children(expression).len(),
+                _ => 0,
+            }),
+            growing: count(expression, &|expression| calls(expression, &GROWING)),
+            additions: additions(expression),
+            splits: count(expression, &|expression| calls(expression, &["split"])) > 0,
+        };
+        if cost.nesting > DEEPEST {
+            Err(ExpressionError::TooDeep(cost.nesting))
+        } else if cost.growing > GROWING_CALLS {
+            Err(ExpressionError::TooManyCalls(cost.growing))
+        } else if cost.additions > ADDITIONS {
+            Err(ExpressionError::TooManyAdditions(cost.additions))
+        } else {
+            Ok(cost)
+        }
+    }
+
+    /// Returns whether an expression of so many bytes must not be evaluated on these values.
+    pub(super) fn is_too_high<'v>(&self, values: impl Iterator<Item = &'v Value>, length: usize) -> bool {
+        let mut size = self.items;
+        let mut longest = length;
+        for value in values {
+            size += nodes(value);
+            strings(value, &mut |text| {
+                longest = longest.max(text.len());
+                size += if self.splits { text.len() } else { 0 };
+            });
+        }
+        size += if self.splits { length } else { 0 };
+        let is_within = || {
+            let steps = size.checked_pow(self.nesting.max(1))?.checked_mul(length)?;
+            let steps = steps.checked_mul(1 << self.additions)?;
+            let bytes = match u32::try_from(self.growing).ok()? {
+                0 => 0,
+                growing => longest.checked_pow(growing + 1)?,
+            };
+            Some(steps <= STEPS && bytes <= BYTES)
+        };
+        !is_within().unwrap_or_default()
+    }
+}
+
+/// Counts the brackets that are open at once at most, outside strings.
+pub(super) fn most_open_brackets(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => _ = letters.next(),
+            (Some(end), _) if letter == end => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '(' | '[' | '{') => open += 1,
+            (None, ')' | ']' | '}') => open = open.saturating_sub(1),
+            (None, _) => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// The values in a value, itself included.
+fn nodes(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(nodes).sum(),
+        Value::Object(fields) => fields.values().map(nodes).sum(),
+        _ => 0,
+    }
+}
+
+/// Hands on each string in a value.
+fn strings(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => found(text),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, found)),
+        _ => {}
+    }
+}
+
+/// Returns how many macros are inside one another at most. The list that a macro goes through is
+/// evaluated once, and not inside it.
+fn nesting(expression: &IdedExpr) -> u32 {
+    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| nesting(inner)).max();
+    match &expression.expr {
+        Expr::Comprehension(of) => {
+            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
+            (inside + 1).max(nesting(&of.iter_range))
+        }
+        other => deepest(&children(other)).unwrap_or_default(),
+    }
+}
+
+/// Returns how many operations are inside one another.
+pub(super) fn depth(expression: &IdedExpr) -> usize {
+    let inside = children(&expression.expr).into_iter().map(depth);
+    1 + inside.max().unwrap_or_default()
+}
+
+/// Adds up what an expression and those inside it count.
+fn count(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize) -> usize {
+    let inside = children(&expression.expr).into_iter();
+    counted(&expression.expr) + inside.map(|inner| count(inner, counted)).sum::<usize>()
+}
+
+fn calls(expression: &Expr, functions: &[&str]) -> usize {
+    match expression {
+        Expr::Call(call) => usize::from(functions.contains(&call.func_name.as_str())),
+        _ => 0,
+    }
+}
+
+/// Counts what may double a value inside macros: additions, except those of the macros themselves, and
+/// lists of several values that are computed.
+fn additions(expression: &IdedExpr) -> usize {
+    let is_result = |inner: &IdedExpr| matches!(&inner.expr, Expr::Ident(name) if name.starts_with('@'));
+    let is_literal = |inner: &IdedExpr| matches!(inner.expr, Expr::Literal(_));
+    let doubles = |expression: &Expr| {
+        let parts = children(expression);
+        usize::from(match expression {
+            Expr::Call(call) => call.func_name == "_+_" && !parts.into_iter().any(is_result),
+            Expr::List(_) | Expr::Map(_) => parts.into_iter().filter(|part| !is_literal(part)).count() > 1,
+            _ => false,
+        })
+    };
+    match &expression.expr {
+        Expr::Comprehension(of) => count(&of.loop_step, &doubles) + additions(&of.iter_range),
+        other => children(other).into_iter().map(additions).sum(),
+    }
+}
+
+pub(super) fn children(expression: &Expr) -> Vec<&IdedExpr> {
+    match expression {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(of) => vec![
+            &of.iter_range,
+            &of.accu_init,
+            &of.loop_cond,
+            &of.loop_step,
+            &of.result,
+        ],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => entries(&map.entries),
+        Expr::Struct(fields) => entries(&fields.entries),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
+    }
+}
+
+fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
+    let parts = entries.iter().flat_map(|entry| match &entry.expr {
+        EntryExpr::StructField(field) => vec![&field.value],
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_in_strings_are_not_open() {
+        for (text, expected) in [
+            ("a.b(c[0], {'x': [1]})", 3),
+            ("'((((' + \"[[[\" + '\\'((('", 0),
+            ("(a) + (b) + (c)", 1),
+            (")))(", 1),
+            ("'((", 0),
+        ] {
+            assert_eq!(most_open_brackets(text), expected, "{text}");
+        }
+    }
+}
