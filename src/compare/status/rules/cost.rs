@@ -94,11 +94,10 @@ pub(super) fn most_open_brackets(text: &str) -> usize {
         match (quote, letter) {
             (Some(_), '\\') => _ = letters.next(),
             (Some(end), _) if letter == end => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(letter),
             (None, '(' | '[' | '{') => open += 1,
             (None, ')' | ']' | '}') => open = open.saturating_sub(1),
-            (None, _) => {}
+            _ => {}
         }
         most = most.max(open);
     }
