@@ -41,15 +41,15 @@ fn the_image_is_built_with_the_compiler_of_the_program() {
 fn bash_completes_the_flags_of_a_command() {
     let press_tab = r#"
         source completions/kubectl-applyset.bash
-        COMP_WORDS=(kubectl-applyset apply --pru) COMP_CWORD=2
-        "$(complete -p kubectl-applyset | sed 's/.*-F \([^ ]*\).*/\1/')" kubectl-applyset --pru apply
+        COMP_WORDS=(kubectl-applyset apply --max-pru) COMP_CWORD=2
+        "$(complete -p kubectl-applyset | sed 's/.*-F \([^ ]*\).*/\1/')" kubectl-applyset --max-pru apply
         echo "${COMPREPLY[*]}"
     "#;
     let place = Path::new(PROGRAM).parent().expect("a directory");
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-ec", press_tab]).current_dir(CHECKOUT);
     let answer = succeed(bash.env("PATH", search_path_behind(&[place])));
-    assert_eq!(text(&answer).trim(), "--prune");
+    assert_eq!(text(&answer).trim(), "--max-prune");
 }
 
 /// The search path behind these directories.
