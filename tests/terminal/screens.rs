@@ -263,7 +263,7 @@ fn a_wait_shows_each_object_and_leaves_nothing_behind() {
     assert!(sent.expect("kill runs").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let shown = rows(&terminal, "stopped waiting for 1 of 2 objects");
-    let is_left = |row: &String| row.starts_with("waiting ") || row.contains("Ctrl-C");
+    let is_left = |row: &String| row.starts_with("waiting ") || row.contains("Ctrl-C stops waiting");
     assert!(!shown.iter().any(is_left), "{shown:#?}");
     let summaries = shown.iter().filter(|row| row.starts_with("+ 2 created"));
     assert_eq!(summaries.count(), 1, "{shown:#?}");
