@@ -28,7 +28,7 @@ advisories:
 quickstart:
     cargo run --example quickstart
 
-# Write the completion scripts anew, after an update of clap_complete
+# Write the completion scripts again after an update of clap_complete
 completions: build
     target/debug/kubectl-applyset completion bash > completions/kubectl-applyset.bash
     target/debug/kubectl-applyset completion zsh > completions/_kubectl-applyset
@@ -42,7 +42,7 @@ dist:
 reproducible:
     packaging/release reproducible
 
-# Measure against kubectl and others on a throw-away control plane; --help tells the options
+# Measure against kubectl and others on a throw-away control plane; --help lists the options
 bench *options:
     cargo bench --bench applyset -- {{ options }}
 

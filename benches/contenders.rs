@@ -1,4 +1,4 @@
-//! Who is measured, and how each is told to apply the same manifests.
+//! Who is measured, and how each applies the same manifests.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl Contender {
     }
 
     /// The command that makes `namespace` hold the set in this state and nothing else of
-    /// it. `None` for raw, which is no program.
+    /// it. `None` for raw, which is not a program.
     pub(crate) fn command(
         &self,
         server: &Server,

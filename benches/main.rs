@@ -1,7 +1,7 @@
 //! The bench: `just bench`, that is `cargo bench --bench applyset`. It starts control
 //! planes of its own, measures on them, prints tables and judges the goals.
 //!
-//! It is no test: it takes minutes, wants the machine for itself, and what it finds
+//! It is not a test: it takes minutes, wants the machine for itself, and what it finds
 //! depends on the machine. Ratios between contenders depend on it least.
 
 mod connection;
@@ -33,7 +33,7 @@ use options::{OBJECTS_OF_THE_GOALS, Options, Scenario};
 use results::{Machine, Results};
 use server::Server;
 
-/// What went wrong, for the person who runs the bench: nothing here goes on after it.
+/// What went wrong, for the person who runs the bench: nothing here continues after it.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -43,7 +43,7 @@ const NOT_MEASURED: u8 = 2;
 fn main() -> ExitCode {
     let options = Options::parse();
     if !options.bench {
-        tell("nothing is measured by `cargo test`; run `just bench`");
+        say("nothing is measured by `cargo test`; run `just bench`");
         return ExitCode::SUCCESS;
     }
     match run(&options) {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            tell(&format!("error: {error}"));
+            say(&format!("error: {error}"));
             ExitCode::from(NOT_MEASURED)
         }
     }
@@ -124,8 +124,8 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// Says what is going on to the person who waits.
-fn tell(line: &str) {
-    // Nobody can be told that nobody can be told.
+/// Says what happens, to the person who waits.
+fn say(line: &str) {
+    // There is no other place for this error.
     let _ = writeln!(io::stderr(), "{line}");
 }

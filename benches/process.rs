@@ -1,4 +1,4 @@
-//! Runs a program and tells how long it took, and how much memory and time of the
+//! Runs a program and says how long it took, and how much memory and time of the
 //! processors it had.
 
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use crate::Result;
 /// How often the memory of a running program is looked at.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// The unit in which Linux tells times of processors, whatever its own clock is.
+/// The unit in which Linux counts processor time, whatever its own clock is.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A program that ran and succeeded.
@@ -23,9 +23,9 @@ pub(crate) struct Finished {
     pub(crate) seconds: f64,
     /// Whether it was ended because it took longer than it was given.
     pub(crate) was_ended: bool,
-    /// Seconds of all processors that it had; `None` where the system does not tell.
+    /// Seconds of all processors that it had; `None` where the system does not say.
     pub(crate) processor: Option<f64>,
-    /// The most memory that was resident; `None` where the system does not tell.
+    /// The most memory that was resident; `None` where the system does not say.
     pub(crate) peak_memory: Option<u64>,
     /// Standard output.
     pub(crate) output: String,

@@ -73,7 +73,7 @@ pub(crate) struct Measurement {
     pub(crate) peak_memory: Option<u64>,
 }
 
-/// Seconds of processors that both ends had; `None` where the system does not tell.
+/// Seconds of processors that both ends had; `None` where the system does not say.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Processor {
@@ -87,7 +87,7 @@ pub(crate) struct Processor {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Requests {
-    /// What the client says that it sent; only ours and raw tell.
+    /// What the client says that it sent; only ours and raw say so.
     pub(crate) by_client: Option<u64>,
     /// What the server's metrics say, without what it asks itself.
     pub(crate) by_server: u64,

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::connection::{Address, Connection};
 use crate::process;
 
-/// A control plane that nobody else uses.
+/// A control plane that has no other users.
 pub(crate) struct Server {
     pub(crate) control_plane: ControlPlane,
     pub(crate) address: Address,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::options::{Options, Tool};
-use crate::{Result, tell};
+use crate::{Result, say};
 
 impl Tool {
     pub(crate) fn name(self) -> &'static str {
@@ -51,7 +51,7 @@ fn cache() -> Result<PathBuf> {
 
 fn build(tool: Tool, into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into)?;
-    tell(&format!(
+    say(&format!(
         "building {} from Go modules: some minutes, only once",
         tool.name()
     ));

@@ -187,7 +187,7 @@ fn build_plugin() -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     for (variable, _) in env::vars_os() {
-        // `cargo run` sets these for us. Build scripts that heed them would run again,
+        // `cargo run` sets these for us. Build scripts that read them would run again,
         // now and at the next build in a shell, which does not have them.
         let name = variable.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {

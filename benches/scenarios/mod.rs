@@ -25,7 +25,7 @@ use crate::process::{self, Finished};
 use crate::raw::Prepared;
 use crate::results::{Measurement, Processor, Requests, Step};
 use crate::server::{Counts, Server, since};
-use crate::{Result, tell};
+use crate::{Result, say};
 
 /// Objects that a new control plane is warmed up with.
 const WARM_UP: usize = 200;
@@ -89,7 +89,7 @@ async fn measure(
         Some(mut command) => observe(server, &mut command, scratch, place.patience()).await?,
         None => observe_raw(server, &manifests.objects, namespace).await?,
     };
-    tell(&format!(
+    say(&format!(
         "{objects:>6} objects, round {}: {contender:<22} {:<11} {:7.3} s{}",
         round + 1,
         format!("{step:?}").to_lowercase(),

@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Observed, observe, report_of, warm_server};
 use crate::contenders::ours;
 use crate::results::{Real, Remark};
-use crate::{Result, tell};
+use crate::{Result, say};
 
 /// The manifests.
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/real");
 
-/// Applies them twice, and tells of the second time.
+/// Applies them twice, and reports the second time.
 pub(crate) async fn real(scratch: &Path) -> Result<Real> {
     let server = warm_server(scratch).await?;
     let namespace = server.namespace("real").await?;
@@ -28,7 +28,7 @@ pub(crate) async fn real(scratch: &Path) -> Result<Real> {
     } = observe(&server, &mut command, scratch, None).await?;
     let report = report_of(&finished);
     let results = report["results"].as_array().map_or(&[][..], Vec::as_slice);
-    tell(&format!("{} real manifests applied again", results.len()));
+    say(&format!("{} real manifests applied again", results.len()));
     let mut sent: BTreeMap<String, u64> = BTreeMap::new();
     for ((verb, resource), count) in counts {
         if verb == "APPLY" {
@@ -43,7 +43,7 @@ pub(crate) async fn real(scratch: &Path) -> Result<Real> {
     })
 }
 
-/// What is worth telling of an object: it is not plainly unchanged.
+/// What is worth reporting of an object: it is not plainly unchanged.
 fn remark(result: &Value) -> Option<Remark> {
     let text = |field: &str| result[field].as_str().unwrap_or_default();
     let remark = Remark {

@@ -51,17 +51,23 @@ const BEFORE_IS_NO: &[&str] = &["there"];
 const AFTER_IS_NO: &[&str] = &["longer", "more", "such"];
 
 /// What is searched, below the checkout.
-const SEARCHED: &[&str] = &["src", "tests", "yaml/src", "docs", "README.md"];
+const SEARCHED: &[&str] = &[
+    "src",
+    "tests",
+    "testdata/help",
+    "yaml/src",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+];
 
 /// Files and directories that are not searched, each with the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("tests/language", "names the words"),
     ("tests/changes_property/templates.yaml", "fields of the API"),
-    (
-        "docs",
-        "pages are rewritten one by one; captured outputs follow the messages",
-    ),
-    ("README.md", "rewritten with the pages"),
 ];
 
 #[test]
@@ -120,10 +126,11 @@ fn search(path: &str, found: &mut Vec<String>) {
         for name in names {
             search(&format!("{path}/{name}"), found);
         }
-    } else if full
-        .extension()
-        .is_some_and(|extension| ["rs", "md", "yaml"].iter().any(|searched| extension == *searched))
-    {
+    } else if full.extension().is_some_and(|extension| {
+        ["rs", "md", "txt", "yaml"]
+            .iter()
+            .any(|searched| extension == *searched)
+    }) {
         let text = fs::read_to_string(&full).expect("UTF-8");
         found.extend(
             findings(&text)
