@@ -30,7 +30,7 @@ fn assert_forgotten(set: &Set) {
 fn a_set_without_members_is_reported_as_disbanded() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    set.apply(&[]);
+    set.apply_with(&[], &["--allow-prune-all"]).expect(0);
     let run = set.invoke("disband", &["--yes"]).expect(0);
     assert!(run.stderr.contains("is no longer a parent"), "{}", run.stderr);
     assert!(run.stderr.contains("nothing else to do"), "{}", run.stderr);
