@@ -92,7 +92,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
     let members = desired_members::divide(set, desired, observed, policy);
-    let steps = PruneSteps::of(prunes, &skips);
+    let steps = PruneSteps::of(set, prunes, &skips);
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,

@@ -56,6 +56,9 @@ impl Execution<'_> {
                     .ensure_covers(known, &self.plan.record_during, sink)
                     .await?;
             }
+            if order == PruneOrder::Last && !self.may_prune_last(&mut pruned, sink).await {
+                break;
+            }
             let planned = self.waves_of(order);
             let fresh = if has_waited {
                 Some(self.reread_waves(planned).await)
@@ -110,6 +113,23 @@ impl Execution<'_> {
             PruneOrder::Regular => &self.plan.prunes,
             PruneOrder::Last => &self.plan.last_prunes,
         }
+    }
+
+    /// Returns whether the last prunes may begin: all others have succeeded, and are gone if the run
+    /// waits. An object that is pruned last may be what releases the finalizers of the others.
+    async fn may_prune_last(&self, pruned: &mut Pruned, sink: &mut Sink<'_>) -> bool {
+        if self.plan.last_prunes.is_empty() {
+            return true;
+        }
+        if pruned.failed > 0 || self.interrupt.is_requested() {
+            return false;
+        }
+        let is_open = match self.gate {
+            Some(gate) => gate.gone(sink).await == Passage::Open,
+            None => true,
+        };
+        pruned.failed += usize::from(!is_open);
+        is_open
     }
 
     /// Returns whether the objects of the manifests have to be Current before these prunes begin. What

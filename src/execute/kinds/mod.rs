@@ -97,6 +97,10 @@ impl Execution<'_> {
                 new.entry(id).or_insert(*object);
             }
         }
+        if !new.is_empty() {
+            // A definition may have been applied late: each step has the whole time.
+            kinds.deadline = None;
+        }
         let deadline = *kinds.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
         let waited = reporting(&promised[0].key, self.interrupt, sink, async |unserved| {
             let waits = new.into_iter().map(async |(id, object)| {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::container::holds_parent_of;
 use super::container_index::{ContainerIndex, Kept};
 use super::waves::Wave;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
@@ -14,6 +15,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::order::{Graph, Rank};
 use crate::model::prune_order::PruneOrder;
+use crate::model::set::Set;
 use crate::model::text::listed;
 
 /// The prunes in their order.
@@ -31,8 +33,8 @@ pub(super) struct PruneSteps {
 
 impl PruneSteps {
     /// Sorts prunes into steps. `skips` may depend on them as well: what is being deleted already has
-    /// to be gone before.
-    pub(super) fn of(prunes: Vec<Live>, skips: &[Skip]) -> Self {
+    /// to be gone before. What the parent lives in is deleted after the parent, so nothing waits for it.
+    pub(super) fn of(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let faulty = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let faults = faulty.filter_map(|live| Some((live, live.dependencies.fault.as_ref()?)));
         let ignored = faults
@@ -46,7 +48,8 @@ impl PruneSteps {
         let going = skips
             .iter()
             .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
-        for live in prunes.iter().chain(going.map(|skip| &skip.live)) {
+        let dependents = prunes.iter().chain(going.map(|skip| &skip.live));
+        for live in dependents.filter(|live| !holds_parent_of(set, live)) {
             for dependency in &live.dependencies.objects {
                 if keys.contains(dependency) && *dependency != live.key {
                     let after = steps.after.entry(dependency.clone()).or_default();

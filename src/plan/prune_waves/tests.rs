@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::depends_on::{Dependencies, parse};
 use crate::model::identity::GroupKind;
-use crate::plan::fixtures::live;
+use crate::plan::fixtures::{live, set};
 
 fn names(waves: &[Vec<Live>]) -> Vec<Vec<&str>> {
     waves
@@ -41,7 +41,7 @@ fn prunes_go_in_reverse_waves() {
         map("a"),
         live("Deployment.apps", Some("shop"), "web"),
     ];
-    let steps = PruneSteps::of(prunes, &[]);
+    let steps = PruneSteps::of(&set(), prunes, &[]);
     assert_eq!(names(&steps.regular), [vec!["web"], vec!["a", "b"], vec!["shop"]]);
     assert_eq!(names(&steps.last), Vec::<Vec<&str>>::new());
 }
@@ -60,7 +60,7 @@ fn what_holds_an_object_that_is_pruned_last_is_pruned_after_it() {
         live("Widget.example.com", Some("shop"), "early"),
         map("early"),
     ];
-    let steps = PruneSteps::of(prunes, &[]);
+    let steps = PruneSteps::of(&set(), prunes, &[]);
     assert_eq!(
         names(&steps.regular),
         [vec!["early"], vec!["early"], vec!["other"]]
@@ -79,7 +79,7 @@ fn dependents_are_pruned_first() {
         map("other"),
         live("Namespace", None, "shop"),
     ];
-    let steps = PruneSteps::of(prunes, &[]);
+    let steps = PruneSteps::of(&set(), prunes, &[]);
     assert_eq!(
         names(&steps.regular),
         [vec!["other", "settings"], vec!["web"], vec!["shop"]]
@@ -88,7 +88,7 @@ fn dependents_are_pruned_first() {
 
     // What a late object depends on is late, too.
     let late = last(after(map("late"), &[&web]));
-    let steps = PruneSteps::of(vec![web, late, live("Namespace", None, "shop")], &[]);
+    let steps = PruneSteps::of(&set(), vec![web, late, live("Namespace", None, "shop")], &[]);
     assert_eq!(names(&steps.last), [vec!["late"], vec!["web"], vec!["shop"]]);
 }
 
@@ -101,7 +101,7 @@ fn what_is_being_deleted_has_to_be_gone_before() {
             waits_for: Vec::new(),
         },
     };
-    let steps = PruneSteps::of(vec![web.clone()], std::slice::from_ref(&going));
+    let steps = PruneSteps::of(&set(), vec![web.clone()], std::slice::from_ref(&going));
     assert_eq!(steps.after[&web.key], [going.live]);
 }
 
@@ -113,7 +113,7 @@ fn faults_of_live_objects_are_reported_and_ignored() {
     let two = after(map("two"), &[&after(map("three"), &[])]);
     let three = after(map("three"), &[&two]);
     let four = after(map("four"), &[&two, &other]);
-    let steps = PruneSteps::of(vec![one, other, two, three, four, alone], &[]);
+    let steps = PruneSteps::of(&set(), vec![one, other, two, three, four, alone], &[]);
     assert_eq!(steps.ignored.len(), 2, "{:?}", steps.ignored);
     assert!(steps.ignored[0].contains("what"), "{:?}", steps.ignored);
     for name in [
@@ -151,7 +151,7 @@ fn every_dependency_is_kept_or_reported() {
                 prunes[*dependent].dependencies.objects.push(key);
             }
         }
-        let steps = PruneSteps::of(prunes.clone(), &[]);
+        let steps = PruneSteps::of(&set(), prunes.clone(), &[]);
         let order: Vec<&ObjectKey> = steps
             .regular
             .iter()
@@ -171,5 +171,17 @@ fn every_dependency_is_kept_or_reported() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn nothing_waits_for_the_namespace_of_the_parent() {
+    let set = set();
+    let parents = set.parent.namespace.as_deref().expect("a namespace");
+    let web = live("Deployment.apps", Some("away"), "web");
+    for (namespace, dependents) in [(parents, 0), ("other", 1)] {
+        let namespace = after(live("Namespace", None, namespace), &[&web]);
+        let steps = PruneSteps::of(&set, vec![web.clone(), namespace], &[]);
+        assert_eq!(steps.after.values().flatten().count(), dependents);
     }
 }
