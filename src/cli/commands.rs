@@ -26,6 +26,9 @@ pub enum Command {
     /// Show a set: parent, record, and status of members
     #[command(alias = "status", after_help = examples::VIEW)]
     View(View),
+    /// Show the last runs of apply that changed a set
+    #[command(after_help = examples::HISTORY)]
+    History(History),
     /// Delete the members of a set in reverse order, then its parent
     #[command(after_help = examples::DELETE)]
     Delete(Delete),
@@ -82,6 +85,14 @@ pub struct View {
     /// The rules.
     #[command(flatten)]
     pub status: StatusFlags,
+}
+
+/// `history`
+#[derive(Debug, Args)]
+pub struct History {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
 }
 
 /// `delete`

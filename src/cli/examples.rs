@@ -77,6 +77,14 @@ Examples:
   # Names only, for a script
   kubectl applyset list -n shop -o name";
 
+pub(super) const HISTORY: &str = "\
+Examples:
+  # Show the last runs that changed the set
+  kubectl applyset history web -n shop
+
+  # Print the digest of the manifests of the last one
+  kubectl applyset history web -n shop -o json | jq -r '.runs[0].manifests'";
+
 pub(super) const VIEW: &str = "\
 Examples:
   # Check that all members exist and are ready

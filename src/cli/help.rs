@@ -28,15 +28,16 @@ const SECTIONS: [&str; 10] = [
 /// The groups of commands on the front page.
 const COMMANDS: [(&str, &[&str]); 4] = [
     ("Start", &["diff", "apply", "delete"]),
-    ("Inspect", &["list", "view", "verify"]),
+    ("Inspect", &["list", "view", "history", "verify"]),
     ("Change membership", &["adopt", "move", "disband"]),
     ("Other", &["rbac", "completion", "version"]),
 ];
 
 /// Shared flags that mean nothing to a command.
-const MEANINGLESS: [(&str, &[&str]); 3] = [
+const MEANINGLESS: [(&str, &[&str]); 4] = [
     ("list", &["verbose", "no_progress"]),
     ("view", &["no_progress"]),
+    ("history", &["verbose", "no_progress"]),
     ("rbac", &["verbose", "no_progress"]),
 ];
 
@@ -44,7 +45,7 @@ const MEANINGLESS: [(&str, &[&str]); 3] = [
 const OFFLINE: [&str; 3] = ["completion", "version", "__manual"];
 
 /// The usage of each command. clap's own has every required flag of a group, and no example of it.
-const USAGES: [(&str, &str); 13] = [
+const USAGES: [(&str, &str); 14] = [
     (
         "apply",
         "kubectl applyset apply SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
@@ -57,6 +58,7 @@ const USAGES: [(&str, &str); 13] = [
     ("delete", "kubectl applyset delete SET -n NAMESPACE [flags]"),
     ("list", "kubectl applyset list [-n NAMESPACE | -A] [flags]"),
     ("view", "kubectl applyset view SET -n NAMESPACE [flags]"),
+    ("history", "kubectl applyset history SET -n NAMESPACE [flags]"),
     (
         "verify",
         "kubectl applyset verify [SET] [-n NAMESPACE | -A] [flags]",
@@ -242,7 +244,7 @@ fn spelling(flag: &Arg) -> String {
 }
 
 fn description(flag: &Arg, command: &str) -> String {
-    if flag.get_id() == "output" && ["list", "view"].contains(&command) {
+    if flag.get_id() == "output" && ["list", "view", "history"].contains(&command) {
         return "json, yaml, name or wide".to_owned();
     }
     flag.get_help().map(ToString::to_string).unwrap_or_default()

@@ -17,7 +17,7 @@ pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, ValidateMo
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags,
 };
-pub use commands::{Command, Delete, List, Rbac, Verify, View};
+pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;
 pub use membership::{Adopt, Disband, Move};

@@ -8,6 +8,7 @@ pub mod completion;
 mod delete;
 mod diff;
 mod disband;
+mod history;
 mod list;
 mod manual;
 mod move_members;
@@ -32,7 +33,7 @@ pub fn run(cli: &Cli) -> Exit {
 fn run_command(line: &Cli) -> Exit {
     if line.shared.output == Some(OutputFormat::Wide) && !has_tables(&line.command) {
         let error = Error::Usage {
-            message: "-o wide works with `list` and `view` only".to_owned(),
+            message: "-o wide works with `list`, `view` and `history` only".to_owned(),
             hint: "use -o json for all details".to_owned(),
         };
         report::error(&error, settings::style(&line.shared).colors);
@@ -66,6 +67,7 @@ fn run_command(line: &Cli) -> Exit {
         Command::List(arguments) => within_runtime(list::run(arguments, &line.shared)),
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &line.shared)),
         Command::Verify(arguments) => within_runtime(verify::run(arguments, &line.shared)),
+        Command::History(arguments) => within_runtime(history::run(arguments, &line.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &line.shared)),
     };
     outcome.unwrap_or_else(|error| {
@@ -76,7 +78,7 @@ fn run_command(line: &Cli) -> Exit {
 
 /// Returns whether the command prints tables, which can be wider.
 fn has_tables(command: &Command) -> bool {
-    matches!(command, Command::List(_) | Command::View(_))
+    matches!(command, Command::List(_) | Command::View(_) | Command::History(_))
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

@@ -9,6 +9,7 @@ mod deletion;
 mod dependencies;
 mod dry_run;
 mod gate;
+mod history;
 mod interrupt;
 mod kinds;
 mod members;
@@ -29,6 +30,7 @@ use dependencies::DependencyStates;
 pub use dependencies::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
 pub use gate::{Gate, Passage};
+use history::Changes;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 use members::apply::MemberReply;
@@ -179,13 +181,27 @@ impl Execution<'_> {
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        let mut changes = Changes::default();
+        let mut counting = |event: Event| {
+            changes.note(&event);
+            sink(event);
+        };
+        let (ending, known) = self.write_objects(&mut counting).await?;
+        if let Some(known) = known {
+            Box::pin(self.write_history(known, &changes, ending, sink)).await;
+        }
+        Ok(ending)
+    }
+
+    /// Returns the ending, and the parent as it is then, if there is one.
+    async fn write_objects(&self, sink: &mut Sink<'_>) -> Result<(Ending, Option<Known>), ParentWriteError> {
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
         let mut progress = Progress::new(self);
         if self.interrupt.is_requested() {
-            return Ok(Ending::Interrupted);
+            return Ok((Ending::Interrupted, None));
         }
         let has_parent = self.parent.is_some();
         if !has_parent {
@@ -193,7 +209,7 @@ impl Execution<'_> {
             self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
                 .await;
             match self.stopped(&progress) {
-                Some(ending) => return Ok(ending),
+                Some(ending) => return Ok((ending, None)),
                 None => self.report_unchanged(&mut progress.applied, sink),
             }
         }
@@ -204,11 +220,11 @@ impl Execution<'_> {
         {
             // Members have been written already: that is a failure of writing.
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
-                return Ok(Ending::Interrupted);
+                return Ok((Ending::Interrupted, None));
             }
             Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
                 sink(Event::failure(error.to_string()));
-                return Ok(Ending::Incomplete);
+                return Ok((Ending::Incomplete, None));
             }
             known => known?,
         };
@@ -238,13 +254,14 @@ impl Execution<'_> {
                 .await
                 .map(|()| ending)
         };
-        Ok(kept.unwrap_or_else(|error| {
+        let ending = kept.unwrap_or_else(|error| {
             // A parent that could not be written or read just before still cannot be.
             if reported != Some(error.brief()) {
                 sink(Event::failure(error.to_string()));
             }
             Ending::Incomplete
-        }))
+        });
+        Ok((ending, Some(known)))
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {

@@ -3,6 +3,8 @@
 pub mod applyset;
 pub mod contents;
 pub mod depends_on;
+pub mod digest;
+pub mod history;
 pub mod holders;
 pub mod identity;
 pub mod list_targets;

@@ -4,7 +4,6 @@
 //! its status, are ignored.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
+use crate::model::digest::{hexadecimal, sha256};
+use crate::model::history::HISTORY_ANNOTATION;
 use crate::model::identity::ObjectKey;
 
 /// Fields of the metadata that any write changes.
@@ -98,15 +99,7 @@ impl Salt {
 
 /// Returns the digest of a value that is not secret.
 pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
-    format!("sha256:{}", hexadecimal(&Sha256::digest(content)))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into memory does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("sha256:{}", sha256(content))
 }
 
 impl Seen {
@@ -126,8 +119,8 @@ impl Seen {
         })
     }
 
-    /// Returns what to remember of a live parent whose own manifest is applied. Its record is not part of the content:
-    /// the run writes that, too, and it is compared separately.
+    /// Returns what to remember of a live parent whose own manifest is applied. Its record and its
+    /// history are not part of the content: the run writes them, too, and the record is compared separately.
     pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
@@ -135,7 +128,7 @@ impl Seen {
             let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
                 continue;
             };
-            pairs.retain(|key, _| key != ID_LABEL && !is_applyset_key(key));
+            pairs.retain(|key, _| key != ID_LABEL && key != HISTORY_ANNOTATION && !is_applyset_key(key));
             if pairs.is_empty() {
                 metadata.remove(field);
             }

@@ -28,6 +28,7 @@ mod parent_kinds;
 mod permissions;
 mod sets;
 mod unserved;
+mod user;
 mod watch;
 
 pub use cluster::{Cluster, Unlisted, Waits};
@@ -55,6 +56,7 @@ pub use parent_kinds::{parent_kinds, parents_of_sets};
 pub use permissions::missing_permissions;
 pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
 pub use unserved::{KindWait, UnsettledError, settle, unseen_kinds};
+pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 
 pub use crate::model::contents::{Contents, Held};

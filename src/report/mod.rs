@@ -9,6 +9,7 @@ mod diff;
 mod document;
 mod external;
 mod hints;
+mod history;
 mod human;
 mod list;
 mod output;
@@ -34,6 +35,7 @@ pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, R
 pub use document::{Cost, Report, SetDocument};
 pub use external::show as show_externally;
 pub use external::{ExternalDiff, ExternalVerdict};
+pub use history::HistoryDocument;
 pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
@@ -180,6 +182,11 @@ fn object_name(object: &Value) -> Option<String> {
 /// The table of `list`.
 pub fn list_text(document: &ListDocument, width: Width) -> Vec<String> {
     list::table(document, width)
+}
+
+/// The table of `history`.
+pub fn history_table(document: &HistoryDocument, width: Width) -> Vec<String> {
+    history::table(document, width)
 }
 
 /// The page of `view`, or the table of its members.

@@ -20,6 +20,7 @@ mod exact_text;
 mod failures;
 mod filled_during_run;
 mod former_tools;
+mod history;
 mod hooks;
 mod inspection;
 mod interoperability;

@@ -132,11 +132,13 @@ enum End {
 }
 
 impl Sent {
-    /// Whether it asks for a change, be it in a dry run. What a user may do is asked by
-    /// POST, and changes nothing.
+    /// Whether it asks for a change, be it in a dry run. Who a user is and what a user may do
+    /// is asked by POST, and changes nothing.
     pub(crate) fn is_write(&self) -> bool {
-        !matches!(self.method, Method::GET | Method::HEAD)
-            && !self.path.starts_with("/apis/authorization.k8s.io/")
+        let is_review = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"]
+            .iter()
+            .any(|group| self.path.starts_with(group));
+        !matches!(self.method, Method::GET | Method::HEAD) && !is_review
     }
 }
 

@@ -43,8 +43,8 @@ const COMMANDS: [(&[&str], &str); 13] = [
         "render with `helm template` or `kubectl kustomize`, and pipe it to `kubectl applyset apply SET -f -`",
     ),
     (
-        &["history", "rollback", "undo"],
-        "check out the earlier manifests, and apply them; runs are not recorded",
+        &["rollback", "undo"],
+        "check out the earlier manifests, and apply them; `kubectl applyset history SET` shows the runs",
     ),
     (
         &["import"],
@@ -152,7 +152,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     ),
     (
         &["--filename", "-f", "--kustomize", "-k", "--recursive", "-R"],
-        &["delete", "disband", "view", "verify"],
+        &["delete", "disband", "view", "history", "verify"],
         NAMED,
     ),
     (

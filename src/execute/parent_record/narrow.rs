@@ -60,7 +60,9 @@ impl ParentWriting<'_> {
             if self.interrupt.is_requested() {
                 return Ok(Narrowed::Interrupted);
             }
-            if let Written::Done(_) = self.write_record(&known.resource_version, &target).await? {
+            if let Written::Done(narrow) = self.write_record(&known.resource_version, &target).await? {
+                known.resource_version = narrow.resource_version;
+                known.all = narrow.all;
                 return Ok(Narrowed::Done);
             }
             match self.read().await? {

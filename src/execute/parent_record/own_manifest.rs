@@ -37,6 +37,7 @@ impl ParentWriting<'_> {
                 .any(|(key, value)| live.annotations.get(key).map(String::as_str) != value.as_str())
         });
         known.resource_version = live.resource_version;
+        known.all = live.annotations;
         Ok(())
     }
 

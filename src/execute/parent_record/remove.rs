@@ -15,6 +15,7 @@ use crate::execute::deletion::object::deletion;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};
+use crate::model::history::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
@@ -116,7 +117,7 @@ impl ParentWriting<'_> {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
             "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
-            "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key))),
+            "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
         }});
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager())];

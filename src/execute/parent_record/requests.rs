@@ -13,7 +13,7 @@ use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, report
 use crate::execute::members::apply::written;
 use crate::execute::{Interrupt, Sink};
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::parent::labels;
+use crate::model::applyset::parent::{Pairs, labels};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
 };
@@ -88,7 +88,10 @@ impl ParentWriteError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) resource_version: String,
+    /// The annotations of the record.
     pub(crate) annotations: Value,
+    /// All annotations.
+    pub(crate) all: Pairs,
     /// True if another run has written the record since the plan: it may cover more than the scope of
     /// the plan.
     pub(crate) overtaken: bool,
@@ -108,6 +111,7 @@ impl Known {
         Self {
             resource_version: parent.resource_version.clone(),
             annotations: pairs.into_iter().collect(),
+            all: parent.annotations.clone(),
             overtaken: false,
         }
     }
@@ -216,7 +220,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns the field manager of the record.
-    pub(super) fn field_manager(&self) -> &'static str {
+    pub(crate) fn field_manager(&self) -> &'static str {
         parent_field_manager(&self.set.tooling)
     }
 
@@ -241,11 +245,15 @@ impl ParentWriting<'_> {
 /// Returns what the answer to a bound write says about the parent.
 pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
     match answer {
-        Ok(reply) => Ok(Written::Done(Known {
-            resource_version: written(&reply)?.metadata.resource_version,
-            annotations: target.clone(),
-            overtaken: false,
-        })),
+        Ok(reply) => {
+            let metadata = written(&reply)?.metadata;
+            Ok(Written::Done(Known {
+                resource_version: metadata.resource_version,
+                annotations: target.clone(),
+                all: metadata.annotations,
+                overtaken: false,
+            }))
+        }
         Err(error) if is_overtaken(&error) => Ok(Written::Overtaken),
         Err(error) => Err(error.into()),
     }

@@ -28,6 +28,7 @@ impl ParentWriting<'_> {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
                     resource_version: parent.resource_version.clone(),
                     annotations: target.clone(),
+                    all: parent.annotations.clone(),
                     overtaken: false,
                 }),
                 Some(parent) => self.write_record(&parent.resource_version, &target).await?,

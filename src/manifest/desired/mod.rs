@@ -5,6 +5,7 @@
 //! objects may be taken or pruned is decided in `plan`.
 
 mod dependencies;
+mod digest;
 mod error;
 mod order;
 mod string_data;
@@ -14,6 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 pub use dependencies::{defined_kind, graph, is_prerequisite};
+pub use digest::digest;
 pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
@@ -22,6 +24,7 @@ use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
+use crate::model::history::HISTORY_ANNOTATION;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource, Scope};
@@ -376,7 +379,7 @@ fn strip_applyset_metadata(metadata: &mut Map<String, Value>) -> bool {
     for field in ["labels", "annotations"] {
         if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             let before = pairs.len();
-            pairs.retain(|key, _| !is_applyset_key(key));
+            pairs.retain(|key, _| !is_applyset_key(key) && key != HISTORY_ANNOTATION);
             stripped |= pairs.len() != before;
         }
     }

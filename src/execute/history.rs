@@ -1,0 +1,121 @@
+//! Writes the history of the set after a run that changed something.
+//!
+//! It is one write of the parent, after its record. A failure is a warning: the history decides
+//! nothing.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::json;
+
+use super::parent_record::requests::Known;
+use super::{Execution, Sink};
+use crate::cluster::apiserver::{ApiError, Call, Patch};
+use crate::event::{Action, Ending, Event, Summary};
+use crate::manifest::desired;
+use crate::model::applyset::parent::Reading;
+use crate::model::history::{self, Counts, HISTORY_ANNOTATION, PastResult, PastRun};
+use crate::read::{self, METADATA};
+
+/// Attempts to write the history of a parent that other clients write at the same time.
+const ATTEMPTS: usize = 3;
+
+/// The changes of a run so far.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    objects: Summary,
+    parent: bool,
+}
+
+impl Changes {
+    pub(super) fn note(&mut self, event: &Event) {
+        match event {
+            Event::Object(outcome) => self.objects.add(outcome.action),
+            Event::Revised { before, now } => self.objects.revise(*before, now.action),
+            Event::Parent(..) => self.parent = true,
+            _ => {}
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            created: self.objects.count(Action::Created),
+            configured: self.objects.count(Action::Configured),
+            pruned: self.objects.count(Action::Pruned),
+            failed: self.objects.count(Action::Failed),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        let counts = self.counts();
+        !self.parent && counts.created + counts.configured + counts.pruned == 0
+    }
+}
+
+impl Execution<'_> {
+    /// Adds the run to the history on the parent, which is `known`; a run that changed nothing is
+    /// not added.
+    pub(super) async fn write_history(
+        &self,
+        mut known: Known,
+        changes: &Changes,
+        ending: Ending,
+        sink: &mut Sink<'_>,
+    ) {
+        if changes.is_empty() {
+            return;
+        }
+        let run = PastRun {
+            time: self.server.now().strftime("%FT%TZ").to_string(),
+            result: match ending {
+                Ending::Done => PastResult::Done,
+                Ending::Incomplete => PastResult::Failed,
+                Ending::Interrupted => PastResult::Interrupted,
+            },
+            counts: changes.counts(),
+            manifests: desired::digest(self.desired),
+            user: read::user_name(self.server).await,
+            version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
+        };
+        if let Err(error) = self.write_run(&run, &mut known).await {
+            sink(Event::Warning(format!(
+                "this run is not in the history of the set: {}",
+                error.kind
+            )));
+        }
+    }
+
+    async fn write_run(&self, run: &PastRun, known: &mut Known) -> Result<(), ApiError> {
+        for attempt in 1..=ATTEMPTS {
+            let Some(value) = history::with(run.clone(), &known.all) else {
+                return Ok(());
+            };
+            match self.patch_history(&known.resource_version, &value).await {
+                Err(error) if error.is(StatusCode::CONFLICT) && attempt < ATTEMPTS => {}
+                // The parent was deleted, and its history with it.
+                Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(()),
+                written => return written,
+            }
+            let parent = self.parent_writing().read().await?;
+            match parent.filter(|parent| matches!(parent.reading, Reading::Parent(_))) {
+                Some(parent) => *known = Known::of(&parent),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bound to the version of the parent that the value was made from: a run of the meantime stays
+    /// in the history.
+    async fn patch_history(&self, resource_version: &str, value: &str) -> Result<(), ApiError> {
+        let patch = json!({"metadata": {
+            "resourceVersion": resource_version,
+            "annotations": {HISTORY_ANNOTATION: value},
+        }});
+        let writing = self.parent_writing();
+        let parameters = [("fieldManager", writing.field_manager())];
+        let path = self.parent_resource.path_of(&self.set.parent);
+        let body = Bytes::from(patch.to_string());
+        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        self.server.send(call).await.map(drop)
+    }
+}

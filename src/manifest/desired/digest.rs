@@ -1,0 +1,41 @@
+//! The digest of manifests, by which people compare two runs.
+
+use serde_json::{Map, Value, json};
+
+use super::{Desired, DesiredObject};
+use crate::model::digest::sha256;
+
+/// The number of hexadecimal digits of the digest.
+const LENGTH: usize = 12;
+
+/// Returns a short digest of the members, whatever their order. The values of Secrets do not count,
+/// because a reader of the digest could guess short ones.
+pub fn digest(desired: &Desired) -> String {
+    let mut members: Vec<&DesiredObject> = desired.members.iter().collect();
+    members.sort_by(|one, other| one.key.cmp(&other.key));
+    let texts = members
+        .into_iter()
+        .map(|member| sha256(content(member).to_string()));
+    let mut digest = sha256(texts.collect::<String>());
+    digest.truncate(LENGTH);
+    digest
+}
+
+fn content(member: &DesiredObject) -> Value {
+    let mut object = member.object.value();
+    if !member.is_secret() {
+        return object;
+    }
+    // An annotation may hold the values, too.
+    let metadata = json!({"labels": object["metadata"]["labels"]});
+    let keys = |field: &Value| -> Value {
+        let keys = field.as_object().into_iter().flat_map(Map::keys);
+        keys.map(String::as_str).collect()
+    };
+    json!({
+        "key": member.key.to_string(),
+        "metadata": metadata,
+        "type": object["type"].take(),
+        "data": keys(&object["data"]),
+    })
+}

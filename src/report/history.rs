@@ -1,0 +1,107 @@
+//! The output of `history`: a document, or a table.
+
+use serde::Serialize;
+
+use super::columns::{columns, fitting_columns};
+use super::document::ErrorDocument;
+use super::set_summary::{UNKNOWN, reference};
+use super::{API_VERSION, SetDocument, Width};
+use crate::error::Error;
+use crate::model::history::PastRun;
+
+/// The document of `history`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryDocument {
+    api_version: &'static str,
+    set: SetDocument,
+    /// The runs, the latest first.
+    pub runs: Vec<RunDocument>,
+    error: Option<ErrorDocument>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub struct RunDocument {
+    time: String,
+    result: &'static str,
+    created: usize,
+    configured: usize,
+    pruned: usize,
+    failed: usize,
+    manifests: String,
+    /// Null if the server did not name the user.
+    user: Option<String>,
+    version: String,
+    #[serde(skip)]
+    changes: String,
+}
+
+impl From<PastRun> for RunDocument {
+    fn from(run: PastRun) -> Self {
+        let named = run.counts.named();
+        let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
+        Self {
+            time: run.time,
+            result: run.result.as_str(),
+            created: run.counts.created,
+            configured: run.counts.configured,
+            pruned: run.counts.pruned,
+            failed: run.counts.failed,
+            manifests: run.manifests,
+            user: run.user,
+            version: run.version,
+            changes: changes.join(", "),
+        }
+    }
+}
+
+impl HistoryDocument {
+    /// The document of these runs of the set.
+    pub fn new(set: SetDocument, runs: Vec<PastRun>) -> Self {
+        Self {
+            api_version: API_VERSION,
+            set,
+            runs: runs.into_iter().map(RunDocument::from).collect(),
+            error: None,
+        }
+    }
+
+    /// The document of an error.
+    pub fn failed(set: SetDocument, error: &Error) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::new(set, Vec::new())
+        }
+    }
+
+    /// The name of the parent, as the command line takes it: `secret/web`.
+    pub fn reference(&self) -> String {
+        reference(&self.set)
+    }
+}
+
+/// The table of `history`; without runs it is empty.
+pub(super) fn table(document: &HistoryDocument, width: Width) -> Vec<String> {
+    if document.runs.is_empty() {
+        return Vec::new();
+    }
+    let header = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(document.runs.iter().map(row));
+    match width {
+        Width::Usual | Width::Wide => columns(&rows),
+        Width::Fitting(width) => fitting_columns(&rows, width, &["VERSION"]),
+    }
+}
+
+fn row(run: &RunDocument) -> Vec<String> {
+    vec![
+        run.time.clone(),
+        run.result.to_owned(),
+        run.changes.clone(),
+        run.manifests.clone(),
+        run.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+        run.version.clone(),
+    ]
+}

@@ -1,0 +1,161 @@
+//! `history`: which runs are kept on the parent, and what happens to them with the set.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Files, Program, Proxy, Set, Signal, cluster, config_map, namespace, objects_file, secret, with,
+};
+
+/// The annotation.
+const HISTORY: &str = "kubectl-applyset/history";
+
+fn runs(set: &Set) -> Vec<Value> {
+    let document = set.invoke("history", &[]).expect(0).document();
+    document["runs"].as_array().expect("runs").clone()
+}
+
+fn counts(run: &Value) -> [i64; 4] {
+    ["created", "configured", "pruned", "failed"].map(|count| run[count].as_i64().expect("a count"))
+}
+
+#[test]
+fn runs_that_changed_something_are_shown_the_latest_first() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let [one, two] = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[one.clone(), two.clone()]);
+    let after_the_first = set.parent_version();
+    set.apply(&[one.clone(), two.clone()]);
+    assert_eq!(
+        set.parent_version(),
+        after_the_first,
+        "an unchanged run writes nothing"
+    );
+    set.apply_with(&[config_map(&home, "one", "2")], &["--dry-run=server"])
+        .expect(0);
+    set.apply(&[config_map(&home, "one", "2")]);
+
+    let runs = runs(&set);
+    assert_eq!(
+        runs.iter().map(counts).collect::<Vec<_>>(),
+        [[0, 1, 1, 0], [2, 0, 0, 0]]
+    );
+    for run in &runs {
+        assert_eq!(run["result"], "done");
+        assert_eq!(run["user"], "admin");
+        assert_eq!(run["version"], concat!("v", env!("CARGO_PKG_VERSION")));
+    }
+    assert_ne!(runs[0]["manifests"], runs[1]["manifests"]);
+    set.apply(&[two, one]);
+    assert_eq!(
+        self::runs(&set)[0]["manifests"],
+        runs[1]["manifests"],
+        "the same manifests in another order"
+    );
+}
+
+#[test]
+fn a_run_that_fails_or_is_interrupted_is_recorded_as_such() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let good = config_map(&home, "good", "1");
+    let bad = with(
+        config_map(&home, "bad", "1"),
+        &json!({"metadata": {"finalizers": ["no/slash/allowed"]}}),
+    );
+    set.apply_with(&[good.clone(), bad], &[]).expect(1);
+    let failed = runs(&set);
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0]["result"], "failed");
+    assert_eq!(counts(&failed[0]), [1, 0, 0, 1]);
+
+    let (proxy, held, go) = Proxy::held_at(0);
+    let files = Files::new().with("objects.yaml", &objects_file(&[config_map(&home, "good", "2")]));
+    let running = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
+        .args(["--concurrency", "1"])
+        .start();
+    held.recv().expect("the write of the member");
+    running.signal(Signal::Interrupt);
+    go.send(()).expect("a proxy");
+    running.finish().expect(130);
+    let interrupted = &runs(&set)[0];
+    assert_eq!(interrupted["result"], "interrupted");
+    assert_eq!(counts(interrupted), [0, 1, 0, 0]);
+}
+
+#[test]
+fn a_history_that_cannot_be_written_is_a_warning() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&object));
+    // Another client changes the parent just before each write of the history.
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_write(1, move || {
+        cluster().patch(&parent, &json!({"metadata": {"annotations": {"note": "1"}}}));
+    });
+    set.apply_through(&proxy, &[config_map(&home, "one", "2")], &[])
+        .expect(0);
+    let runs = runs(&set);
+    assert_eq!(
+        runs.len(),
+        2,
+        "the write is bound to what it was made from, and repeated: {runs:#?}"
+    );
+
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"annotations": {HISTORY: "[damaged"}}}),
+    );
+    assert!(self::runs(&set).is_empty());
+    set.apply(&[object]);
+    assert_eq!(self::runs(&set).len(), 1);
+    set.invoke("verify", &[]).expect(0);
+}
+
+#[test]
+fn values_of_secrets_do_not_show_in_the_digest() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let digest = |data: &str| {
+        let secret = with(secret(&home, "password"), &json!({"data": {"key": data}}));
+        set.apply(&[secret]);
+        runs(&set)[0]["manifests"].clone()
+    };
+    let first = digest("YQ==");
+    assert_eq!(digest("Yg=="), first);
+    let other = with(secret(&home, "password"), &json!({"data": {"other": "YQ=="}}));
+    set.apply(&[other]);
+    assert_ne!(runs(&set)[0]["manifests"], first);
+}
+
+#[test]
+fn a_set_without_runs_and_no_set_are_different() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.invoke("history", &[]).expect(2);
+    cluster().create(&object);
+    let files = Files::new().with("objects.yaml", &objects_file(&[object]));
+    let directory = files.directory().to_string_lossy().into_owned();
+    set.invoke("adopt", &["-f", &directory]).expect(0);
+    let run = set.invocation(Program::new(), "history", &[]).run().expect(0);
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("no run of apply"), "{}", run.stderr);
+}
+
+#[test]
+fn an_object_that_stays_after_disband_loses_the_history() {
+    let home = namespace("home");
+    let parent = config_map(&home, "web", "1");
+    cluster().create(&parent);
+    let set = Set::config_map(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply_with(&[object], &["--take-over-set", "--yes"]).expect(0);
+    assert!(set.annotation(HISTORY).is_some());
+    set.invoke("disband", &["--yes"]).expect(0);
+    let left = cluster().live(&parent).expect("the object");
+    assert_eq!(left["data"], parent["data"]);
+    assert_eq!(left["metadata"].get("annotations"), None);
+}
