@@ -1,6 +1,7 @@
 //! The words of the project. Code, names, comments, messages and pages are searched for words that
 //! belong to a dialect of their own, and that say nothing that a plain word does not say.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -144,9 +145,14 @@ fn search(path: &str, found: &mut Vec<String>) {
 fn findings(text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let words = words(text);
     let at = |index: usize| words.get(index).map_or("", |(_, word)| word.as_str());
+    let mut by_first_word: BTreeMap<&str, Vec<(&'static str, &'static str)>> = BTreeMap::new();
+    for &(phrase, instead) in WORDS {
+        let first = phrase.split(' ').next().unwrap_or_default();
+        by_first_word.entry(first).or_default().push((phrase, instead));
+    }
     let mut found = Vec::new();
-    for (index, (line, _)) in words.iter().enumerate() {
-        for &(phrase, instead) in WORDS {
+    for (index, (line, word)) in words.iter().enumerate() {
+        for &(phrase, instead) in by_first_word.get(word.as_str()).into_iter().flatten() {
             let is_here = phrase
                 .split(' ')
                 .enumerate()
