@@ -21,7 +21,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{PART_OF, PATIENCE, PAUSE, own, runtime};
+use super::{PART_OF, PATIENCE, PAUSE, own, own_names, runtime};
 
 /// Asks for the discovery of all groups in one document.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -238,7 +238,8 @@ impl Cluster {
     }
 
     /// Every object of any kind in any place that carries this part-of label. Knows
-    /// nothing of what a parent records, so nothing can hide from it.
+    /// nothing of what a parent records, so nothing can hide from it. Kinds of a group that only
+    /// a test had which is over count as gone.
     pub(crate) fn members(&self, id: &str) -> Vec<Member> {
         runtime().block_on(async {
             let collections = self.collections().await;
@@ -316,7 +317,10 @@ impl Cluster {
             let (status, groups) = self.send(Method::GET, root, AGGREGATED, None).await;
             assert!(status.is_success(), "GET {root}: {groups}");
             for group in array(&groups["items"]) {
-                collections.extend(collections_of(root, group));
+                let name = group["metadata"]["name"].as_str().unwrap_or_default();
+                if !own_names::is_left_over(name) {
+                    collections.extend(collections_of(root, group));
+                }
             }
         }
         collections

@@ -11,6 +11,7 @@ mod kubectl;
 mod objects;
 mod omission;
 mod own;
+mod own_names;
 mod program;
 mod proxy;
 mod random;
@@ -63,7 +64,9 @@ pub(crate) const IS_PARENT_TYPE: &str = "applyset.kubernetes.io/is-parent-type";
 
 /// A name that no other call has returned.
 pub(crate) fn fresh(prefix: &str) -> String {
-    ControlPlane::shared().fresh_namespace_name(prefix)
+    let name = ControlPlane::shared().fresh_namespace_name(prefix);
+    own_names::add(&name);
+    name
 }
 
 /// Runs a command to its end; fails where the command cannot be started or fails.
