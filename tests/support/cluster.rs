@@ -107,6 +107,11 @@ impl Cluster {
         }
     }
 
+    /// The client, with its connections.
+    pub(super) fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
     /// The object or list at a path; `None` where there is none.
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
         let (status, body) = runtime().block_on(self.send(Method::GET, path, "application/json", None));

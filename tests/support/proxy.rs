@@ -11,7 +11,7 @@
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -198,17 +198,17 @@ impl Proxy {
 
     /// Asks and reports a watcher.
     pub(crate) fn watched(watch: Arc<dyn Watch>) -> Self {
-        Self::before_server(super::admin_kubeconfig(), watch)
+        Self::before_server(super::cluster().client(), watch)
     }
 
     /// The same before a control plane of a test's own.
     pub(crate) fn before(control_plane: &ControlPlane, watch: Arc<dyn Watch>) -> Self {
-        Self::before_server(control_plane.admin_kubeconfig(), watch)
+        Self::before_server(client(control_plane.admin_kubeconfig()), watch)
     }
 
-    fn before_server(admin_kubeconfig: &Path, watch: Arc<dyn Watch>) -> Self {
+    fn before_server(server: kube::Client, watch: Arc<dyn Watch>) -> Self {
         let relay = Arc::new(Relay {
-            server: client(admin_kubeconfig),
+            server,
             watch,
             own: own::current(),
             writes: AsyncMutex::new(0),
