@@ -14,6 +14,7 @@ mod trial;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZero;
 use std::sync::Mutex;
 use std::thread;
 
@@ -22,8 +23,10 @@ use stage::{SCENARIOS, Scenario};
 use table::Table;
 use trial::{Disturbance, Moment, Target};
 
-/// Trials at a time; most of their time is waiting.
-const AT_ONCE: usize = 6;
+/// Trials at a time for each processor; most of their time is waiting.
+const AT_ONCE: usize = 16;
+/// Trials at a time where other tests run as well.
+const AT_ONCE_OF_A_SAMPLE: usize = 6;
 
 /// One trial that is to be made.
 struct Trial<'a> {
@@ -106,7 +109,11 @@ fn whatever_breaks_nothing_is_lost_and_the_next_run_converges() {
     }
     trials.retain(|trial| trial.to_string().contains(&only));
     assert!(!trials.is_empty(), "no trial");
-    let table = run(&trials);
+    let at_once = match choice {
+        Choice::All | Choice::Some(_) => AT_ONCE * thread::available_parallelism().map_or(1, NonZero::get),
+        Choice::Sample => AT_ONCE_OF_A_SAMPLE,
+    };
+    let table = run(&trials, at_once);
     if !matches!(choice, Choice::Sample) {
         table::print(&table.to_string());
     }
@@ -119,11 +126,11 @@ fn whatever_breaks_nothing_is_lost_and_the_next_run_converges() {
     );
 }
 
-fn run(trials: &[Trial]) -> Table {
+fn run(trials: &[Trial], at_once: usize) -> Table {
     let table = Mutex::new(Table::default());
     let next = Mutex::new(trials.iter().enumerate());
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
                     let Some((number, trial)) = next.lock().expect("no panic").next() else {

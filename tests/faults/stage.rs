@@ -2,7 +2,7 @@
 //! set, bystanders, and what has to hold in the end.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
@@ -77,6 +77,9 @@ pub(super) const SCENARIOS: [Scenario; 9] = [
         stage: move_members,
     },
 ];
+
+/// Namespaces of stages that were cleared.
+static EMPTY: Mutex<Vec<[String; 2]>> = Mutex::new(Vec::new());
 
 /// A scenario, in namespaces that nothing else knows of.
 pub(super) struct Stage {
@@ -216,7 +219,8 @@ impl Sequel {
 
 /// Objects of two namespaces, their set, and what others have in the same places.
 fn with_bystanders() -> (Stage, Vec<Value>) {
-    let [a, b] = [namespace("a"), namespace("b")];
+    let empty = EMPTY.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let [a, b] = empty.unwrap_or_else(|| [namespace("a"), namespace("b")]);
     let role = fresh("role");
     let set = Set::secret(&a, "web");
     let labelled = |object: Value, id: &str| {
@@ -465,6 +469,25 @@ impl Stage {
             }
         }
         snapshot
+    }
+
+    /// Deletes everything in the namespaces, and leaves them to another stage: a look at all
+    /// objects of a kind would be at those of all stages before it.
+    pub(super) fn clear(&self) {
+        let namespaces = self.namespaces.each_ref().map(String::as_str);
+        for namespace in namespaces {
+            for (_, plural) in KINDS {
+                cluster().delete_all(&format!("/api/v1/namespaces/{namespace}/{plural}"));
+            }
+            let group = custom_group();
+            cluster().delete_all(&format!("/apis/{group}/v1/namespaces/{namespace}/widgets"));
+        }
+        let role = cluster_role(&self.role);
+        if cluster().live(&role).is_some() {
+            cluster().delete(&role);
+        }
+        let mut empty = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
+        empty.push(self.namespaces.clone());
     }
 
     /// Whether the namespace among the members is on its way out.

@@ -201,7 +201,9 @@ pub(super) fn attempt(
                 )
             })?;
         }
-        put_in_order(&stage, number % stage.sequels.len(), &director.before)
+        put_in_order(&stage, number % stage.sequels.len(), &director.before)?;
+        stage.clear();
+        Ok(())
     };
     let attempt = |seconds| {
         catch_unwind(AssertUnwindSafe(|| trial(seconds))).unwrap_or_else(|panic| Err(message(&*panic)))

@@ -230,6 +230,11 @@ impl Cluster {
         self.write(&Method::DELETE, &super::path_of(object), "application/json", None);
     }
 
+    /// Asks for the deletion of all that this list holds.
+    pub(crate) fn delete_all(&self, path: &str) {
+        self.write(&Method::DELETE, path, "application/json", None);
+    }
+
     /// Whether the server lets an administrator delete the object; it stays as it is.
     pub(crate) fn allows_deletion(&self, object: &Value) -> bool {
         let path = format!("{}?dryRun=All", super::path_of(object));
