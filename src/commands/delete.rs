@@ -25,7 +25,7 @@ use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::session::wait_targets;
 use crate::settings::{self, DeleteOptions, MissingSet, TakeOver};
-use crate::wait::{Deadline, Outcome, Path, Patience, Waiting};
+use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -138,6 +138,8 @@ async fn delete_and_wait(
         deadline: Deadline::of(patience),
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,
+        after_failure: AfterFailure::Stop,
+        relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let members = deletion.going().filter(|live| done.is_going(live));

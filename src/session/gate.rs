@@ -14,7 +14,7 @@ use crate::execute::{Dependency, DependencyGate, Gate, Interrupt, Membership, Pa
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::wait::{Deadline, Goal, Outcome, Path, Patience, Target, Waiting};
+use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST, Target, Waiting};
 
 /// Waits for what a run has done so far.
 pub struct RunWait<'a> {
@@ -73,6 +73,8 @@ impl<'a> RunWait<'a> {
             deadline: Deadline::of(self.patience),
             interrupt: self.interrupt,
             concurrency: self.prepared.writing.concurrency,
+            after_failure: AfterFailure::Stop,
+            relist: RELIST,
             done_before,
         };
         waiting.run(targets, &mut |event: Event| sink(event)).await
@@ -126,6 +128,8 @@ impl DependencyWait<'_> {
             deadline: Deadline::of(self.patience),
             interrupt: self.interrupt,
             concurrency: self.concurrency,
+            after_failure: AfterFailure::WaitForTheOthers,
+            relist: RELIST,
             done_before: "other objects depend on them, and were not written",
         };
         let mut missed = BTreeSet::new();

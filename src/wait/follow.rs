@@ -3,6 +3,7 @@
 //! A list shows the current states, and a watch the changes after it. When a watch ends, the next list
 //! begins.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::tracker::has_arrived;
@@ -24,8 +26,8 @@ use crate::read::{self, ListError, ListTargets, Place, Selector, WHOLE_OBJECTS};
 
 /// The time after which the server ends a watch, and the next list begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
-/// The time after which a collection is listed again: a silent watch may be broken.
-const RELIST: Duration = Duration::from_secs(30);
+/// The longest wait for the lists of other collections of a kind.
+const ALL_LISTED: Duration = Duration::from_secs(5);
 /// The pause before a collection is listed again after its watch broke.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The pause between two reads of an object that must not be watched.
@@ -47,6 +49,8 @@ pub(super) struct Group {
     targets: Vec<(usize, Target)>,
     /// True once another object of the kind was found that reports its status.
     reports: AtomicBool,
+    /// The collections that were not listed yet: they may hold such an object.
+    unlisted: watch::Sender<usize>,
 }
 
 /// Groups the targets by kind and by the way they are found.
@@ -59,6 +63,7 @@ pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
             path: target.path,
             targets: Vec::new(),
             reports: AtomicBool::new(false),
+            unlisted: watch::Sender::new(0),
         });
         group.targets.push((index, target.clone()));
     }
@@ -70,7 +75,21 @@ pub(super) struct Follow<'a> {
     pub(super) server: &'a ApiServer,
     pub(super) id: &'a ApplySetId,
     pub(super) rules: &'a StatusRules,
+    /// The time after which a collection is listed again.
+    pub(super) relist: Duration,
     pub(super) observations: UnboundedSender<Observation>,
+}
+
+/// The first list of one collection, among those of its kind; `None` once it is over.
+struct Listing<'g>(Cell<Option<&'g watch::Sender<usize>>>);
+
+impl Listing<'_> {
+    /// Notes that the collection was listed, or cannot be.
+    fn end(&self) {
+        if let Some(unlisted) = self.0.take() {
+            unlisted.send_modify(|unlisted| *unlisted = unlisted.saturating_sub(1));
+        }
+    }
 }
 
 /// One target, and whether it has arrived.
@@ -113,15 +132,18 @@ impl Follow<'_> {
             lists.iter().any(|place| place.namespace.is_none()) && group.resource.scope == Scope::Namespaced;
         if is_wide {
             let followed = group.followed(None);
-            if self.place(&group, &lists[0], followed).await.is_ok() {
+            let listing = Listing(Cell::new(None));
+            if self.place(&group, &lists[0], &listing, followed).await.is_ok() {
                 return;
             }
             // A user who may not watch the whole cluster may be allowed to watch namespaces.
         }
         let narrow = places.lists(read::Reach::Namespace);
+        group.unlisted.send_replace(narrow.len());
         let follow = narrow.iter().map(async |place| {
             let followed = group.followed(place.namespace.as_deref());
-            if let Err(left) = self.place(&group, place, followed).await {
+            let listing = Listing(Cell::new(Some(&group.unlisted)));
+            if let Err(left) = self.place(&group, place, &listing, followed).await {
                 self.warn(place);
                 let left = left.iter().map(|followed| (followed.index, followed.target));
                 self.poll(&group, left).await;
@@ -136,6 +158,7 @@ impl Follow<'_> {
         &self,
         group: &Group,
         place: &Place,
+        listing: &Listing<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), Vec<Followed<'t>>> {
         let selector = Selector {
@@ -143,7 +166,9 @@ impl Follow<'_> {
             accept: WHOLE_OBJECTS,
         };
         loop {
-            match self.round(group, place, &selector, &mut followed).await {
+            let round = self.round(group, place, &selector, listing, &mut followed).await;
+            listing.end();
+            match round {
                 Ok(()) => {}
                 Err(Trouble::Forbidden) => {
                     followed.retain(|followed| !followed.has_arrived);
@@ -174,11 +199,12 @@ impl Follow<'_> {
         group: &Group,
         place: &Place,
         selector: &Selector,
+        listing: &Listing<'_>,
         followed: &mut [Followed<'_>],
     ) -> Result<(), Trouble> {
         let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
         let by_name = |object: &Value| find(followed, object);
-        let mut relist = RELIST;
+        let mut relist = self.relist;
         let listed = read::objects_at_version(self.server, place, selector, |object| {
             group.note(object);
             let position = by_name(object)?;
@@ -192,6 +218,10 @@ impl Follow<'_> {
             Some((position, alone, among))
         });
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
+        listing.end();
+        if listed.iter().any(|(_, _, among)| among.is_some()) {
+            group.all_listed().await;
+        }
         seen.extend(listed.into_iter().map(|(position, alone, among)| {
             let among = among.filter(|_| group.others() == Others::Report);
             (position, among.unwrap_or(alone))
@@ -306,6 +336,15 @@ impl Group {
         if status::reports(object) {
             self.reports.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Waits until each collection of the kind was listed once, but not long: one that cannot be read must
+    /// not hold the others.
+    async fn all_listed(&self) {
+        let mut unlisted = self.unlisted.subscribe();
+        let all = unlisted.wait_for(|unlisted| *unlisted == 0);
+        // The sender lives as long as this borrow, so it cannot be closed.
+        let _ = timeout(ALL_LISTED, all).await;
     }
 
     fn others(&self) -> Others {

@@ -6,6 +6,8 @@
 
 mod explain;
 mod follow;
+#[cfg(test)]
+mod tests;
 mod tracker;
 
 use std::collections::BTreeSet;
@@ -37,6 +39,8 @@ const SLOW_OBJECTS: usize = 5;
 /// The time after which a failure counts that existed at the first observation, if the controller does
 /// not report the generation that it has observed.
 const OLD_FAILURE: Duration = Duration::from_secs(10);
+/// The time after which a collection is listed again: a silent watch may be broken.
+pub const RELIST: Duration = Duration::from_secs(30);
 /// Time limit of the last read at the end of the wait.
 const LAST_READ: Duration = Duration::from_secs(5);
 /// Time limit of looking up why objects are not ready.
@@ -81,6 +85,15 @@ pub enum Patience {
     Unlimited,
 }
 
+/// What a wait does after an object has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// It ends.
+    Stop,
+    /// It continues until each of the others is ready or has failed.
+    WaitForTheOthers,
+}
+
 /// The settings of a wait.
 pub struct Waiting<'a> {
     /// The server.
@@ -95,6 +108,10 @@ pub struct Waiting<'a> {
     pub interrupt: &'a Interrupt,
     /// The concurrency limit of looking up reasons.
     pub concurrency: usize,
+    /// What a failed object means for the others.
+    pub after_failure: AfterFailure,
+    /// The time after which a collection is listed again; [`RELIST`] except in tests.
+    pub relist: Duration,
     /// What the run has written, for the warning if the user stops the wait.
     pub done_before: &'a str,
 }
@@ -240,6 +257,7 @@ impl Waiting<'_> {
             server: self.server,
             id: self.id,
             rules: self.rules,
+            relist: self.relist,
             observations,
         };
         let mut followers: FuturesUnordered<_> =
@@ -262,7 +280,7 @@ impl Waiting<'_> {
                         if let Some(awaited) = tracker.note(index, status) {
                             sink(Event::Awaited(awaited));
                         }
-                        if tracker.has_failed() {
+                        if self.is_lost(tracker) {
                             return Some(Stop::Failed);
                         }
                     }
@@ -276,7 +294,7 @@ impl Waiting<'_> {
                 () = at(old) => {
                     old = None;
                     tracker.believe_old();
-                    if tracker.has_failed() {
+                    if self.is_lost(tracker) {
                         return Some(Stop::Failed);
                     }
                 }
@@ -295,6 +313,14 @@ impl Waiting<'_> {
             }
         }
         None
+    }
+
+    /// Returns whether the wait ends because of failures.
+    fn is_lost(&self, tracker: &WaitTracker) -> bool {
+        match self.after_failure {
+            AfterFailure::Stop => tracker.has_failed(),
+            AfterFailure::WaitForTheOthers => tracker.has_failed() && tracker.is_settled(),
+        }
     }
 
     /// Reads what has not arrived once more when the time is over: the watch may have missed it.

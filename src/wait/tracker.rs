@@ -110,10 +110,18 @@ impl WaitTracker {
     /// Returns whether an object that has to become ready has failed. A failure that may be from before
     /// the run does not count until [`Self::believe_old`].
     pub(super) fn has_failed(&self) -> bool {
-        let states = self.targets.iter().zip(&self.seen).zip(&self.old);
-        states
-            .filter(|((target, _), old)| target.goal == Goal::Ready && !**old)
-            .any(|((_, seen), _)| seen.as_ref().is_some_and(|seen| seen.state == State::Failed))
+        (0..self.len()).any(|index| self.is_failed(index))
+    }
+
+    /// Returns whether each object has arrived or failed.
+    pub(super) fn is_settled(&self) -> bool {
+        (0..self.len()).all(|index| self.arrived[index] || self.is_failed(index))
+    }
+
+    fn is_failed(&self, index: usize) -> bool {
+        let seen = self.seen[index].as_ref();
+        let has_failed = seen.is_some_and(|seen| seen.state == State::Failed);
+        has_failed && self.targets[index].goal == Goal::Ready && !self.old[index]
     }
 
     /// Believes failures that were there at the first look, however late that is: their controllers
@@ -230,6 +238,11 @@ mod tests {
             assert_eq!(readiness_of.status, state, "{goal:?} {status:?}");
             assert_eq!(tracker.has_arrived(), arrived, "{goal:?} {status:?}");
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
+            assert_eq!(
+                tracker.is_settled(),
+                arrived || state == Failed,
+                "{goal:?} {status:?}"
+            );
             assert_eq!(tracker.pending().is_empty(), arrived);
             assert_eq!(tracker.note(0, status), None, "reported twice");
         }

@@ -1,0 +1,256 @@
+//! Waits against a server that is a function.
+
+#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::stream;
+use http::{Request, Response};
+use http_body_util::{Either, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::applyset::ParentIdentity;
+use crate::model::identity::GroupKind;
+use crate::model::resource::{Scope, StatusSubresource};
+
+/// The kinds of reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    List,
+    Get,
+    Watch,
+}
+
+/// Counts the reads of a server whose watches stay silent. Its answer is asked for with the namespace and
+/// the number of reads of that sort before; `None` is asked for again a little later.
+#[derive(Clone, Default)]
+struct Reads(Arc<[AtomicUsize; 3]>);
+
+impl Reads {
+    fn count(&self, read: Read) -> usize {
+        self.0[read as usize].load(Ordering::SeqCst)
+    }
+
+    fn server(
+        &self,
+        answer: impl Fn(Read, &str, usize) -> Option<Value> + Send + Sync + 'static,
+    ) -> ApiServer {
+        let reads = self.clone();
+        let answer = Arc::new(answer);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let read = match request.uri().query() {
+                Some(query) if query.contains("watch=true") => Read::Watch,
+                Some(query) if query.contains("labelSelector") => Read::List,
+                _ => Read::Get,
+            };
+            let before = reads.0[read as usize].fetch_add(1, Ordering::SeqCst);
+            let namespace = path.split('/').skip_while(|part| *part != "namespaces").nth(1);
+            let namespace = namespace.unwrap_or_default().to_owned();
+            let answer = Arc::clone(&answer);
+            async move {
+                let body = match read {
+                    Read::Watch => {
+                        let silence = stream::pending::<Result<Frame<Bytes>, Infallible>>();
+                        Either::Right(StreamBody::new(silence))
+                    }
+                    read => loop {
+                        if let Some(answer) = answer(read, &namespace, before) {
+                            break Either::Left(Full::new(Bytes::from(answer.to_string())));
+                        }
+                        tokio::task::yield_now().await;
+                    },
+                };
+                Ok::<_, Infallible>(Response::new(body))
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+}
+
+fn widgets() -> Arc<Resource> {
+    Arc::new(Resource {
+        status: StatusSubresource::Listed,
+        ..Resource::regular("example.com", "v1", "Widget", Scope::Namespaced)
+    })
+}
+
+fn widget(namespace: &str, name: &str, status: &Value) -> Value {
+    json!({
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": name, "resourceVersion": "1",
+            "creationTimestamp": "2020-01-01T00:00:00Z",
+        },
+        "status": status,
+    })
+}
+
+fn ready(is_ready: bool) -> Value {
+    let status = if is_ready { "True" } else { "False" };
+    json!({"conditions": [{"type": "Ready", "status": status, "reason": "Any", "message": "any"}]})
+}
+
+fn list(items: &[Value]) -> Value {
+    json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items})
+}
+
+fn id() -> ApplySetId {
+    ApplySetId::of(&ParentIdentity {
+        group_kind: GroupKind::new("", "Secret"),
+        namespace: Some("a".to_owned()),
+        name: "any".to_owned(),
+    })
+}
+
+fn target(namespace: &str, name: &str) -> Target {
+    Target {
+        key: ObjectKey {
+            group_kind: GroupKind::new("example.com", "Widget"),
+            namespace: Some(namespace.to_owned()),
+            name: name.to_owned(),
+        },
+        resource: widgets(),
+        uid: None,
+        goal: Goal::Ready,
+        path: Path::Label,
+    }
+}
+
+/// Waits for the targets, and returns the outcome with the last reason of each object that was missed.
+async fn wait(
+    server: &ApiServer,
+    targets: Vec<Target>,
+    patience: Patience,
+    relist: Duration,
+) -> (Outcome, Vec<String>) {
+    let id = id();
+    let rules = StatusRules::default();
+    let waiting = Waiting {
+        server,
+        id: &id,
+        rules: &rules,
+        deadline: Deadline::of(patience),
+        interrupt: &Interrupt::default(),
+        concurrency: 1,
+        after_failure: AfterFailure::Stop,
+        relist,
+        done_before: "",
+    };
+    let mut missed = Vec::new();
+    let mut sink = |event: Event| {
+        if let Event::Awaited(awaited) = event
+            && awaited.wait_status == WaitStatus::Missed
+        {
+            missed.push(awaited.reason);
+        }
+    };
+    let outcome = waiting.run(targets, &mut sink).await;
+    (outcome, missed)
+}
+
+/// So long that a test that needs it would not end.
+const NEVER: Duration = Duration::from_hours(24);
+const SOON: Duration = Duration::from_millis(20);
+
+#[tokio::test]
+async fn a_silent_watch_is_not_believed() {
+    let reads = Reads::default();
+    // The object is ready from the third list on, and no watch says so.
+    let server = reads.server(|_, _, before| Some(list(&[widget("a", "one", &ready(before >= 2))])));
+    let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited, SOON).await;
+    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!((reads.count(Read::List), reads.count(Read::Watch)), (3, 2));
+    assert_eq!(reads.count(Read::Get), 0);
+    assert_eq!(RELIST, Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn what_is_pending_at_the_deadline_is_read_once_more() {
+    for (is_ready, expected) in [(true, Outcome::Arrived), (false, Outcome::Missed)] {
+        let reads = Reads::default();
+        let server = reads.server(move |read, _, _| {
+            Some(match read {
+                Read::List => list(&[
+                    widget("a", "one", &ready(false)),
+                    widget("a", "two", &ready(true)),
+                ]),
+                _ => widget("a", "one", &ready(is_ready)),
+            })
+        });
+        let targets = vec![target("a", "one"), target("a", "two")];
+        let patience = Patience::Limited(Duration::from_secs(1));
+        let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
+        assert_eq!(outcome, expected);
+        assert_eq!(reads.count(Read::List), 1);
+        if is_ready {
+            assert_eq!((reads.count(Read::Get), missed), (1, vec![]));
+        } else {
+            assert_eq!(missed.len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
+    let reads = Reads::default();
+    // The list that shows that objects of the kind get a status comes last.
+    let asked = AtomicUsize::new(0);
+    let server = reads.server(move |read, namespace, _| match (read, namespace) {
+        (Read::List, "b") if asked.fetch_add(1, Ordering::SeqCst) < 1000 => None,
+        (Read::List, "b") => Some(list(&[widget("b", "two", &ready(true))])),
+        (Read::List, _) => Some(list(&[widget("a", "one", &Value::Null)])),
+        _ => Some(widget("a", "one", &Value::Null)),
+    });
+    let targets = vec![target("a", "one"), target("b", "two")];
+    let patience = Patience::Limited(Duration::from_secs(1));
+    let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
+    assert_eq!(outcome, Outcome::Missed);
+    assert_eq!(missed, ["it has no status yet, as others of its kind have"]);
+    // Alone, it is Current: nothing reports its health.
+    let alone = reads.server(|_, _, _| Some(list(&[widget("a", "one", &Value::Null)])));
+    let (outcome, _) = wait(&alone, vec![target("a", "one")], Patience::Unlimited, NEVER).await;
+    assert_eq!(outcome, Outcome::Arrived);
+}
+
+#[tokio::test]
+async fn a_failure_leaves_time_for_the_others_if_it_may() {
+    let failed =
+        json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Any", "message": "any"}]});
+    for (after_failure, expected) in [(AfterFailure::Stop, 2), (AfterFailure::WaitForTheOthers, 1)] {
+        let failed = failed.clone();
+        let server = Reads::default().server(move |_, _, before| {
+            Some(list(&[
+                widget("a", "one", &failed),
+                widget("a", "two", &ready(before >= 2)),
+            ]))
+        });
+        let id = id();
+        let waiting = Waiting {
+            server: &server,
+            id: &id,
+            rules: &StatusRules::default(),
+            deadline: Deadline::of(Patience::Unlimited),
+            interrupt: &Interrupt::default(),
+            concurrency: 1,
+            after_failure,
+            relist: SOON,
+            done_before: "",
+        };
+        let mut missed = 0;
+        let mut sink = |event: Event| {
+            if let Event::Awaited(awaited) = event {
+                missed += usize::from(awaited.wait_status == WaitStatus::Missed);
+            }
+        };
+        let targets = vec![target("a", "one"), target("a", "two")];
+        assert_eq!(waiting.run(targets, &mut sink).await, Outcome::Missed);
+        assert_eq!(missed, expected, "{after_failure:?}");
+    }
+}
