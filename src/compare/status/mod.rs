@@ -182,7 +182,12 @@ pub struct Surroundings {
     pub now: Timestamp,
 }
 
-/// The status of other objects of a kind.
+/// The status of other objects of a kind, as far as a run lists them for its own purposes.
+///
+/// Objects outside of the set are not asked for. What another object has may be due to a controller
+/// that is not responsible for this one: those of a gateway class, an issuer or a shard are often
+/// separate. Such a sign would make a wait for an object that no controller looks after endless, and
+/// the question would take a LIST of objects that the run has no business with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
     /// At least one has a status: a controller is working.

@@ -10,6 +10,7 @@ use super::{Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, Definition, Reason, Verdict};
 use crate::compare::ownership;
+use crate::compare::status::{self, Others};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -31,6 +32,14 @@ pub(super) struct Compared {
     pub(super) current: BTreeSet<ObjectKey>,
 }
 
+/// What the status of a member says.
+struct Signs {
+    /// Whether it is Current, if others depend on it.
+    currentness: Option<dependencies::Currentness>,
+    /// Whether it has a status, if others depend on an object of its kind.
+    reports: bool,
+}
+
 /// Lists the members, and compares each with its manifest while its page is at hand.
 pub(super) async fn read_members(
     server: &ApiServer,
@@ -50,6 +59,7 @@ pub(super) async fn read_members(
         .collect();
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
+    let depended_on_kinds: HashSet<&GroupKind> = depended_on.iter().map(|key| &key.group_kind).collect();
     let definitions = read_definitions(server, places, desired, rules.concurrency).await?;
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let mut live = Live::of(item, resource)?;
@@ -72,20 +82,33 @@ pub(super) async fn read_members(
                 definition.as_ref(),
             )
         });
-        let is_current =
-            depended_on.contains(&live.key) && dependencies::is_current(item, resource, server.now(), rules);
-        Some((live, verdict, is_current))
+        let current = depended_on.contains(&live.key);
+        let current = current.then(|| dependencies::currentness(item, resource, server.now(), rules));
+        let reports = depended_on_kinds.contains(&live.key.group_kind) && status::reports(item);
+        let signs = Signs {
+            currentness: current.flatten(),
+            reports,
+        };
+        Some((live, verdict, signs))
     };
     let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
     let mut compared = Compared::default();
-    for (live, verdict, is_current) in listed {
+    // Only a complete list shows whether another object of a kind reports.
+    let reporting = listed.iter().filter(|(_, _, signs)| signs.reports);
+    let reporting: HashSet<GroupKind> = reporting.map(|(live, ..)| live.key.group_kind.clone()).collect();
+    for (live, verdict, signs) in listed {
         if named.set.is_parent(&live) {
             continue;
         }
         if let Some(verdict) = verdict {
             compared.comparisons.insert(live.key.clone(), verdict);
         }
-        if is_current {
+        let others = if reporting.contains(&live.key.group_kind) {
+            Others::Report
+        } else {
+            Others::Silent
+        };
+        if signs.currentness.is_some_and(|current| current.settled(others)) {
             compared.current.insert(live.key.clone());
         }
         compared.members.push(live);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Rules;
 use crate::cluster::discovery::KindLookup;
-use crate::compare::status::{Others, State, StatusRules, Surroundings};
+use crate::compare::status::{self, Others, State, StatusRules, Surroundings};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -72,7 +72,8 @@ pub(super) async fn known(
             error,
         })?;
         let now = cluster.server.now();
-        let is_current = object.map(|object| is_current(&object, &resource, now, rules));
+        // As the wait does, which finds it by its name.
+        let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
         Ok::<(&ObjectKey, Arc<Resource>, Option<bool>), ReadError>((key, resource, is_current))
     });
     let found: Vec<_> = stream::iter(reads)
@@ -99,16 +100,65 @@ pub(super) async fn known(
     }
 }
 
-/// Returns whether the object is Current beyond doubt: one without a status is left to the wait, which
-/// looks at others of its kind.
-pub(super) fn is_current(object: &Value, resource: &Resource, now: Timestamp, rules: Rules<'_>) -> bool {
+/// The status of an object that others depend on, from a list that may not be complete yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Currentness {
+    /// It is Current or not, as its own status says.
+    Reported(State),
+    /// It has no status.
+    Silent {
+        /// Its state if no other object of its kind has a status.
+        alone: State,
+        /// Its state if one has.
+        among: State,
+    },
+}
+
+impl Currentness {
+    /// Returns whether the object is Current, once it is known whether others of its kind report.
+    pub(super) fn settled(self, others: Others) -> bool {
+        let state = match (self, others) {
+            (Self::Reported(state), _) => state,
+            (Self::Silent { alone, .. }, Others::Silent) => alone,
+            (Self::Silent { among, .. }, Others::Report) => among,
+        };
+        state == State::Current
+    }
+}
+
+/// Judges an object of a list, `None` without rules.
+pub(super) fn currentness(
+    object: &Value,
+    resource: &Resource,
+    now: Timestamp,
+    rules: Rules<'_>,
+) -> Option<Currentness> {
+    let alone = state(object, resource, Others::Silent, now, rules)?;
+    if status::reports(object) {
+        return Some(Currentness::Reported(alone));
+    }
+    let among = state(object, resource, Others::Report, now, rules)?;
+    Some(Currentness::Silent { alone, among })
+}
+
+fn is_current(object: &Value, resource: &Resource, others: Others, now: Timestamp, rules: Rules<'_>) -> bool {
+    state(object, resource, others, now, rules) == Some(State::Current)
+}
+
+fn state(
+    object: &Value,
+    resource: &Resource,
+    others: Others,
+    now: Timestamp,
+    rules: Rules<'_>,
+) -> Option<State> {
     let around = Surroundings {
-        others: Others::Report,
+        others,
         subresource: resource.status,
         now,
     };
     let state = |rules: &StatusRules| rules.judge(object, &resource.group_kind(), around).state;
-    rules.status.map(state) == Some(State::Current)
+    rules.status.map(state)
 }
 
 /// Returns whether the object has a namespace if objects of its kind have one.
