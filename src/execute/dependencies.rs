@@ -2,26 +2,30 @@
 //! what depends on it is gone.
 //!
 //! What an object depends on comes in an earlier step of the plan (`plan::dependencies`). The caller
-//! waits, because `execute` stands left of `wait`.
+//! waits, because `execute` stands left of `wait`; `steps` applies what is free by then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
 use super::deletion::object::LeftInPlace;
-use super::{Applied, Execution, Interrupt, Sink};
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, Subject};
-use crate::model::identity::ObjectKey;
+use super::{Execution, Interrupt, Sink};
+use crate::compare::status::Written;
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::settings::DryRun;
-use crate::model::text::listed;
-use crate::plan::{Apply, Edges};
+use crate::plan::Edges;
 
 /// Waits for objects that others depend on.
 pub trait DependencyGate {
-    /// Waits until these objects are Current, and returns those that are not.
+    /// Returns whether an object is Current by the write that has made or changed it.
+    fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool;
+
+    /// Waits until these objects are Current or have failed, and returns those that are not Current.
     fn current<'g>(
         &'g self,
         objects: Vec<Dependency>,
@@ -61,12 +65,29 @@ pub enum Membership {
 pub(crate) struct DependencyStates {
     /// Those that any object of the manifests names.
     named: BTreeSet<ObjectKey>,
+    /// The namespaces and CRDs of the manifests.
+    containers: Containers,
     /// Those that this run has changed, and not waited for since.
     changed: BTreeSet<ObjectKey>,
+    /// Those that are being waited for.
+    awaited: BTreeSet<ObjectKey>,
     /// Those that became Current in this run.
     ready: BTreeSet<ObjectKey>,
     /// Those that did not, or could not be applied, each with the reason.
     unready: BTreeMap<ObjectKey, &'static str>,
+    /// Objects that the run does not send.
+    skipped: BTreeSet<ObjectKey>,
+}
+
+/// What an object waits for before it is applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    /// Something that is not written yet.
+    Unwritten,
+    /// These objects, which are not known to be Current.
+    NotCurrent(Vec<ObjectKey>),
+    /// This object, which will not come to that in this run, for this reason.
+    Lost(ObjectKey, &'static str),
 }
 
 const NOT_APPLIED: &str = "was not applied";
@@ -79,12 +100,18 @@ impl DependencyStates {
             named: members
                 .flat_map(|member| member.depends_on.iter().cloned())
                 .collect(),
+            containers: Containers::of(execution.desired),
             ..Self::default()
         }
     }
 
+    /// Returns whether every object can be sent in its step.
+    pub(super) fn is_trivial(&self) -> bool {
+        self.named.is_empty() && self.skipped.is_empty()
+    }
+
     /// Notes what became of an object.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome, is_current: impl FnOnce(Written) -> bool) {
         if self.named.is_empty() {
             return;
         }
@@ -92,113 +119,148 @@ impl DependencyStates {
         if !self.named.contains(&key) {
             return;
         }
+        let written = match outcome.action {
+            Action::Created => Some(Written::Created),
+            Action::Configured => Some(Written::Changed),
+            _ => None,
+        };
         match outcome.action {
+            _ if written.is_some_and(is_current) => {
+                self.ready.insert(key);
+            }
             Action::Created | Action::Configured => {
                 self.changed.insert(key);
             }
-            Action::Failed | Action::Skipped => self.fail(key),
+            Action::Failed | Action::Skipped => {
+                self.unready.insert(key, NOT_APPLIED);
+            }
             _ => {}
         }
     }
 
-    /// Notes that an object was not applied.
-    pub(super) fn fail(&mut self, key: ObjectKey) {
-        self.unready.insert(key, NOT_APPLIED);
+    /// Notes that an object is not sent.
+    pub(super) fn skip(&mut self, key: ObjectKey) {
+        self.unready.insert(key.clone(), NOT_APPLIED);
+        self.skipped.insert(key);
+    }
+
+    /// Notes that these objects are being waited for.
+    pub(super) fn wait_for(&mut self, keys: impl IntoIterator<Item = ObjectKey>) {
+        self.awaited.extend(keys);
+    }
+
+    /// Notes that an object that is being waited for is Current.
+    pub(super) fn arrived(&mut self, key: ObjectKey) {
+        self.changed.remove(&key);
+        self.ready.insert(key);
+    }
+
+    /// Notes that the wait for an object is over, which is not Current unless it has arrived before.
+    pub(super) fn missed(&mut self, key: ObjectKey) {
+        if !self.ready.contains(&key) {
+            self.changed.remove(&key);
+            self.unready.insert(key, NOT_CURRENT);
+        }
+    }
+
+    pub(super) fn is_awaited(&self, key: &ObjectKey) -> bool {
+        self.awaited.contains(key)
+    }
+}
+
+/// The namespaces and CRDs among the manifests.
+#[derive(Debug, Default)]
+struct Containers {
+    namespaces: BTreeSet<String>,
+    definitions: HashMap<GroupKind, ObjectKey>,
+}
+
+impl Containers {
+    fn of(desired: &Desired) -> Self {
+        let members = desired.members.iter();
+        Self {
+            namespaces: desired.namespaces().map(str::to_owned).collect(),
+            definitions: members
+                .filter_map(|member| Some((defined_kind(member)?, member.key.clone())))
+                .collect(),
+        }
+    }
+
+    /// Returns the namespace and the CRD that have to exist before the object.
+    fn around(&self, object: &ObjectKey) -> impl Iterator<Item = ObjectKey> {
+        let namespace = object.namespace.as_ref();
+        let namespace = namespace.filter(|name| self.namespaces.contains(*name));
+        let namespace = namespace.map(|name| ObjectKey {
+            group_kind: GroupKind::namespace(),
+            namespace: None,
+            name: name.clone(),
+        });
+        let definition = self.definitions.get(&object.group_kind).cloned();
+        namespace.into_iter().chain(definition)
     }
 }
 
 impl Execution<'_> {
-    /// Waits for what the objects of a step depend on, and returns those objects that can be applied.
-    /// The others are skipped, and make the run fail.
-    pub(super) async fn await_dependencies<'w>(
+    /// Returns what an object waits for; `None` if it can be sent. `unwritten` are the objects of steps
+    /// that have begun that are still to be written.
+    pub(super) fn hindrance(
         &self,
-        step: Vec<&'w Apply>,
-        applied: &mut Applied,
-        sink: &mut Sink<'_>,
-    ) -> Vec<&'w Apply> {
-        if applied.dependencies.named.is_empty() {
-            return step;
+        object: &DesiredObject,
+        states: &DependencyStates,
+        unwritten: &HashSet<&ObjectKey>,
+    ) -> Option<Hindrance> {
+        let depends_on = &object.depends_on;
+        let lost = depends_on
+            .iter()
+            .find_map(|key| Some((key, *states.unready.get(key)?)));
+        if let Some((key, state)) = lost {
+            return Some(Hindrance::Lost(key.clone(), state));
         }
-        let awaited = self.awaited(&step, &applied.dependencies);
-        if !awaited.is_empty() {
-            let keys: Vec<ObjectKey> = awaited.iter().map(|dependency| dependency.key.clone()).collect();
-            let missed = match self.dependencies {
-                Some(gate) => gate.current(awaited, sink).await,
-                None => keys.iter().cloned().collect(),
-            };
-            if self.interrupt.is_requested() {
-                // Nothing of the step is begun.
-                return step;
-            }
-            sink(Event::Phase {
-                phase: Phase::Applying,
-                total: step.len(),
-            });
-            let states = &mut applied.dependencies;
-            for key in keys {
-                states.changed.remove(&key);
-                if missed.contains(&key) {
-                    states.unready.insert(key, NOT_CURRENT);
-                } else {
-                    states.ready.insert(key);
-                }
-            }
+        let containers: Vec<ObjectKey> = states.containers.around(&object.key).collect();
+        if let Some(container) = containers.iter().find(|key| states.skipped.contains(*key)) {
+            return Some(Hindrance::Lost(container.clone(), NOT_APPLIED));
         }
-        let mut hopeless: BTreeMap<ObjectKey, Vec<ObjectKey>> = BTreeMap::new();
-        let mut hopeful = Vec::new();
-        for apply in step {
-            let member = &self.desired.members[apply.index];
-            let mut depends_on = member.depends_on.iter();
-            match depends_on.find(|key| applied.dependencies.unready.contains_key(key)) {
-                None => hopeful.push(apply),
-                Some(key) => {
-                    let dependents = hopeless.entry(key.clone()).or_default();
-                    dependents.push(member.key.clone());
-                }
-            }
+        if depends_on
+            .iter()
+            .chain(&containers)
+            .any(|key| unwritten.contains(key))
+        {
+            return Some(Hindrance::Unwritten);
         }
-        for (dependency, dependents) in hopeless {
-            let state = applied.dependencies.unready[&dependency];
-            applied.failed += dependents.len();
-            sink(Event::failure(format!(
-                "{dependency} {state}, so these objects that depend on it are not applied: {}",
-                listed(&dependents)
-            )));
-            for dependent in &dependents {
-                applied.dependencies.fail(dependent.clone());
-            }
-            let reason = format!("it depends on {dependency}, which {state}");
-            sink(NotDone::some(dependents, reason));
-        }
-        hopeful
+        let known = &self.plan.edges.known;
+        let is_current = |key: &ObjectKey| {
+            let was_current = known.current.contains(key) && !states.changed.contains(key);
+            was_current || states.ready.contains(key)
+        };
+        let not_current = depends_on.iter().filter(|key| !is_current(key));
+        let not_current: Vec<ObjectKey> = not_current.cloned().collect();
+        (!not_current.is_empty()).then_some(Hindrance::NotCurrent(not_current))
     }
 
-    /// The objects that have to become Current before a step. What was Current when it was read, and
-    /// has not changed since, is not waited for.
-    fn awaited(&self, step: &[&Apply], states: &DependencyStates) -> Vec<Dependency> {
-        let known = &self.plan.edges.known;
-        let named = step
-            .iter()
-            .flat_map(|apply| &self.desired.members[apply.index].depends_on);
-        let is_awaited = |key: &&ObjectKey| {
-            let was_current = known.current.contains(*key) && !states.changed.contains(*key);
-            !was_current && !states.ready.contains(*key) && !states.unready.contains_key(*key)
-        };
-        let named: BTreeSet<&ObjectKey> = named.filter(is_awaited).collect();
+    /// Returns how these objects are found, which others depend on.
+    pub(super) fn dependencies(&self, keys: &BTreeSet<ObjectKey>) -> Vec<Dependency> {
         let members = self.desired.members.iter();
-        let members = members.filter(|member| named.contains(&member.key));
+        let members = members.filter(|member| keys.contains(&member.key));
         let members = members.map(|member| Dependency {
             key: member.key.clone(),
             resource: Arc::clone(&member.resource),
             membership: Membership::Member,
         });
-        let outside = known.outside.iter().filter(|(key, _)| named.contains(key));
+        let outside = self.plan.edges.known.outside.iter();
+        let outside = outside.filter(|(key, _)| keys.contains(key));
         let outside = outside.map(|(key, resource)| Dependency {
             key: key.clone(),
             resource: Arc::clone(resource),
             membership: Membership::Outside,
         });
         members.chain(outside).collect()
+    }
+
+    /// Returns whether the object of the manifests at this index is Current by its write.
+    pub(super) fn is_current_once_written(&self, index: usize, written: Written) -> bool {
+        let resource = &self.desired.members[index].resource;
+        self.dependencies
+            .is_some_and(|gate| gate.is_current_once_written(resource, written))
     }
 }
 

@@ -17,6 +17,7 @@ mod membership;
 mod outcomes;
 mod parent_record;
 mod reread;
+mod steps;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,9 +34,7 @@ pub use gate::{Gate, Passage};
 use history::Changes;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
-use members::apply::MemberReply;
-use members::postponed::Step;
-use members::webhooks::{SetAside, Webhooks};
+use members::webhooks::Webhooks;
 pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
@@ -43,7 +42,7 @@ pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use wave::WaveEvent;
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
+use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
 use crate::manifest::desired::Desired;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
@@ -206,8 +205,7 @@ impl Execution<'_> {
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
-            self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
-                .await;
+            self.write_prerequisites(&mut progress, sink).await?;
             match self.stopped(&progress) {
                 Some(ending) => return Ok((ending, None)),
                 None => self.report_unchanged(&mut progress.applied, sink),
@@ -230,8 +228,7 @@ impl Execution<'_> {
         };
         if has_parent {
             self.report_unchanged(&mut progress.applied, sink);
-            self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
-                .await;
+            self.write_prerequisites(&mut progress, sink).await?;
         }
         let mut reported = None;
         let ending = match self.write_members(&mut known, &mut progress, sink).await {
@@ -294,20 +291,7 @@ impl Execution<'_> {
             }
             Ok(()) => self.report_parent(&version, known, sink),
         }
-        let mut postponed = Vec::new();
-        for (place, wave) in self.plan.waves.iter().enumerate() {
-            if place > 0 {
-                self.still_covers(known, sink).await?;
-            }
-            let (step, dependents) = self.divide(wave, &postponed);
-            let set_aside = self.apply_wave(step, progress, sink).await;
-            postponed.extend(Step::last(dependents, set_aside));
-        }
-        progress.webhooks.begin_again();
-        for step in postponed {
-            self.still_covers(known, sink).await?;
-            self.apply_wave(step, progress, sink).await;
-        }
+        Box::pin(self.write_steps(known, progress, sink)).await?;
         progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
         self.report_skips(sink);
         if let Some(ending) = self.stopped(progress) {
@@ -345,79 +329,5 @@ impl Execution<'_> {
 
     fn key(&self, apply: &Apply) -> &ObjectKey {
         &self.desired.members[apply.index].key
-    }
-
-    /// Applies the objects of a step. Returns those whose webhooks are to be waited for at the end.
-    async fn apply_wave<'w>(
-        &self,
-        step: Step<'w>,
-        progress: &mut Progress,
-        sink: &mut Sink<'_>,
-    ) -> SetAside<'w> {
-        let Step {
-            objects: mut wave,
-            set_aside,
-        } = step;
-        if self.writing.dry_run == DryRun::None {
-            wave = Box::pin(self.await_dependencies(wave, &mut progress.applied, sink)).await;
-            wave = Box::pin(self.await_kinds(wave, progress, sink)).await;
-        }
-        let defined = self.kinds_defined_by(&wave);
-        let mut former = Box::pin(self.former_definitions(&defined)).await;
-        Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
-        let mut definitions = Vec::new();
-        let Progress {
-            applied,
-            kinds,
-            webhooks,
-            pace,
-            ..
-        } = progress;
-        let mut take = |reply: MemberReply, sink: &mut Sink<'_>| {
-            for warning in reply.warnings {
-                sink(Event::Warning(warning));
-            }
-            match reply.outcome.action {
-                Action::Failed => applied.failed += 1,
-                _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
-            }
-            applied.dependencies.note(&reply.outcome);
-            if reply.found.is_some() {
-                applied.found.insert(reply.outcome.subject.key());
-            }
-            if defined.contains_key(&reply.outcome.subject.key()) {
-                definitions.push(reply.outcome.clone());
-            }
-            if reply.outcome.action == Action::Unchanged {
-                self.report_unchanged_member(reply.outcome, applied, sink);
-            } else {
-                sink(Event::Object(reply.outcome));
-            }
-        };
-        let mut found = Vec::new();
-        let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
-            // Their former sets are determined together.
-            if reply.found.is_some() {
-                found.push((apply.index, reply));
-            } else {
-                take(reply, sink);
-            }
-        };
-        let step = Step {
-            objects: wave,
-            set_aside,
-        };
-        let set_aside = Box::pin(self.apply_all(step, kinds, webhooks, pace, answered, sink)).await;
-        Box::pin(self.judge_found(&mut found)).await;
-        for (_, reply) in found {
-            take(reply, sink);
-        }
-        for outcome in definitions {
-            let key = outcome.subject.key();
-            if let Some(kind) = defined.get(&key) {
-                progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
-            }
-        }
-        set_aside
     }
 }

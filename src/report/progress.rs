@@ -100,6 +100,8 @@ impl Bars {
     /// them.
     pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
         let is_counted = match (self.phase, planned) {
+            // The bar counts what has arrived.
+            _ if self.shows_wait() => false,
             (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
             (Some(Phase::Pruning | Phase::Deleting), _) => matches!(
                 outcome.action,
@@ -126,6 +128,9 @@ impl Bars {
 
     /// Shows the object that the server has been working on for the longest time, if it is slow.
     pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
+        if self.shows_wait() {
+            return;
+        }
         let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
         let text = match slowest {
             Some((key, elapsed)) => human::slowest(&phase, &key, elapsed),

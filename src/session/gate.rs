@@ -8,12 +8,13 @@ use futures_util::future::LocalBoxFuture;
 use super::prepare::Prepared;
 use super::wait_targets::{self, Done};
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::status::StatusRules;
+use crate::compare::status::{StatusRules, Written};
 use crate::event::{Event, WaitStatus};
 use crate::execute::{Dependency, DependencyGate, Gate, Interrupt, Membership, Passage, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::resource::Resource;
 use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST, Target, Waiting};
 
 /// Waits for what a run has done so far.
@@ -147,6 +148,11 @@ impl DependencyWait<'_> {
 }
 
 impl DependencyGate for DependencyWait<'_> {
+    fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool {
+        let group_kind = resource.group_kind();
+        self.rules.need_no_look(&group_kind, resource.status, written)
+    }
+
     fn current<'g>(
         &'g self,
         objects: Vec<Dependency>,

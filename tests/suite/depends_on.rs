@@ -10,7 +10,7 @@ use crate::support::{
     namespace, namespace_object, objects_file, secret, with,
 };
 
-fn rolled_out() -> Value {
+pub(super) fn rolled_out() -> Value {
     json!({
         "observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
         "availableReplicas": 1,
@@ -39,7 +39,7 @@ fn annotated(object: Value, value: &str) -> Value {
     with(object, &json!({"metadata": {"annotations": annotations}}))
 }
 
-fn after(object: Value, dependencies: &[&Value]) -> Value {
+pub(super) fn after(object: Value, dependencies: &[&Value]) -> Value {
     let references: Vec<String> = dependencies.iter().map(|object| reference(object)).collect();
     annotated(object, &references.join(","))
 }
@@ -52,7 +52,7 @@ fn let_go(object: &Value) {
     cluster().patch(object, &json!({"metadata": {"finalizers": null}}));
 }
 
-fn files(objects: &[Value]) -> Files {
+pub(super) fn files(objects: &[Value]) -> Files {
     Files::new().with("objects.yaml", &objects_file(objects))
 }
 

@@ -18,7 +18,7 @@ use crate::support::{
 const JUDGED: &str = "judged";
 
 /// A webhook that judges labelled objects of these resources in one namespace.
-fn webhook(kind: &str, namespace: &str, groups: &str, resources: &str, client: &Value) -> Value {
+pub(super) fn webhook(kind: &str, namespace: &str, groups: &str, resources: &str, client: &Value) -> Value {
     let name = fresh("webhook");
     with(
         named("admissionregistration.k8s.io/v1", kind, None, &name),
@@ -40,7 +40,7 @@ fn webhook(kind: &str, namespace: &str, groups: &str, resources: &str, client: &
 }
 
 /// A webhook for ConfigMaps at an address of this machine.
-fn at(namespace: &str, address: SocketAddr) -> Value {
+pub(super) fn at(namespace: &str, address: SocketAddr) -> Value {
     webhook(
         "ValidatingWebhookConfiguration",
         namespace,
@@ -50,17 +50,17 @@ fn at(namespace: &str, address: SocketAddr) -> Value {
     )
 }
 
-fn client_of(address: SocketAddr) -> Value {
+pub(super) fn client_of(address: SocketAddr) -> Value {
     let authority = fs::read(ControlPlane::shared().certificate_authority()).expect("an authority");
     json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(authority)})
 }
 
-fn judged(object: Value) -> Value {
+pub(super) fn judged(object: Value) -> Value {
     with(object, &json!({"metadata": {"labels": {JUDGED: "yes"}}}))
 }
 
 /// Registers the webhook, and returns once the server asks it.
-fn register(webhook: &Value, judged: &Value) {
+pub(super) fn register(webhook: &Value, judged: &Value) {
     cluster().create(webhook);
     let name = webhook["webhooks"][0]["name"].as_str().expect("a name");
     eventually("the server asks the webhook", || {
@@ -70,7 +70,7 @@ fn register(webhook: &Value, judged: &Value) {
 }
 
 /// Starts an apply, and returns once it waits for the webhook.
-fn start(set: &Set, files: &Files, flags: &[&str]) -> Running {
+pub(super) fn start(set: &Set, files: &Files, flags: &[&str]) -> Running {
     let mut running = set
         .command(Program::new(), files)
         .args(["-o", "json"])

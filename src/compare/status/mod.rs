@@ -8,6 +8,7 @@
 mod conventions;
 mod kinds;
 mod object;
+mod once_written;
 mod pod;
 mod rules;
 mod workloads;
@@ -27,7 +28,9 @@ use serde_json::Value;
 use crate::model::identity::GroupKind;
 use crate::model::resource::StatusSubresource;
 use object::{Object, too_few};
+use once_written::has_only_content;
 
+pub use once_written::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
 pub use rules::{Origin, RuleFileError, RuleSet};
 
@@ -271,7 +274,8 @@ impl StatusRules {
             ("", "Pod") => pod::readiness(object),
             ("", "Service") => kinds::service(object),
             ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
-            ("", "ConfigMap" | "Secret") | ("batch", "CronJob") => Readiness::current("it exists"),
+            _ if has_only_content(group_kind) => Readiness::current("it exists"),
+            ("batch", "CronJob") => Readiness::current("it exists"),
             ("apps" | "extensions", "Deployment") => workloads::deployment(object),
             ("apps", "StatefulSet") => workloads::stateful_set(object),
             ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),

@@ -8,7 +8,6 @@ use http::StatusCode;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::prune::Pruned;
 use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
-use crate::execute::members::postponed::Step;
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
@@ -31,10 +30,8 @@ impl Execution<'_> {
             sink(Event::Note(time));
         }
         self.report_unchanged(&mut progress.applied, sink);
-        self.apply_wave(Step::first(&self.plan.prerequisites), &mut progress, sink)
-            .await;
-        for wave in &self.plan.waves {
-            self.apply_wave(Step::first(wave), &mut progress, sink).await;
+        for wave in std::iter::once(&self.plan.prerequisites).chain(&self.plan.waves) {
+            self.dry_run_step(wave, &mut progress, sink).await;
         }
         let is_asked =
             |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);

@@ -138,7 +138,7 @@ impl Execution<'_> {
         for (reason, keys) in hopeless {
             progress.applied.failed += keys.len();
             for key in &keys {
-                progress.applied.dependencies.fail(key.clone());
+                progress.applied.dependencies.skip(key.clone());
             }
             sink(NotDone::some(keys, reason));
         }

@@ -10,7 +10,7 @@ pub(crate) mod found;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
 pub(crate) mod parent_metadata;
-pub(crate) mod postponed;
 pub(crate) mod refused;
+pub(crate) mod round;
 pub(crate) mod taken_in;
 pub(crate) mod webhooks;

@@ -1,30 +1,34 @@
 //! Webhooks that the API server cannot call yet, because their Pods are still starting.
 //!
 //! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The
-//! objects are set aside until the other objects are written (see `postponed`). Then one object for each
-//! webhook is sent again, with growing pauses, and the others once that one got through. What a webhook
-//! answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
+//! objects are set aside, and the steps of the run continue (see `steps`). While the run waits for
+//! something else, and once the other objects are written, one object for each webhook is sent again,
+//! with growing pauses, and the others once that one got through. What a webhook answers, such as a
+//! refusal, is not retried, and neither are dry runs, which do not start a webhook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Status};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::MemberReply;
-use crate::execute::members::postponed::{Step, WebhookWait};
 use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Execution, Interrupt, Sink};
-use crate::model::settings::WebhookPatience;
 use crate::plan::Apply;
 
 /// The pause before the second attempt; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// Returns the pause after so many attempts in vain.
+pub(crate) fn pause(vain: u32) -> Duration {
+    (FIRST_PAUSE * 2_u32.pow(vain.min(10))).min(LONGEST_PAUSE)
+}
 
 /// A webhook that could not be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,31 +44,59 @@ pub(crate) struct Unreachable {
 pub(crate) struct Webhooks {
     /// The webhooks that were reported.
     reported: BTreeSet<String>,
+    clock: Clock,
     /// The end of the wait for each webhook; `None` if only the run ends it.
     deadlines: BTreeMap<String, Option<Instant>>,
     /// Webhooks that could still not be called at the end of their wait.
     given_up: BTreeSet<String>,
 }
 
-/// The objects of a wave that wait for webhooks.
+/// The time that webhooks have.
+#[derive(Debug, Clone, Copy, Default)]
+enum Clock {
+    /// It has not begun: the run still has other things to do, which may start the webhook.
+    #[default]
+    Stopped,
+    /// Each webhook has this time from its first refusal on; `None` if only the run ends it.
+    Running(Option<Duration>),
+}
+
+/// Objects whose webhooks cannot be called yet.
 #[derive(Default)]
 pub(crate) struct SetAside<'w> {
-    /// The time at which they are waited for.
-    wait: WebhookWait,
     /// By the name of the webhook: each object with its latest answer.
     waiting: BTreeMap<String, Vec<(&'w Apply, MemberReply)>>,
     /// Webhooks that could not be called in the latest round.
     refused: BTreeSet<String>,
     /// Rounds in which no webhook could be called.
     vain_rounds: u32,
+    /// The time of the next round, once it is known.
+    next: Option<Instant>,
 }
 
-/// The next step for objects that were set aside.
-struct Round<'w> {
-    /// Objects to send again.
-    again: Vec<&'w Apply>,
+/// What a run knows when it sends objects.
+pub(crate) struct Sending<'p> {
+    pub(crate) kinds: &'p Kinds,
+    pub(crate) webhooks: &'p mut Webhooks,
+    pub(crate) pace: &'p mut ConcurrencyLimit,
+}
+
+/// What is sent at once.
+pub(crate) struct Round<'w> {
+    /// Objects to send.
+    pub(crate) objects: Vec<&'w Apply>,
     /// Answers of objects that are not sent again.
-    given_up: Vec<(&'w Apply, MemberReply)>,
+    pub(crate) given_up: Vec<(&'w Apply, MemberReply)>,
+}
+
+impl<'w> Round<'w> {
+    /// A round of objects that were not sent yet.
+    pub(crate) fn of(objects: Vec<&'w Apply>) -> Self {
+        Self {
+            objects,
+            given_up: Vec::new(),
+        }
+    }
 }
 
 impl Unreachable {
@@ -105,21 +137,39 @@ impl Unreachable {
             reason: reason.to_owned(),
         }
     }
+
+    /// Returns what is waited for, and why.
+    pub(crate) fn text(&self) -> String {
+        format!("{}, which cannot be called yet: {}", self.name, self.reason)
+    }
 }
 
 impl Webhooks {
-    /// Begins to wait for a webhook, at most for this time, unless that has begun.
-    fn begin(&mut self, name: &str, patience: Option<Duration>) {
-        if !self.deadlines.contains_key(name) {
-            let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
-            self.deadlines.insert(name.to_owned(), deadline);
+    /// Stops the time of all webhooks, which begins again with the next [`Self::start`].
+    pub(crate) fn stop(&mut self) {
+        self.clock = Clock::Stopped;
+        self.deadlines.clear();
+        self.given_up.clear();
+    }
+
+    /// Starts the time of the webhooks of these objects, unless it runs.
+    pub(crate) fn start(&mut self, patience: Option<Duration>, set_aside: &SetAside<'_>) {
+        if let Clock::Stopped = self.clock {
+            self.clock = Clock::Running(patience);
+            for name in set_aside.waiting.keys() {
+                self.begin(name);
+            }
         }
     }
 
-    /// Gives each webhook time again, since its Pods may have been written.
-    pub(crate) fn begin_again(&mut self) {
-        self.deadlines.clear();
-        self.given_up.clear();
+    /// Begins the time of a webhook, unless that has begun.
+    fn begin(&mut self, name: &str) {
+        if let Clock::Running(patience) = self.clock
+            && !self.deadlines.contains_key(name)
+        {
+            let deadline = patience.and_then(|patience| Instant::now().checked_add(patience));
+            self.deadlines.insert(name.to_owned(), deadline);
+        }
     }
 
     fn deadline(&self, name: &str) -> Option<Instant> {
@@ -133,67 +183,42 @@ impl Webhooks {
 }
 
 impl Execution<'_> {
-    /// Applies the objects of a step, and those whose webhook cannot be called yet again. `answered`
-    /// gets the last answer of each, except of those that are returned: they are sent again at the end.
+    /// Sends these objects. `answered` gets the answer of each, except of those that are set aside.
     pub(in crate::execute) async fn apply_all<'w>(
         &self,
-        step: Step<'w>,
-        kinds: &Kinds,
-        webhooks: &mut Webhooks,
-        pace: &mut ConcurrencyLimit,
+        objects: Vec<&'w Apply>,
+        set_aside: &mut SetAside<'w>,
+        sending: Sending<'_>,
         mut answered: impl FnMut(&Apply, MemberReply, &mut Sink<'_>),
         sink: &mut Sink<'_>,
-    ) -> SetAside<'w> {
+    ) {
+        let Sending {
+            kinds,
+            webhooks,
+            pace,
+        } = sending;
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
-        let Step {
-            objects: mut to_send,
-            mut set_aside,
-        } = step;
-        let patience = set_aside.patience(self.writing.webhook_patience);
-        for name in set_aside.waiting.keys() {
-            webhooks.begin(name, patience);
-        }
-        loop {
-            let reported = |news: WaveEvent<(_, MemberReply)>| match news {
-                WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-                WaveEvent::Answer((apply, reply)) => {
-                    if let Some(reply) = set_aside.take(apply, reply, webhooks, patience, sink) {
-                        answered(apply, reply, sink);
-                    }
+        let reported = |news: WaveEvent<(_, MemberReply)>| match news {
+            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WaveEvent::Answer((apply, reply)) => {
+                if let Some(reply) = set_aside.take(apply, reply, webhooks, sink) {
+                    answered(apply, reply, sink);
                 }
-            };
-            let items = to_send.into_iter().map(|apply| (self.key(apply), apply));
-            each(self.server, self.interrupt, items, write, pace, reported).await;
-            if set_aside.wait == WebhookWait::Later {
-                return set_aside;
             }
-            let Some(round) = set_aside.next(webhooks, self.interrupt).await else {
-                return set_aside;
-            };
-            for (apply, reply) in round.given_up {
-                answered(apply, reply, sink);
-            }
-            to_send = round.again;
-        }
+        };
+        let items = objects.into_iter().map(|apply| (self.key(apply), apply));
+        each(self.server, self.interrupt, items, write, pace, reported).await;
     }
 }
 
 impl<'w> SetAside<'w> {
-    /// The same, waited for at this time.
-    pub(crate) fn with(self, wait: WebhookWait) -> Self {
-        Self { wait, ..self }
-    }
-
-    /// The objects.
+    /// Returns the objects.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &'w Apply> {
         self.waiting.values().flatten().map(|(apply, _)| *apply)
     }
 
-    fn patience(&self, patience: WebhookPatience) -> Option<Duration> {
-        match self.wait {
-            WebhookWait::InStep | WebhookWait::Later => Some(patience.in_step),
-            WebhookWait::AtEnd => patience.at_end,
-        }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Sets an object aside if its webhook can still be waited for; else returns the answer.
@@ -202,75 +227,59 @@ impl<'w> SetAside<'w> {
         apply: &'w Apply,
         reply: MemberReply,
         webhooks: &mut Webhooks,
-        patience: Option<Duration>,
         sink: &mut Sink<'_>,
     ) -> Option<MemberReply> {
-        let Some(Unreachable { name, reason }) = &reply.webhook else {
+        let Some(unreachable) = &reply.webhook else {
             return Some(reply);
         };
+        let name = unreachable.name.clone();
         if webhooks.reported.insert(name.clone()) {
-            sink(Event::Note(format!(
-                "waiting for {name}, which cannot be called yet: {reason}"
-            )));
+            sink(Event::Note(format!("waiting for {}", unreachable.text())));
         }
         self.refused.insert(name.clone());
-        if self.wait != WebhookWait::Later {
-            webhooks.begin(name, patience);
-            if webhooks.is_over(name) {
-                webhooks.given_up.insert(name.clone());
-                return Some(reply);
-            }
+        webhooks.begin(&name);
+        if webhooks.is_over(&name) {
+            webhooks.given_up.insert(name);
+            return Some(reply);
         }
-        let name = name.clone();
         self.waiting.entry(name).or_default().push((apply, reply));
         None
     }
 
-    /// Waits until it is time for another attempt, and chooses what is sent again; `None` if nothing was
-    /// set aside.
-    async fn next(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) -> Option<Round<'w>> {
+    /// Returns the time of the next round; `None` if nothing is set aside.
+    pub(crate) fn next_round(&mut self, webhooks: &Webhooks) -> Option<Instant> {
         if self.waiting.is_empty() {
             return None;
         }
-        if self.waiting.keys().all(|name| self.refused.contains(name)) {
-            self.pause(webhooks, interrupt).await;
-        } else {
+        let now = Instant::now();
+        if !self.waiting.keys().all(|name| self.refused.contains(name)) {
+            // A webhook can be called.
             self.vain_rounds = 0;
+            return Some(now);
         }
-        Some(self.choose(webhooks, interrupt))
-    }
-
-    async fn pause(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) {
-        let pause = FIRST_PAUSE * 2_u32.pow(self.vain_rounds.min(10));
-        self.vain_rounds += 1;
+        let next = *self.next.get_or_insert(now + pause(self.vain_rounds));
         let deadlines = self.waiting.keys().filter_map(|name| webhooks.deadline(name));
-        let left = deadlines
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
-            .min();
-        let pause = pause.min(LONGEST_PAUSE).min(left.unwrap_or(LONGEST_PAUSE));
-        tokio::select! {
-            () = interrupt.requested() => {}
-            () = sleep(pause) => {}
-        }
+        Some(deadlines.fold(next, Instant::min))
     }
 
-    fn choose(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) -> Round<'w> {
+    /// Chooses what is sent in the next round: one object for each webhook that could not be called, and
+    /// all objects of the others.
+    pub(crate) fn round(&mut self, webhooks: &Webhooks, interrupt: &Interrupt) -> Round<'w> {
+        self.next = None;
+        self.vain_rounds += 1;
         let refused = std::mem::take(&mut self.refused);
-        let mut round = Round {
-            again: Vec::new(),
-            given_up: Vec::new(),
-        };
+        let mut round = Round::of(Vec::new());
         for (name, mut objects) in std::mem::take(&mut self.waiting) {
             if interrupt.is_requested() || webhooks.given_up.contains(&name) {
                 round.given_up.extend(objects);
             } else if refused.contains(&name) {
                 let others = objects.split_off(1);
-                round.again.extend(objects.into_iter().map(|(apply, _)| apply));
+                round.objects.extend(objects.into_iter().map(|(apply, _)| apply));
                 if !others.is_empty() {
                     self.waiting.insert(name, others);
                 }
             } else {
-                round.again.extend(objects.into_iter().map(|(apply, _)| apply));
+                round.objects.extend(objects.into_iter().map(|(apply, _)| apply));
             }
         }
         round

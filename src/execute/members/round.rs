@@ -1,0 +1,90 @@
+//! Applies objects that are free at the same time, and notes what became of each.
+
+use crate::event::{Action, Event};
+use crate::execute::members::apply::MemberReply;
+use crate::execute::members::webhooks::{Round, Sending, SetAside};
+use crate::execute::{Execution, Progress, Sink};
+use crate::model::settings::DryRun;
+use crate::plan::Apply;
+
+impl Execution<'_> {
+    /// Applies the objects of a round. Those whose webhooks cannot be called yet are set aside.
+    pub(in crate::execute) async fn apply_round<'w>(
+        &self,
+        round: Round<'w>,
+        set_aside: &mut SetAside<'w>,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) {
+        let Round {
+            objects: mut wave,
+            given_up,
+        } = round;
+        if self.writing.dry_run == DryRun::None {
+            wave = Box::pin(self.await_kinds(wave, progress, sink)).await;
+        }
+        let ended = given_up.iter().map(|(apply, _)| *apply);
+        let all: Vec<&Apply> = wave.iter().copied().chain(ended).collect();
+        let defined = self.kinds_defined_by(&all);
+        let mut former = Box::pin(self.former_definitions(&defined)).await;
+        Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
+        let mut definitions = Vec::new();
+        let Progress {
+            applied,
+            kinds,
+            webhooks,
+            pace,
+            ..
+        } = progress;
+        let mut take = |index: usize, reply: MemberReply, sink: &mut Sink<'_>| {
+            for warning in reply.warnings {
+                sink(Event::Warning(warning));
+            }
+            match reply.outcome.action {
+                Action::Failed => applied.failed += 1,
+                _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
+            }
+            let is_current = |written| self.is_current_once_written(index, written);
+            applied.dependencies.note(&reply.outcome, is_current);
+            if reply.found.is_some() {
+                applied.found.insert(reply.outcome.subject.key());
+            }
+            if defined.contains_key(&reply.outcome.subject.key()) {
+                definitions.push(reply.outcome.clone());
+            }
+            if reply.outcome.action == Action::Unchanged {
+                self.report_unchanged_member(reply.outcome, applied, sink);
+            } else {
+                sink(Event::Object(reply.outcome));
+            }
+        };
+        for (apply, reply) in given_up {
+            take(apply.index, reply, sink);
+        }
+        let sending = Sending {
+            kinds,
+            webhooks,
+            pace,
+        };
+        let mut found = Vec::new();
+        let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
+            // Their former sets are determined together.
+            if reply.found.is_some() {
+                found.push((apply.index, reply));
+            } else {
+                take(apply.index, reply, sink);
+            }
+        };
+        Box::pin(self.apply_all(wave, set_aside, sending, answered, sink)).await;
+        Box::pin(self.judge_found(&mut found)).await;
+        for (index, reply) in found {
+            take(index, reply, sink);
+        }
+        for outcome in definitions {
+            let key = outcome.subject.key();
+            if let Some(kind) = defined.get(&key) {
+                progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Applies the steps of the plan one after the other, and waits where an object has to wait.
+//!
+//! An object waits for what it depends on, or for a webhook that is still starting. Either wait may need
+//! what the other one holds back: a Deployment is Current once a certificate exists, and the certificate
+//! waits for its webhook. So both waits run at the same time, and each object is sent once it is free. A step
+//! ends when each of its objects is sent, skipped, or postponed behind one that waits for a webhook: the
+//! Pods of the webhook may come with a later step.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::dependencies::Hindrance;
+use super::members::webhooks::{Round, SetAside};
+use super::parent_record::requests::{Known, ParentWriteError};
+use super::{Execution, Progress, Sink};
+use crate::event::{Event, NotDone, Phase, WaitStatus};
+use crate::model::identity::ObjectKey;
+use crate::model::text::listed;
+use crate::plan::Apply;
+
+/// The steps that have begun, as far as their objects are not written.
+struct Steps<'w, 's> {
+    /// Objects that were not sent yet, step by step.
+    unsent: Vec<Vec<&'w Apply>>,
+    /// Objects that wait for webhooks.
+    set_aside: SetAside<'w>,
+    waits: Waits<'s>,
+    /// Whether time has passed since the record was last known to cover what the run writes.
+    has_waited: bool,
+    phase: Shown,
+}
+
+/// The phase that the user sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Applying,
+    Waiting,
+}
+
+/// The waits for objects that others depend on.
+struct Waits<'s> {
+    under_way: FuturesUnordered<LocalBoxFuture<'s, ()>>,
+    found: mpsc::UnboundedSender<Found>,
+    news: mpsc::UnboundedReceiver<Found>,
+}
+
+/// What a wait has found out about an object.
+enum Found {
+    /// It is Current.
+    Current(ObjectKey),
+    /// The wait is over, and it is not Current.
+    Missed(ObjectKey),
+}
+
+/// The end of a piece of work.
+#[derive(Clone, Copy)]
+enum Until {
+    /// All objects of the last step are sent, skipped or postponed.
+    LastStepIsOver,
+    /// Nothing is left. Webhooks have this time to start once there is nothing else to do; `None` if
+    /// only the run ends it.
+    AllIsOver(Option<Duration>),
+}
+
+impl Steps<'_, '_> {
+    fn new() -> Self {
+        let (found, news) = mpsc::unbounded_channel();
+        Self {
+            unsent: Vec::new(),
+            set_aside: SetAside::default(),
+            waits: Waits {
+                under_way: FuturesUnordered::new(),
+                found,
+                news,
+            },
+            has_waited: false,
+            phase: Shown::Applying,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.unsent.iter().all(Vec::is_empty) && self.set_aside.is_empty()
+    }
+
+    /// Returns whether nothing can free an object any more. The plan has no cycles, so this would be a
+    /// fault of it, and a run must not wait endlessly because of one.
+    fn is_stuck(&self) -> bool {
+        self.set_aside.is_empty() && self.waits.under_way.is_empty() && self.waits.news.is_empty()
+    }
+}
+
+impl Waits<'_> {
+    /// Does some work while the waits continue.
+    async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                Some(()) = self.under_way.next(), if !self.under_way.is_empty() => {}
+            }
+        }
+    }
+
+    /// Returns when something was found out, or at this time.
+    async fn next(&mut self, time: Option<Instant>) -> Option<Found> {
+        let over = async {
+            match time {
+                Some(time) => sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut over = pin!(over);
+        loop {
+            tokio::select! {
+                biased;
+                found = self.news.recv() => return found,
+                Some(()) = self.under_way.next(), if !self.under_way.is_empty() => {}
+                () = &mut over => return None,
+            }
+        }
+    }
+
+    /// Lets waits that are to stop report that.
+    async fn stop(&mut self) {
+        while let Some(()) = self.under_way.next().await {}
+    }
+}
+
+impl Execution<'_> {
+    /// Applies what has to exist before the parent.
+    pub(super) async fn write_prerequisites(
+        &self,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
+        let shared = RefCell::new(sink);
+        let mut steps = Steps::new();
+        steps.unsent.push(self.plan.prerequisites.iter().collect());
+        Box::pin(self.work(&mut steps, until, None, progress, &shared)).await
+    }
+
+    /// Applies the steps of the plan.
+    pub(super) async fn write_steps(
+        &self,
+        known: &mut Known,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let shared = RefCell::new(sink);
+        let mut steps = Steps::new();
+        for (place, wave) in self.plan.waves.iter().enumerate() {
+            if self.interrupt.is_requested() {
+                return Ok(());
+            }
+            steps.has_waited |= place > 0;
+            steps.unsent.retain(|step| !step.is_empty());
+            steps.unsent.push(wave.iter().collect());
+            let until = Until::LastStepIsOver;
+            self.work(&mut steps, until, Some(&mut *known), progress, &shared)
+                .await?;
+        }
+        steps.has_waited = true;
+        let until = Until::AllIsOver(self.writing.webhook_patience.at_end);
+        self.work(&mut steps, until, Some(known), progress, &shared).await
+    }
+
+    /// Sends objects once they are free, and waits for the others.
+    async fn work<'s>(
+        &'s self,
+        steps: &mut Steps<'s, 's>,
+        until: Until,
+        mut known: Option<&mut Known>,
+        progress: &mut Progress,
+        shared: &'s RefCell<&mut Sink<'_>>,
+    ) -> Result<(), ParentWriteError> {
+        let mut sink = |event: Event| (shared.borrow_mut())(event);
+        loop {
+            if self.interrupt.is_requested() {
+                steps.waits.stop().await;
+                let round = steps.set_aside.round(&progress.webhooks, self.interrupt);
+                self.send(round, steps, progress, &mut sink).await;
+                return Ok(());
+            }
+            self.skip_lost(steps, progress, &mut sink);
+            let free = self.take_free(steps, progress);
+            let round = if free.is_empty() {
+                let is_waiting = self.begin_waits(steps, progress, shared);
+                let is_over = match until {
+                    Until::LastStepIsOver => !is_waiting,
+                    Until::AllIsOver(_) => steps.is_over(),
+                };
+                if is_over {
+                    return Ok(());
+                }
+                if steps.is_stuck() {
+                    self.leave(steps, progress, &mut sink);
+                    return Ok(());
+                }
+                let Some(round) = self.wait(steps, until, progress).await else {
+                    continue;
+                };
+                round
+            } else {
+                progress.webhooks.stop();
+                Round::of(free)
+            };
+            if let Some(known) = known.as_deref_mut().filter(|_| steps.has_waited) {
+                steps.has_waited = false;
+                steps.waits.during(self.still_covers(known, &mut sink)).await?;
+            }
+            self.send(round, steps, progress, &mut sink).await;
+        }
+    }
+
+    /// Waits until an object may be free, or until webhooks are to be called again. Returns what is sent
+    /// to them.
+    async fn wait<'w>(
+        &self,
+        steps: &mut Steps<'w, '_>,
+        until: Until,
+        progress: &mut Progress,
+    ) -> Option<Round<'w>> {
+        match until {
+            Until::AllIsOver(patience) if steps.waits.under_way.is_empty() => {
+                progress.webhooks.start(patience, &steps.set_aside);
+            }
+            Until::AllIsOver(_) | Until::LastStepIsOver => progress.webhooks.stop(),
+        }
+        steps.has_waited = true;
+        let time = steps.set_aside.next_round(&progress.webhooks);
+        let found = tokio::select! {
+            biased;
+            () = self.interrupt.requested() => return None,
+            found = steps.waits.next(time) => found,
+        };
+        let Some(found) = found else {
+            return Some(steps.set_aside.round(&progress.webhooks, self.interrupt));
+        };
+        let mut next = Some(found);
+        while let Some(found) = next {
+            match found {
+                Found::Current(key) => progress.applied.dependencies.arrived(key),
+                Found::Missed(key) => progress.applied.dependencies.missed(key),
+            }
+            next = steps.waits.news.try_recv().ok();
+        }
+        None
+    }
+
+    /// Takes the objects of the first step that has any that can be sent.
+    fn take_free<'w>(&self, steps: &mut Steps<'w, '_>, progress: &Progress) -> Vec<&'w Apply> {
+        let states = &progress.applied.dependencies;
+        let last = steps.unsent.len().saturating_sub(1);
+        if states.is_trivial() && steps.set_aside.is_empty() && steps.unsent[..last].iter().all(Vec::is_empty)
+        {
+            return steps.unsent.last_mut().map(std::mem::take).unwrap_or_default();
+        }
+        let unwritten = self.unwritten(steps);
+        for step in &mut steps.unsent {
+            let is_free = |apply: &&Apply| {
+                let object = &self.desired.members[apply.index];
+                self.hindrance(object, states, &unwritten).is_none()
+            };
+            let (free, rest) = std::mem::take(step).into_iter().partition(is_free);
+            *step = rest;
+            if !Vec::is_empty(&free) {
+                return free;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Returns the objects of steps that have begun that are still to be written.
+    fn unwritten<'s>(&'s self, steps: &Steps<'s, '_>) -> HashSet<&'s ObjectKey> {
+        let unsent = steps.unsent.iter().flatten().copied();
+        let applies = unsent.chain(steps.set_aside.objects());
+        applies.map(|apply| self.key(apply)).collect()
+    }
+
+    /// Skips all objects that are left, and makes the run fail.
+    fn leave(&self, steps: &mut Steps<'_, '_>, progress: &mut Progress, sink: &mut Sink<'_>) {
+        let left = steps.unsent.drain(..).flatten();
+        let left: Vec<ObjectKey> = left.map(|apply| self.key(apply).clone()).collect();
+        progress.applied.failed += left.len();
+        sink(NotDone::some(left, "what it depends on is not applied"));
+    }
+
+    /// Skips objects that depend on what will not be Current in this run, and makes the run fail.
+    fn skip_lost(&self, steps: &mut Steps<'_, '_>, progress: &mut Progress, sink: &mut Sink<'_>) {
+        let applied = &mut progress.applied;
+        if applied.dependencies.is_trivial() {
+            return;
+        }
+        loop {
+            let nothing = HashSet::new();
+            let mut lost: BTreeMap<(ObjectKey, &'static str), Vec<ObjectKey>> = BTreeMap::new();
+            for step in &mut steps.unsent {
+                step.retain(|apply| {
+                    let object = &self.desired.members[apply.index];
+                    match self.hindrance(object, &applied.dependencies, &nothing) {
+                        Some(Hindrance::Lost(dependency, state)) => {
+                            let dependents = lost.entry((dependency, state)).or_default();
+                            dependents.push(object.key.clone());
+                            false
+                        }
+                        _ => true,
+                    }
+                });
+            }
+            if lost.is_empty() {
+                return;
+            }
+            for ((dependency, state), dependents) in lost {
+                applied.failed += dependents.len();
+                sink(Event::failure(format!(
+                    "{dependency} {state}, so these objects that depend on it are not applied: {}",
+                    listed(&dependents)
+                )));
+                for dependent in &dependents {
+                    applied.dependencies.skip(dependent.clone());
+                }
+                let reason = format!("it depends on {dependency}, which {state}");
+                sink(NotDone::some(dependents, reason));
+            }
+        }
+    }
+
+    /// Begins to wait for what objects depend on, as far as that has not begun. Returns whether an object
+    /// of the last step waits for it.
+    fn begin_waits<'s>(
+        &'s self,
+        steps: &mut Steps<'s, 's>,
+        progress: &mut Progress,
+        shared: &'s RefCell<&mut Sink<'_>>,
+    ) -> bool {
+        let states = &mut progress.applied.dependencies;
+        if states.is_trivial() {
+            return false;
+        }
+        let unwritten = self.unwritten(steps);
+        let mut is_waiting = false;
+        let mut keys = BTreeSet::new();
+        for step in &steps.unsent {
+            is_waiting = false;
+            for apply in step {
+                let object = &self.desired.members[apply.index];
+                if let Some(Hindrance::NotCurrent(awaited)) = self.hindrance(object, states, &unwritten) {
+                    is_waiting = true;
+                    keys.extend(awaited.into_iter().filter(|key| !states.is_awaited(key)));
+                }
+            }
+        }
+        if keys.is_empty() {
+            return is_waiting;
+        }
+        states.wait_for(keys.iter().cloned());
+        steps.phase = Shown::Waiting;
+        let found = steps.waits.found.clone();
+        steps
+            .waits
+            .under_way
+            .push(Box::pin(self.await_all(keys, found, shared)));
+        is_waiting
+    }
+
+    /// Waits for objects that others depend on, and sends on what becomes of each.
+    async fn await_all(
+        &self,
+        keys: BTreeSet<ObjectKey>,
+        found: mpsc::UnboundedSender<Found>,
+        shared: &RefCell<&mut Sink<'_>>,
+    ) {
+        // The channel is closed once the steps are over.
+        let mut noting = |event: Event| {
+            if let Event::Awaited(awaited) = &event
+                && awaited.wait_status == WaitStatus::Arrived
+            {
+                let _ = found.send(Found::Current(awaited.subject.key()));
+            }
+            (shared.borrow_mut())(event);
+        };
+        let missed = match self.dependencies {
+            Some(gate) => gate.current(self.dependencies(&keys), &mut noting).await,
+            None => keys.clone(),
+        };
+        for key in keys {
+            let _ = found.send(if missed.contains(&key) {
+                Found::Missed(key)
+            } else {
+                Found::Current(key)
+            });
+        }
+    }
+
+    /// Sends objects while the waits continue.
+    async fn send<'w>(
+        &self,
+        round: Round<'w>,
+        steps: &mut Steps<'w, '_>,
+        progress: &mut Progress,
+        sink: &mut Sink<'_>,
+    ) {
+        if steps.phase == Shown::Waiting && steps.waits.under_way.is_empty() {
+            steps.phase = Shown::Applying;
+            sink(Event::Phase {
+                phase: Phase::Applying,
+                total: round.objects.len(),
+            });
+        }
+        let Steps { set_aside, waits, .. } = steps;
+        waits
+            .during(Box::pin(self.apply_round(round, set_aside, progress, sink)))
+            .await;
+    }
+
+    /// Sends the dry runs of a step.
+    pub(super) async fn dry_run_step(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
+        let round = Round::of(wave.iter().collect());
+        let mut set_aside = SetAside::default();
+        Box::pin(self.apply_round(round, &mut set_aside, progress, sink)).await;
+    }
+}

@@ -1,0 +1,184 @@
+//! Webhooks that start while a run waits for something else.
+
+use serde_json::Value;
+
+use super::depends_on::{after, files, rolled_out};
+use super::webhooks::{at, client_of, judged, register, webhook};
+use crate::support::{
+    Answer, Program, ProgramEnd, Proxy, Running, Set, Web, cluster, config_map, deployment, eventually,
+    identities, namespace, namespace_object, secret, unused_address,
+};
+
+/// Starts a run that reports everything, and returns once it waits for the webhook.
+fn start(set: &Set, objects: &[Value], flags: &[&str]) -> Running {
+    let manifests = files(objects);
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json"])
+        .args(flags)
+        .start();
+    running.wait_for_message("waiting for webhook");
+    running
+}
+
+/// A certificate that a webhook judges, a Deployment that becomes Current once the certificate exists,
+/// and an object that depends on the Deployment.
+fn issuer(home: &str) -> [Value; 3] {
+    let app = deployment(home, "app", 1);
+    let user = after(config_map(home, "user", "1"), &[&app]);
+    [judged(config_map(home, "certificate", "1")), app, user]
+}
+
+#[test]
+fn what_a_dependency_needs_is_sent_again_while_the_run_waits_for_the_dependency() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let objects = issuer(&home);
+    let [certificate, app, user] = &objects;
+    let webhook = at(&home, address);
+    register(&webhook, certificate);
+    let mut running = start(&set, &objects, &["--timeout=5m"]);
+    running.wait_for_message("0 of 1 replicas");
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    // Its controller can make the Secret of the Deployment now.
+    eventually("the certificate", || cluster().live(certificate));
+    assert_eq!(cluster().live(user), None);
+    cluster().patch_status(app, &rolled_out());
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("created").len(), 3);
+    set.assert_holds(&objects);
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn an_interrupt_ends_both_waits_and_the_next_run_finishes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let objects = issuer(&home);
+    let [certificate, app, user] = &objects;
+    let webhook = at(&home, address);
+    register(&webhook, certificate);
+    let mut running = start(&set, &objects, &["--timeout=5m"]);
+    running.wait_for_message("0 of 1 replicas");
+    running.interrupt();
+    let run = running.finish().expect(130);
+    assert_eq!(run.document()["results"].as_array().map(Vec::len), Some(3));
+    assert_eq!(run.results("created"), identities([app]));
+    assert_eq!(run.results("skipped"), identities([user]));
+    set.assert_records(&objects);
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    cluster().patch_status(app, &rolled_out());
+    set.apply(&objects);
+    set.assert_holds(&objects);
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn a_run_that_waits_for_both_can_be_killed_between_any_two_writes() {
+    for writes in 0.. {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = issuer(&home);
+        let [certificate, app, _] = &objects;
+        let address = unused_address();
+        let webhook = at(&home, address);
+        register(&webhook, certificate);
+        let proxy = Proxy::holding_after(writes);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let manifests = files(&objects);
+        let command = set.command(program, &manifests).args(["--timeout=5m"]);
+        let end = std::thread::scope(|scope| {
+            let end = scope.spawn(|| command.run_until_held(&proxy));
+            let is_stopped = || end.is_finished() || proxy.holds();
+            eventually("the Deployment", || {
+                (is_stopped() || cluster().live(app).is_some()).then_some(())
+            });
+            if !is_stopped() {
+                let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+                eventually("the certificate", || {
+                    (is_stopped() || cluster().live(certificate).is_some()).then_some(())
+                });
+            }
+            if cluster().live(app).is_some() {
+                cluster().patch_status(app, &rolled_out());
+            }
+            end.join().expect("no panic")
+        });
+        assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");
+        cluster().delete(&webhook);
+        if end == ProgramEnd::Finished {
+            assert!(writes >= 4, "only {writes} writes");
+            set.assert_holds(&objects);
+            return;
+        }
+        eventually("a run without the webhook", || {
+            let run = set
+                .command(Program::new(), &manifests)
+                .args(["--timeout=2s"])
+                .run();
+            if let Some(live) = cluster()
+                .live(app)
+                .filter(|live| live["status"]["readyReplicas"].is_null())
+            {
+                cluster().patch_status(&live, &rolled_out());
+            }
+            (run.code == 0).then_some(())
+        });
+        set.assert_holds(&objects);
+    }
+}
+
+#[test]
+fn one_webhook_that_stays_away_does_not_hold_what_waits_for_another() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [late, early] = [unused_address(), unused_address()];
+    let second = judged(config_map(&home, "second", "1"));
+    // The Pods of the webhook for the Secret come with an object that waits for the other webhook.
+    let first = judged(secret(&home, "first"));
+    let starter = after(config_map(&home, "starter", "1"), &[&second]);
+    let objects = [first, second, starter.clone()];
+    let kind = "ValidatingWebhookConfiguration";
+    let webhooks = [
+        webhook(kind, &home, "", "secrets", &client_of(late)),
+        at(&home, early),
+    ];
+    register(&webhooks[0], &objects[0]);
+    register(&webhooks[1], &objects[1]);
+    let running = start(&set, &objects, &["--timeout=5m"]);
+    let _early = Web::encrypted_at(early, |_, _| Answer::allowed());
+    eventually("the object that starts the other webhook", || {
+        cluster().live(&starter)
+    });
+    let _late = Web::encrypted_at(late, |_, _| Answer::allowed());
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("created").len(), 3);
+    set.assert_holds(&objects);
+    for webhook in &webhooks {
+        cluster().delete(webhook);
+    }
+}
+
+#[test]
+fn what_a_postponed_namespace_holds_is_postponed_with_it() {
+    let home = namespace("home");
+    let inner = format!("inner-{home}");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let settings = judged(config_map(&home, "settings", "1"));
+    let objects = [
+        config_map(&inner, "inside", "1"),
+        after(namespace_object(&inner), &[&settings]),
+        settings.clone(),
+    ];
+    let webhook = at(&home, address);
+    register(&webhook, &settings);
+    let running = start(&set, &objects, &["--timeout=5m"]);
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("created").len(), 3);
+    set.assert_holds(&objects);
+    cluster().delete(&webhook);
+}
