@@ -217,6 +217,7 @@ async fn predict_run(run: &mut Run, prepared: &Prepared, predictions: &mut Vec<P
     let refused = refused(prepared);
     let is_stopped = |key: &ObjectKey| refused.contains_key(key);
     let mut sink = |news: WaveEvent<Prediction>| match news {
+        WaveEvent::Note(text) => reporter.event(Event::Note(text)),
         WaveEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
         WaveEvent::Answer(object) => {
             reporter.compared();

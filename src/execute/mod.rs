@@ -17,6 +17,7 @@ mod membership;
 mod outcomes;
 mod parent_record;
 mod reread;
+mod starting_webhooks;
 mod steps;
 mod wave;
 
@@ -218,6 +219,10 @@ impl Execution<'_> {
         {
             // Members have been written already: that is a failure of writing.
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
+                return Ok((Ending::Interrupted, None));
+            }
+            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
+                sink(Event::failure(error.to_string()));
                 return Ok((Ending::Interrupted, None));
             }
             Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {

@@ -19,6 +19,8 @@ use crate::model::identity::ObjectKey;
 pub enum WaveEvent<A> {
     /// The outcome of one item.
     Answer(A),
+    /// What a write waits for.
+    Note(String),
     /// The object whose write has taken longest, and its duration, if it is slow; `None` once none is
     /// slow.
     Slowest(Option<(ObjectKey, Duration)>),
@@ -29,6 +31,7 @@ impl WaveEvent<ObjectOutcome> {
     pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
         match self {
             Self::Slowest(slowest) => Event::Slowest(slowest),
+            Self::Note(text) => Event::Note(text),
             Self::Answer(outcome) => {
                 count(&outcome);
                 Event::Object(outcome)

@@ -30,8 +30,17 @@ pub struct WebhookPatience {
     /// The time while other steps have to wait: never without a limit, since a later step may start
     /// the webhook.
     pub in_step: Duration,
-    /// The time once the other objects are written; `None` for as long as the run may take.
+    /// The time once the other objects are written, and of single writes; `None` for as long as the run
+    /// may take.
     pub at_end: Option<Duration>,
+}
+
+impl WebhookPatience {
+    /// No time: a webhook that cannot be called is an error.
+    pub const NONE: Self = Self {
+        in_step: Duration::ZERO,
+        at_end: Some(Duration::ZERO),
+    };
 }
 
 /// The time for webhooks to start if the command line has no time limit.

@@ -44,6 +44,7 @@ pub enum MissingSet {
 impl DeleteOptions {
     /// Reads the flags of `delete`.
     pub fn new(delete: &Delete, shared: &GlobalFlags) -> Result<Self, Error> {
+        let waiting = WaitOptions::new(&delete.waiting)?;
         let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
         Ok(Self {
             set: SetReference::new(&delete.set)?,
@@ -71,12 +72,15 @@ impl DeleteOptions {
                 MissingSet::Wrong
             },
             is_interactive: is_interactive(),
-            writing: WriteSettings::without_manifests(
-                field_manager,
-                dry_run(&delete.dry_run),
-                usize::from(shared.concurrency),
-            ),
-            waiting: WaitOptions::new(&delete.waiting)?,
+            writing: WriteSettings {
+                webhook_patience: waiting.webhook_patience(),
+                ..WriteSettings::without_manifests(
+                    field_manager,
+                    dry_run(&delete.dry_run),
+                    usize::from(shared.concurrency),
+                )
+            },
+            waiting,
         })
     }
 }

@@ -1,12 +1,12 @@
-//! Webhooks that start while a run waits for something else.
+//! Webhooks that start while a run waits for something else, or that judge its parent and its deletes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::depends_on::{after, files, rolled_out};
 use super::webhooks::{at, client_of, judged, register, webhook};
 use crate::support::{
     Answer, Program, ProgramEnd, Proxy, Running, Set, Web, cluster, config_map, deployment, eventually,
-    identities, namespace, namespace_object, secret, unused_address,
+    identities, namespace, namespace_object, secret, unused_address, with,
 };
 
 /// Starts a run that reports everything, and returns once it waits for the webhook.
@@ -181,4 +181,111 @@ fn what_a_postponed_namespace_holds_is_postponed_with_it() {
     assert_eq!(run.results("created").len(), 3);
     set.assert_holds(&objects);
     cluster().delete(&webhook);
+}
+
+/// The webhook, asked about other operations, and about objects without the label as well.
+fn asked_about(mut webhook: Value, operations: &Value, selector: &Value) -> Value {
+    webhook["webhooks"][0]["rules"][0]["operations"] = operations.clone();
+    webhook["webhooks"][0]["objectSelector"] = selector.clone();
+    webhook
+}
+
+#[test]
+fn the_sets_parent_waits_for_a_webhook_that_starts() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let kind = "ValidatingWebhookConfiguration";
+    let webhook = webhook(kind, &home, "", "secrets", &client_of(address));
+    let webhook = asked_about(webhook, &json!(["CREATE", "UPDATE"]), &json!({}));
+    register(&webhook, &secret(&home, "any"));
+    let old = config_map(&home, "old", "1");
+    let objects = [old.clone()];
+    let failed = set.apply_with(&objects, &["--wait=1s"]).expect(1);
+    assert!(
+        failed.stderr.contains("failed calling webhook"),
+        "{}",
+        failed.stderr
+    );
+    let running = start(&set, &objects, &["--timeout=5m"]);
+    running.interrupt();
+    running.finish().expect(130);
+    assert_eq!(set.live_parent(), None);
+    assert_eq!(cluster().live(&old), None);
+    let running = start(&set, &objects, &["--timeout=5m"]);
+    let web = Web::encrypted_at(address, |_, calls| {
+        // Away again when the record is to be narrowed.
+        if calls == 1 || calls == 2 {
+            Answer::status(503)
+        } else {
+            Answer::allowed()
+        }
+    });
+    running.finish().expect(0);
+    set.assert_holds(&objects);
+    assert!(!web.asked().is_empty());
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn deletes_wait_for_a_webhook_that_starts() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let [old, kept] = ["old", "kept"].map(|name| judged(config_map(&home, name, "1")));
+    let wanted = std::slice::from_ref(&kept);
+    set.apply(&[old.clone(), kept.clone()]);
+    let webhook = asked_about(
+        at(&home, address),
+        &json!(["CREATE", "DELETE"]),
+        &json!({"matchLabels": {"judged": "yes"}}),
+    );
+    register(&webhook, &judged(config_map(&home, "any", "1")));
+    let run = set.apply_with(wanted, &["--wait=1s"]).expect(1);
+    assert_eq!(run.results("failed"), identities([&old]));
+    set.assert_holds(&[old.clone(), kept.clone()]);
+    let running = start(&set, wanted, &["--timeout=5m"]);
+    running.interrupt();
+    running.finish().expect(130);
+    set.assert_holds(&[old.clone(), kept.clone()]);
+
+    let running = start(&set, wanted, &["--timeout=5m"]);
+    let web = Web::encrypted_at(address, |_, calls| {
+        // Away again for the deletion of the set.
+        if calls == 1 || calls == 2 {
+            Answer::status(503)
+        } else {
+            Answer::allowed()
+        }
+    });
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("pruned"), identities([&old]));
+    set.assert_holds(wanted);
+    set.delete(&[]).expect(0);
+    assert_eq!(cluster().members(&set.id), []);
+    assert_eq!(set.live_parent(), None);
+    assert!(web.asked().len() >= 3, "{:?}", web.asked());
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn the_deletion_of_a_set_keeps_its_record_while_a_webhook_is_away() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let member = judged(config_map(&home, "member", "1"));
+    set.apply(std::slice::from_ref(&member));
+    let webhook = asked_about(
+        at(&home, unused_address()),
+        &json!(["CREATE", "DELETE"]),
+        &json!({"matchLabels": {"judged": "yes"}}),
+    );
+    register(&webhook, &judged(config_map(&home, "any", "1")));
+    let run = set.delete(&["--timeout=3s"]).expect(1);
+    assert!(run.stderr.contains("waiting for webhook"), "{}", run.stderr);
+    set.assert_holds_at_least(std::slice::from_ref(&member));
+    cluster().delete(&webhook);
+    eventually("the server asks no webhook", || {
+        (set.delete(&["--wait=false"]).code == 0).then_some(())
+    });
+    assert_eq!(cluster().live(&with(member, &json!({}))), None);
 }

@@ -14,7 +14,7 @@ use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
-use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::Cluster;
 use crate::report::{self, Cost, Place, Question, Style, VerifyDocument, WrittenBefore};
@@ -313,11 +313,14 @@ async fn write(
     repair: &Repair,
     shared: &GlobalFlags,
 ) -> Result<Repaired, ParentWriteError> {
-    let writing = WriteSettings::without_manifests(
-        member_field_manager(&repair.set.tooling).to_owned(),
-        DryRun::None,
-        usize::from(shared.concurrency),
-    );
+    let writing = WriteSettings {
+        webhook_patience: WebhookPatience::NONE,
+        ..WriteSettings::without_manifests(
+            member_field_manager(&repair.set.tooling).to_owned(),
+            DryRun::None,
+            usize::from(shared.concurrency),
+        )
+    };
     let parent = ParentWriting {
         server: &cluster.server,
         set: &repair.set,
@@ -329,5 +332,5 @@ async fn write(
         writing: &writing,
         interrupt: &Interrupt::default(),
     };
-    parent.repair(repair).await
+    parent.repair(repair, &mut |_| {}).await
 }

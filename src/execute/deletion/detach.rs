@@ -15,6 +15,7 @@ use crate::cluster::apiserver::{ApiServer, Call, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{is_about, reread};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
@@ -55,13 +56,15 @@ impl Detaching<'_> {
         let mut detached = Vec::new();
         let on_event = |news: WaveEvent<(usize, Result<(), String>)>| match news {
             WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WaveEvent::Note(text) => sink(Event::Note(text)),
             WaveEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
             WaveEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
                 "{}: owner references could not be removed: {reason}",
                 allowed[index].dependent.key
             ))),
         };
-        let write = async |index: usize| (index, self.detach(allowed[index]).await);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
         let items = allowed.iter().enumerate();
         let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
         each(self.server, self.interrupt, items, write, pace, on_event).await;
@@ -85,7 +88,7 @@ impl Detaching<'_> {
         keys.cloned().collect()
     }
 
-    async fn detach(&self, detachment: &Detachment) -> Result<(), String> {
+    async fn detach(&self, detachment: &Detachment, webhooks: &StartingWebhooks<'_>) -> Result<(), String> {
         if self.writing.dry_run == DryRun::Client {
             return Ok(());
         }
@@ -94,7 +97,8 @@ impl Detaching<'_> {
             let Some(operations) = operations(&dependent, detachment) else {
                 return Ok(());
             };
-            match self.server.send(self.call(&dependent, &operations)).await {
+            let call = self.call(&dependent, &operations);
+            match webhooks.send(self.server, call).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
                 // The answer is about another object.
                 Ok(_) => {}

@@ -9,6 +9,7 @@ use crate::execute::deletion::parent::{Parent, Releasing};
 use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unlisted, fail, obstacles, waiting};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{MembersDeleted, SetDeletion};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
@@ -231,7 +232,8 @@ impl SetDeletion<'_> {
         let mut ending = Ending::Done;
         let nothing = Desired::default();
         let judge = self.judge(&nothing, &members.attached);
-        for outcome in self.deleting(&judge).filled(self.homes()).await {
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        for outcome in self.deleting(&judge, &webhooks).filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -254,6 +256,7 @@ impl SetDeletion<'_> {
         }
         let nothing = Desired::default();
         let judge = self.judge(&nothing, &members.attached);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         for live in self.homes().filter(|live| !left.contains(live)) {
             if self.interrupt.is_requested() {
                 self.report_left(1, sink);
@@ -261,7 +264,7 @@ impl SetDeletion<'_> {
             }
             let outcome = match left.outcome(live) {
                 Some(held) => held,
-                None => self.deleting(&judge).delete(live).await,
+                None => self.deleting(&judge, &webhooks).delete(live).await,
             };
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;

@@ -14,6 +14,7 @@ use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::{WaveEvent, each};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
@@ -35,6 +36,8 @@ pub(crate) struct Deleting<'a> {
     pub(crate) done: Action,
     /// The preconditions of the objects.
     pub(crate) preconditions: &'a Preconditions,
+    /// The webhooks that judge deletes.
+    pub(crate) webhooks: &'a StartingWebhooks<'a>,
 }
 
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or were
@@ -107,6 +110,10 @@ impl Deleting<'_> {
             if let WaveEvent::Answer(outcome) = &news {
                 left.note(outcome);
             }
+            self.webhooks
+                .take_notes()
+                .into_iter()
+                .for_each(|note| on_event(WaveEvent::Note(note)));
             on_event(news);
         };
         each(self.server, interrupt, wave, write, pace, noted).await;
@@ -126,7 +133,8 @@ impl Deleting<'_> {
             if self.writing.dry_run == DryRun::Client {
                 return done();
             }
-            let before = match self.server.send(deletion(&current, self.writing.dry_run)).await {
+            let call = deletion(&current, self.writing.dry_run);
+            let before = match self.webhooks.send(self.server, call).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
                 Err(error) if error.is_missing_object() => return gone(),

@@ -11,6 +11,7 @@ use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
 use crate::execute::dependencies::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::WaveEvent;
 use crate::execute::{Applied, Execution, ParentWriteError, Passage, Progress, Sink};
 use crate::model::identity::ObjectKey;
@@ -221,12 +222,14 @@ impl Execution<'_> {
             .detach_all(&approved, &mut judge, pace, sink)
             .await;
         applied.report_held(&detached, sink);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
             writing: self.writing,
             done: Action::Pruned,
             preconditions: &self.plan.preconditions,
+            webhooks: &webhooks,
         };
         let Pruned { failed, kept, left } = pruned;
         let dependents_first = self.dependents_first();

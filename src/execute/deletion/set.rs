@@ -16,6 +16,7 @@ use crate::execute::deletion::detach::Detaching;
 use crate::execute::deletion::object::{Deleting, LeftInPlace, untouched};
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::dependencies::DependentsFirst;
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::WaveEvent;
 use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
@@ -123,6 +124,7 @@ impl SetDeletion<'_> {
             .await;
         let attached = dependents.without(&detached);
         let dependents_first = self.dependents_first();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         for wave in self.plan.prune_waves() {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
             let held = Box::pin(dependents_first.hold(members.collect(), &left, sink)).await;
@@ -138,7 +140,7 @@ impl SetDeletion<'_> {
                     }
                 }));
             };
-            self.deleting(&judge)
+            self.deleting(&judge, &webhooks)
                 .delete_wave(
                     held.free.into_iter(),
                     &mut left,
@@ -289,13 +291,18 @@ impl SetDeletion<'_> {
         judge
     }
 
-    pub(super) fn deleting<'j>(&'j self, judge: &'j Judge<'j>) -> Deleting<'j> {
+    pub(super) fn deleting<'j>(
+        &'j self,
+        judge: &'j Judge<'j>,
+        webhooks: &'j StartingWebhooks<'j>,
+    ) -> Deleting<'j> {
         Deleting {
             server: self.server,
             judge,
             writing: self.writing,
             done: Action::Deleted,
             preconditions: &self.plan.preconditions,
+            webhooks,
         }
     }
 

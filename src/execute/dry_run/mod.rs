@@ -79,6 +79,7 @@ impl Execution<'_> {
         let mut sink = |news: WaveEvent<Prediction>| {
             sink(match news {
                 WaveEvent::Slowest(slowest) => WaveEvent::Slowest(slowest),
+                WaveEvent::Note(text) => WaveEvent::Note(text),
                 WaveEvent::Answer(prediction) => {
                     let detachment = detachments.get(&prediction.outcome.subject.key());
                     WaveEvent::Answer(match detachment {

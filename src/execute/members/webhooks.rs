@@ -138,6 +138,11 @@ impl Unreachable {
         }
     }
 
+    /// Returns the name of the webhook in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns what is waited for, and why.
     pub(crate) fn text(&self) -> String {
         format!("{}, which cannot be called yet: {}", self.name, self.reason)
@@ -200,6 +205,7 @@ impl Execution<'_> {
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
         let reported = |news: WaveEvent<(_, MemberReply)>| match news {
             WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WaveEvent::Note(text) => sink(Event::Note(text)),
             WaveEvent::Answer((apply, reply)) => {
                 if let Some(reply) = set_aside.take(apply, reply, webhooks, sink) {
                     answered(apply, reply, sink);

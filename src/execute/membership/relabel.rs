@@ -15,6 +15,7 @@ use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
@@ -57,7 +58,8 @@ impl Relabelling<'_> {
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabelled {
         let mut relabelled = Relabelled::default();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
-        let write = async |live| self.write(live).await;
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WaveEvent<ObjectOutcome>| {
             sink(event.counted(|outcome| {
                 relabelled.failed += usize::from(outcome.action == Action::Failed);
@@ -76,7 +78,7 @@ impl Relabelling<'_> {
         relabelled
     }
 
-    async fn write(&self, live: &Live) -> ObjectOutcome {
+    async fn write(&self, live: &Live, webhooks: &StartingWebhooks<'_>) -> ObjectOutcome {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
         let skipped = |reason: &str| ObjectOutcome::because(subject(), Action::Skipped, reason);
@@ -91,7 +93,8 @@ impl Relabelling<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
-            match self.server.send(self.call(&current, fields)).await {
+            let call = self.call(&current, fields);
+            match webhooks.send(self.server, call).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 // The answer is about another object.
                 Ok(_) => {}

@@ -33,7 +33,7 @@ impl ParentWriting<'_> {
         second_look: impl AsyncFnOnce() -> Result<Record, E>,
         sink: &mut Sink<'_>,
     ) -> Result<Narrowed, E> {
-        let written = self.write_narrow(known, target).await?;
+        let written = self.write_narrow(known, target, sink).await?;
         if written != Narrowed::Done {
             return Ok(written);
         }
@@ -54,13 +54,18 @@ impl ParentWriting<'_> {
 
     /// Writes `target` over the record that is `known`. A write that failed only because another
     /// field of the parent changed is sent again.
-    async fn write_narrow(&self, known: &mut Known, target: &Record) -> Result<Narrowed, ParentWriteError> {
+    async fn write_narrow(
+        &self,
+        known: &mut Known,
+        target: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Narrowed, ParentWriteError> {
         let target = annotations(&self.set.tooling, target);
         for _ in 0..ATTEMPTS {
             if self.interrupt.is_requested() {
                 return Ok(Narrowed::Interrupted);
             }
-            if let Written::Done(narrow) = self.write_record(&known.resource_version, &target).await? {
+            if let Written::Done(narrow) = self.write_record(&known.resource_version, &target, sink).await? {
                 known.resource_version = narrow.resource_version;
                 known.all = narrow.all;
                 return Ok(Narrowed::Done);

@@ -25,7 +25,7 @@ impl ParentWriting<'_> {
         let Some(object) = self.manifest else {
             return Ok(());
         };
-        let reply = self.send_manifest(object, preconditions).await?;
+        let reply = self.send_manifest(object, preconditions, sink).await?;
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
         }
@@ -47,6 +47,7 @@ impl ParentWriting<'_> {
         &self,
         object: &DesiredObject,
         preconditions: &Preconditions,
+        sink: &mut Sink<'_>,
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
@@ -62,10 +63,10 @@ impl ParentWriting<'_> {
             let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
             let Some(seen) = bound.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
                 let call = self.parent_call(sent.object.body(), &parameters);
-                return Ok(self.server.send(call).await?);
+                return Ok(self.send(call, sink).await?);
             };
             let call = self.parent_call(locked(sent, &seen).body(), &parameters);
-            match self.server.send(call).await {
+            match self.send(call, sink).await {
                 Err(error) if is_passing_conflict(&error) => {}
                 reply => return Ok(reply?),
             }

@@ -67,8 +67,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Removed, E> {
         let left = match removal {
-            Removal::Delete(live) => self.delete(live).await?,
-            Removal::TakeOff(parent) => self.take_off(parent).await?,
+            Removal::Delete(live) => self.delete(live, sink).await?,
+            Removal::TakeOff(parent) => self.take_off(parent, sink).await?,
         };
         let Some(left) = left else {
             return Ok(Removed::Overtaken);
@@ -87,11 +87,11 @@ impl ParentWriting<'_> {
     }
 
     /// Deletes the parent as it was read; `None` if it has changed.
-    async fn delete(&self, live: &Live) -> Result<Option<Left>, ApiError> {
+    async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<Left>, ApiError> {
         if live.presence == Presence::Terminating {
             return Ok(Some(Left::TerminatingBefore));
         }
-        match self.server.send(deletion(live, DryRun::None)).await {
+        match self.send(deletion(live, DryRun::None), sink).await {
             Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(Left::Nothing)),
             Ok(reply) if is_of(&reply, live) => Ok(Some(Left::Terminating)),
             Ok(_) => Ok(None),
@@ -104,7 +104,7 @@ impl ParentWriting<'_> {
     /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
     /// parent that is among its manifests into its own set; that label goes, too. `None` if the parent
     /// has changed.
-    async fn take_off(&self, parent: &ParentObject) -> Result<Option<Left>, ApiError> {
+    async fn take_off(&self, parent: &ParentObject, sink: &mut Sink<'_>) -> Result<Option<Left>, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()
@@ -123,7 +123,7 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager())];
         let body = Bytes::from(patch.to_string());
         let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        match self.server.send(call).await {
+        match self.send(call, sink).await {
             Ok(_) => Ok(Some(Left::Object)),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),
             Err(error) => Err(error),

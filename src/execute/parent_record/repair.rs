@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::apiserver::{Call, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
+use crate::execute::Sink;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
 use crate::model::applyset::parent::annotations;
 use crate::read::METADATA;
@@ -24,16 +25,16 @@ pub enum Repaired {
 
 impl ParentWriting<'_> {
     /// Writes the record, then removes keys that do not belong on the parent.
-    pub async fn repair(&self, repair: &Repair) -> Result<Repaired, ParentWriteError> {
+    pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
         let target = annotations(&repair.set.tooling, &repair.record);
-        let written = self.write_record(&repair.resource_version, &target).await?;
+        let written = self.write_record(&repair.resource_version, &target, sink).await?;
         let Written::Done(written) = written else {
             return Ok(Repaired::Overtaken);
         };
         if repair.removals.is_empty() {
             return Ok(Repaired::Written);
         }
-        match self.take_keys_off(&written, &repair.removals).await? {
+        match self.take_keys_off(&written, &repair.removals, sink).await? {
             Written::Done(_) => Ok(Repaired::Written),
             Written::Overtaken => Ok(Repaired::Overtaken),
         }
@@ -44,6 +45,7 @@ impl ParentWriting<'_> {
         &self,
         written: &Known,
         removals: &[Removal],
+        sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let mut metadata = json!({"resourceVersion": written.resource_version});
         for removal in removals {
@@ -60,6 +62,6 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
         let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        known(self.server.send(call).await, &written.annotations)
+        known(self.send(call, sink).await, &written.annotations)
     }
 }

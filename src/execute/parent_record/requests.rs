@@ -1,5 +1,6 @@
 //! The requests that write the record, each bound to the resourceVersion that it was decided on.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,8 +10,11 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch, Reply, query};
 use crate::compare::ownership::parent_field_manager;
+use crate::event::Event;
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
 use crate::execute::members::apply::written;
+use crate::execute::members::webhooks::Unreachable;
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{Pairs, labels};
@@ -71,6 +75,11 @@ pub enum ParentWriteError {
 }
 
 impl ParentWriteError {
+    /// Returns whether a webhook that judges the parent could not be called.
+    pub(crate) fn is_of_webhook(&self) -> bool {
+        matches!(self, Self::Request(error) if Unreachable::of(error).is_some())
+    }
+
     /// Returns the error without the server's message, as the reason for objects that were not processed.
     pub(crate) fn brief(&self) -> &'static str {
         match self {
@@ -136,18 +145,15 @@ impl ParentWriting<'_> {
         &self,
         resource_version: &str,
         target: &Value,
+        sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let mut object = self.bare_parent();
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        known(
-            self.server
-                .send(self.parent_call(apply_body(&object), &parameters))
-                .await,
-            target,
-        )
+        let call = self.parent_call(apply_body(&object), &parameters);
+        known(self.send(call, sink).await, target)
     }
 
     /// Creates a parent that does not exist.
@@ -176,7 +182,7 @@ impl ParentWriting<'_> {
                 content_type: Some("application/json"),
                 body: Bytes::from(object.to_string()),
             };
-            return known(self.server.send(call).await, target);
+            return known(self.send(call, sink).await, target);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -207,16 +213,25 @@ impl ParentWriting<'_> {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
-        let reply = self
-            .server
-            .send(self.parent_call(apply_body(&object), &self.member_parameters()))
-            .await?;
+        let call = self.parent_call(apply_body(&object), &self.member_parameters());
+        let reply = self.send(call, sink).await?;
         if reply.status != StatusCode::CREATED {
             // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
         }
-        self.write_record(&written(&reply)?.metadata.resource_version, target)
+        self.write_record(&written(&reply)?.metadata.resource_version, target, sink)
             .await
+    }
+
+    /// Sends a write of the parent, and again while a webhook that judges it cannot be called yet.
+    pub(super) async fn send(&self, call: Call, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let sink = RefCell::new(sink);
+        let noted = |webhooks: &StartingWebhooks<'_>| {
+            let notes = webhooks.take_notes().into_iter();
+            notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
+        };
+        webhooks.send_noting(self.server, call, noted).await
     }
 
     /// Returns the field manager of the record.

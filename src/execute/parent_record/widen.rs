@@ -31,7 +31,7 @@ impl ParentWriting<'_> {
                     all: parent.annotations.clone(),
                     overtaken: false,
                 }),
-                Some(parent) => self.write_record(&parent.resource_version, &target).await?,
+                Some(parent) => self.write_record(&parent.resource_version, &target, sink).await?,
                 None => {
                     let created = Box::pin(self.create(&target, sink)).await?;
                     if matches!(created, Written::Done(_)) {

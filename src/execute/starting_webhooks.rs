@@ -1,0 +1,106 @@
+//! Repeats single writes while a webhook that judges them cannot be called yet: those of the parent, and
+//! deletes. `members::webhooks` does so for the objects of the manifests, which need not wait for each
+//! other.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::cluster::apiserver::{ApiError, ApiServer, Before, Call, Reply};
+use crate::execute::Interrupt;
+use crate::execute::members::webhooks::{Unreachable, pause};
+use crate::model::settings::{DryRun, WriteSettings};
+
+/// The webhooks that writes wait for.
+pub(crate) struct StartingWebhooks<'a> {
+    interrupt: &'a Interrupt,
+    /// The time for each webhook; `None` if only the run ends it.
+    patience: Option<Duration>,
+    /// The end of the wait for each webhook that was waited for, which all writes share.
+    deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
+    /// What was waited for and is not reported yet.
+    notes: RefCell<Vec<String>>,
+}
+
+impl<'a> StartingWebhooks<'a> {
+    /// Creates the waits of some writes. A dry run starts no webhook, so it does not wait.
+    pub(crate) fn new(writing: &WriteSettings, interrupt: &'a Interrupt) -> Self {
+        Self {
+            interrupt,
+            patience: match writing.dry_run {
+                DryRun::None => writing.webhook_patience.at_end,
+                DryRun::Client | DryRun::Server => Some(Duration::ZERO),
+            },
+            deadlines: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
+    /// Sends a call, and again as long as its webhook cannot be called and may be waited for.
+    pub(crate) async fn send(&self, server: &ApiServer, call: Call) -> Result<Reply, ApiError> {
+        self.send_noting(server, call, |_| {}).await
+    }
+
+    /// The same; `noted` is called when the wait begins.
+    pub(crate) async fn send_noting(
+        &self,
+        server: &ApiServer,
+        call: Call,
+        noted: impl Fn(&Self),
+    ) -> Result<Reply, ApiError> {
+        let mut vain = 0;
+        let mut is_lost = false;
+        loop {
+            let error = match server.send(call.clone()).await {
+                Ok(reply) if is_lost => {
+                    return Ok(Reply {
+                        before: Before::Unknown,
+                        ..reply
+                    });
+                }
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            is_lost |= error.before == Before::Unknown;
+            let Some(time) = self.next_attempt(&error, vain) else {
+                return Err(ApiError {
+                    before: if is_lost { Before::Unknown } else { error.before },
+                    ..error
+                });
+            };
+            noted(self);
+            tokio::select! {
+                () = self.interrupt.requested() => return Err(error),
+                () = sleep_until(time) => vain += 1,
+            }
+        }
+    }
+
+    /// Returns the time of the next attempt after an error; `None` if it is final.
+    fn next_attempt(&self, error: &ApiError, vain: u32) -> Option<Instant> {
+        let unreachable = Unreachable::of(error)?;
+        let now = Instant::now();
+        let mut deadlines = self.deadlines.borrow_mut();
+        let is_new = !deadlines.contains_key(unreachable.name());
+        let deadline = *deadlines
+            .entry(unreachable.name().to_owned())
+            .or_insert_with(|| self.patience.and_then(|patience| now.checked_add(patience)));
+        let is_over = deadline.is_some_and(|deadline| now >= deadline);
+        if is_over || self.interrupt.is_requested() {
+            return None;
+        }
+        if is_new {
+            let note = format!("waiting for {}", unreachable.text());
+            self.notes.borrow_mut().push(note);
+        }
+        let next = now + pause(vain);
+        Some(deadline.map_or(next, |deadline| next.min(deadline)))
+    }
+
+    /// Takes the notes about what is waited for.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+}
