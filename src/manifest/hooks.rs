@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Manifest, Position};
+use super::{Manifest, Naming, Position};
 use crate::model::identity::ObjectKey;
 use crate::model::object::Object;
 use crate::model::settings::Hooks;
@@ -53,6 +53,8 @@ pub enum HookKind {
 pub struct HookManifest {
     /// Kind, namespace and name.
     pub key: ObjectKey,
+    /// The source of the name.
+    pub naming: Naming,
     /// The hook.
     pub hook: Hook,
     /// The line where it begins.
@@ -89,17 +91,20 @@ impl Hook {
 
 impl HookManifest {
     /// Returns whether this is the object's manifest. A cluster-scoped object has no namespace,
-    /// whatever its manifest says.
+    /// whatever its manifest says. A generated name is nowhere in the manifests.
     pub fn is_of(&self, live: &ObjectKey) -> bool {
-        self.key.group_kind == live.group_kind
+        self.naming == Naming::Given
+            && self.key.group_kind == live.group_kind
             && self.key.name == live.name
             && (live.namespace.is_none() || live.namespace == self.key.namespace)
     }
 }
 
 impl Manifests {
-    /// All manifests, as names of objects that are not going to be applied.
-    pub fn undivided(manifests: Vec<Manifest>) -> Self {
+    /// All manifests, as names of objects that are not going to be applied. Those without a name name
+    /// none.
+    pub fn undivided(mut manifests: Vec<Manifest>) -> Self {
+        manifests.retain(|manifest| manifest.naming == Naming::Given);
         Self {
             applied: manifests,
             hooks: Vec::new(),
@@ -198,6 +203,7 @@ mod tests {
         Manifest {
             gvk: GroupVersionKind::from_api_version("batch/v1", "Job"),
             name: name.to_owned(),
+            naming: Naming::Given,
             namespace: None,
             object: object(annotations),
             position: Position {
@@ -274,6 +280,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_hook_without_a_name_names_no_object() {
+        let generated = Manifest {
+            naming: Naming::Generated,
+            ..manifest("a*", &json!({ARGO_CD: "Sync"}))
+        };
+        let manifests = || vec![manifest("ordinary", &json!({})), generated.clone()];
+        assert_eq!(Manifests::undivided(manifests()).all().count(), 1);
+        assert_eq!(Manifests::divided(manifests(), Hooks::Skipped).hooks.len(), 1);
+        assert_eq!(Manifests::divided(manifests(), Hooks::Applied).applied.len(), 2);
+    }
+
     fn left_out(namespace: Option<&str>, name: &str, annotations: &Value) -> HookManifest {
         HookManifest {
             key: ObjectKey {
@@ -281,6 +299,7 @@ mod tests {
                 namespace: namespace.map(str::to_owned),
                 name: name.to_owned(),
             },
+            naming: Naming::Given,
             hook: Hook::of(&object(annotations)).expect("a hook"),
             position: manifest("a", &json!({})).position,
         }
@@ -298,6 +317,12 @@ mod tests {
             let live = left_out(namespace, name, &json!({HELM: "test"})).key;
             assert_eq!(hook.is_of(&live), expected, "{live}");
         }
+        // A ClusterRole may be called so.
+        let generated = HookManifest {
+            naming: Naming::Generated,
+            ..left_out(Some("shop"), "a*", &json!({ARGO_CD: "Sync"}))
+        };
+        assert!(!generated.is_of(&generated.key));
     }
 
     #[test]

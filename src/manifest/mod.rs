@@ -69,12 +69,25 @@ pub struct Manifest {
     pub gvk: GroupVersionKind,
     /// `metadata.name`, never empty.
     pub name: String,
+    /// The source of the name.
+    pub naming: Naming,
     /// `metadata.namespace` as written; `None` if it is absent or empty.
     pub namespace: Option<String>,
     /// The whole object, nothing defaulted or removed.
     pub object: Object,
     /// The line where the object begins.
     pub position: Position,
+}
+
+/// The source of an object's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// The manifest names the object.
+    #[default]
+    Given,
+    /// The server completes `metadata.generateName` when the object is created, so that no manifest names
+    /// it again. Only a hook may do without a name. In messages an asterisk stands for the rest.
+    Generated,
 }
 
 /// Reads all sources, in order, standard input included.

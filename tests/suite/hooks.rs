@@ -248,6 +248,58 @@ fn objects_that_argo_cd_skips_are_left_out_and_its_hooks_are_refused() {
 }
 
 #[test]
+fn hooks_without_a_name_are_left_out_and_never_applied() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let generated = |types: &str| {
+        let mut hook = with(
+            config_map(&shop, "hook", "1"),
+            &json!({"metadata": {
+                "generateName": "migrate-", "annotations": {"argocd.argoproj.io/hook": types},
+            }}),
+        );
+        let metadata = hook["metadata"].as_object_mut().expect("metadata");
+        metadata.remove("name");
+        hook
+    };
+    let ordinary = config_map(&shop, "web", "1");
+    let objects = [ordinary.clone(), generated("PreSync"), generated("Skip")];
+
+    let refused = set.apply_with(&objects, &[]).expect(3);
+    assert!(
+        refused.stderr.contains("configmap/migrate-*"),
+        "{}",
+        refused.stderr
+    );
+    let applied = set.apply_with(&objects, &["--hooks=apply"]).expect(2);
+    let line = applied.errors()[0];
+    assert!(
+        line.contains("objects.yaml:") && line.contains("metadata.generateName"),
+        "{line}"
+    );
+    assert_eq!(set.live_parent(), None);
+
+    let skipped = set.apply_with(&objects, &["--hooks=skip"]).expect(0);
+    assert!(
+        skipped.stderr.contains(&format!(
+            "left out 1 hook: configmap/migrate-* in namespace {shop}"
+        )),
+        "{}",
+        skipped.stderr
+    );
+    set.assert_holds(std::slice::from_ref(&ordinary));
+    // A saved plan holds them, too.
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let [manifests, plan] = ["objects.yaml", "plan.json"].map(|name| files.path(name).display().to_string());
+    let arguments = ["--hooks=skip", "--out", &plan, "-f", &manifests];
+    set.invoke("diff", &arguments).expect(0);
+    Program::new().args(["apply", "--plan", &plan]).run().expect(0);
+    // Nor do they keep other commands from their work.
+    set.invoke("move", &["other", "-f", &manifests]).expect(0);
+    Set::secret(&shop, "other").assert_holds(&[ordinary]);
+}
+
+#[test]
 fn definitions_that_helm_2_installs_first_are_ordinary_and_other_hooks_define_nothing() {
     let shop = namespace("shop");
     let group = format!("{}.example.com", fresh("hooks"));

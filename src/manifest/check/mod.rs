@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
 
 use super::error::{Fault, Problem};
-use super::{MAX_FAULTS, Manifest, Position, Source};
+use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
@@ -25,8 +25,11 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
         |result: Result<String, Fault>| result.map_err(|fault| faults.push(fault)).unwrap_or_default();
     let api_version = keep(api_version(object));
     let kind = keep(kind(object));
-    let name = keep(name(object));
     let namespace = keep(namespace(object));
+    let (name, naming) = name(object).unwrap_or_else(|fault| {
+        faults.push(fault);
+        Default::default()
+    });
     metadata(object, &mut faults);
     if api_version == "v1" {
         data(object, &kind, &mut faults);
@@ -43,6 +46,7 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
         name,
+        naming,
         namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
         object,
         position: Position {
@@ -115,8 +119,8 @@ fn kind(object: &Node) -> Result<String, Fault> {
 
 /// Returns `metadata.name`, by the rules of a path segment (`IsPathSegmentName` in
 /// `k8s.io/apimachinery/pkg/api/validate/content`): what else a name may be depends on its
-/// kind, which the server knows.
-fn name(object: &Node) -> Result<String, Fault> {
+/// kind, which the server knows. A hook may leave its name to the server.
+fn name(object: &Node) -> Result<(String, Naming), Fault> {
     let Some(metadata) = object.get("metadata").filter(|value| !value.is_null()) else {
         return Err((line(object), Problem::Missing("metadata.name")));
     };
@@ -128,15 +132,21 @@ fn name(object: &Node) -> Result<String, Fault> {
             .get(field)
             .filter(|value| !value.is_null() && value.as_str() != Some(""))
     };
-    let Some(value) = named("name") else {
-        return Err(match named("generateName") {
-            Some(value) => (line(value), Problem::GenerateName),
-            None => (line(metadata), Problem::Missing("metadata.name")),
-        });
+    if let Some(value) = named("name") {
+        return Ok((segment(value, "metadata.name")?, Naming::Given));
+    }
+    let Some(prefix) = named("generateName") else {
+        return Err((line(metadata), Problem::Missing("metadata.name")));
     };
-    let name = value
-        .as_str()
-        .ok_or_else(|| wrong_type(value, "metadata.name", "string"))?;
+    if Hook::of(&Object::of(object.entries())).is_none() {
+        return Err((line(prefix), Problem::GenerateName));
+    }
+    let name = format!("{}*", segment(prefix, "metadata.generateName")?);
+    Ok((name, Naming::Generated))
+}
+
+fn segment(value: &Node, field: &'static str) -> Result<String, Fault> {
+    let name = value.as_str().ok_or_else(|| wrong_type(value, field, "string"))?;
     let forbidden = |character: char| matches!(character, '/' | '%') || character.is_control();
     if name == "." || name == ".." || name.contains(forbidden) {
         return Err((line(value), Problem::Name(name.to_owned())));

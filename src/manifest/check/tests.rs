@@ -133,6 +133,10 @@ fn invalid_metadata_is_reported_with_its_line() {
             thing("\n  generateName: a-"),
             "4: metadata.generateName: cannot use generate name with apply",
         ),
+        (
+            thing("\n  generateName: a/b\n  annotations: {argocd.argoproj.io/hook: Sync}"),
+            "4: metadata.name: invalid name \"a/b\"",
+        ),
         (thing("{name: a/b}"), "3: metadata.name: invalid name \"a/b\""),
         (thing("{name: ..}"), "3: metadata.name: invalid name \"..\""),
         (thing("{name: a%b}"), "3: metadata.name: invalid name \"a%b\""),

@@ -80,6 +80,9 @@ pub enum InvalidObjectProblem {
         /// The object.
         key: ObjectKey,
     },
+    /// A hook that is to be applied has no name of its own.
+    #[error("metadata.generateName: cannot use generate name with apply")]
+    GeneratedName,
     /// The same object stands in two places of the manifests.
     #[error("{key} is defined twice: first at {first}")]
     GivenTwice {
@@ -156,6 +159,9 @@ impl InvalidObject {
             InvalidObjectProblem::InvalidName { .. } => {
                 "use lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
                     .to_owned()
+            }
+            InvalidObjectProblem::GeneratedName => {
+                "give the hook a name, or leave hooks out with --hooks=skip".to_owned()
             }
             InvalidObjectProblem::GivenTwice { .. } => "remove one of the two".to_owned(),
             InvalidObjectProblem::MalformedDependency { .. } => {

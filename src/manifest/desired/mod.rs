@@ -20,7 +20,7 @@ pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, Unserved};
-use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Position};
+use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
@@ -133,6 +133,13 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
     let mut seen: BTreeMap<ObjectKey, Position> = BTreeMap::new();
     let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
     for manifest in manifests.applied {
+        if manifest.naming == Naming::Generated {
+            errors.push(InvalidObject {
+                position: manifest.position,
+                problem: InvalidObjectProblem::GeneratedName,
+            });
+            continue;
+        }
         let gvk = (
             manifest.gvk.group.clone(),
             manifest.gvk.version.clone(),
@@ -222,6 +229,7 @@ fn hook_manifest((manifest, hook): (Manifest, Hook), target: Target) -> HookMani
             namespace: (!is_cluster_scoped).then_some(namespace),
             name: manifest.name,
         },
+        naming: manifest.naming,
         hook,
         position: manifest.position,
     }

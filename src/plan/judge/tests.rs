@@ -8,7 +8,7 @@ use super::super::fixtures::{desired, live, policy, set};
 use super::super::{Observed, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
-use crate::manifest::{Hook, HookKind};
+use crate::manifest::{Hook, HookKind, Naming};
 use crate::model::contents::Held;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
@@ -29,6 +29,7 @@ fn owned_by(owner: &Live) -> OwnerReference {
 fn hook(live: &Live, kind: HookKind) -> HookManifest {
     HookManifest {
         key: live.key.clone(),
+        naming: Naming::Given,
         hook: Hook {
             kind,
             mark: "helm.sh/hook: x".to_owned(),

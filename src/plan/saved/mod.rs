@@ -25,7 +25,7 @@ pub use secrets::{Alteration, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
-use crate::manifest::{Manifest, Position, Source};
+use crate::manifest::{Manifest, Naming, Position, Source};
 use crate::model::applyset::parent::{Pairs, is_applyset_key};
 use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
@@ -203,9 +203,14 @@ impl SavedManifest {
     fn open(&self) -> Option<Manifest> {
         let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
         let source = self.source.open().unwrap_or(Source::StandardInput);
+        let (name, naming) = match text("/metadata/name").filter(|name| !name.is_empty()) {
+            Some(name) => (name.to_owned(), Naming::Given),
+            None => (format!("{}*", text("/metadata/generateName")?), Naming::Generated),
+        };
         Some(Manifest {
             gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
-            name: text("/metadata/name")?.to_owned(),
+            name,
+            naming,
             namespace: text("/metadata/namespace")
                 .filter(|namespace| !namespace.is_empty())
                 .map(str::to_owned),
