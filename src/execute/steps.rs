@@ -145,8 +145,14 @@ impl Execution<'_> {
         let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
         let shared = RefCell::new(sink);
         let mut steps = Steps::new();
-        steps.unsent.push(self.plan.prerequisites.iter().collect());
-        Box::pin(self.work(&mut steps, until, None, progress, &shared)).await
+        for step in &self.plan.prerequisites {
+            if self.interrupt.is_requested() {
+                break;
+            }
+            steps.unsent.push(step.iter().collect());
+            Box::pin(self.work(&mut steps, until, None, progress, &shared)).await?;
+        }
+        Ok(())
     }
 
     /// Applies the steps of the plan.

@@ -12,8 +12,8 @@ use crate::model::set::Set;
 
 /// The members that the manifests hold, divided by what a run does with them.
 pub(super) struct Division {
-    /// Members that have to exist before the parent.
-    pub(super) prerequisites: Vec<Apply>,
+    /// Members that have to exist before the parent, one step after the other.
+    pub(super) prerequisites: Vec<Vec<Apply>>,
     /// The other members to apply, one step after the other.
     pub(super) waves: Vec<Vec<Apply>>,
     /// Members that are not sent, in the order of the manifests.
@@ -55,7 +55,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         }
     }
     Division {
-        prerequisites,
+        prerequisites: dependencies::steps(desired, prerequisites),
         waves: dependencies::steps(desired, applies),
         unchanged,
     }

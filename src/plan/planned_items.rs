@@ -12,8 +12,8 @@ pub struct Plan {
     pub record_during: Record,
     /// The record after everything has succeeded.
     pub record_after: Record,
-    /// Members that have to exist before the parent: its namespace, its CRD.
-    pub prerequisites: Vec<Apply>,
+    /// Members that have to exist before the parent, one step after the other: its namespace, its CRD.
+    pub prerequisites: Vec<Vec<Apply>>,
     /// The other members, one wave after the other.
     pub waves: Vec<Vec<Apply>>,
     /// Members that are as the manifests have them, in the order of the manifests.
@@ -94,7 +94,7 @@ impl Skip {
 impl Plan {
     /// Returns the applies in their order: the prerequisites, then wave by wave.
     pub fn all_applies(&self) -> impl Iterator<Item = &Apply> + Clone {
-        self.prerequisites.iter().chain(self.waves.iter().flatten())
+        self.prerequisites.iter().chain(&self.waves).flatten()
     }
 
     /// Returns the waves of prunes in their order.

@@ -257,10 +257,19 @@ impl SetDeletion<'_> {
         let nothing = Desired::default();
         let judge = self.judge(&nothing, &members.attached);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
-        for live in self.homes().filter(|live| !left.contains(live)) {
+        let left = &mut members.left;
+        let homes: Vec<&Live> = self.homes().filter(|live| !left.contains(live)).collect();
+        for live in homes {
+            // One may depend on the other.
+            let held = Box::pin(self.dependents_first().hold(vec![live], left, sink)).await;
             if self.interrupt.is_requested() {
                 self.report_left(1, sink);
                 return Ending::Interrupted;
+            }
+            if held.free.is_empty() {
+                ending = Ending::Incomplete;
+                held.report(left, sink);
+                continue;
             }
             let outcome = match left.outcome(live) {
                 Some(held) => held,
@@ -269,6 +278,7 @@ impl SetDeletion<'_> {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
+            left.note(&outcome);
             sink(Event::Object(outcome));
         }
         ending

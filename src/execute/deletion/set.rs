@@ -166,7 +166,7 @@ impl SetDeletion<'_> {
         }
     }
 
-    fn dependents_first(&self) -> DependentsFirst<'_> {
+    pub(super) fn dependents_first(&self) -> DependentsFirst<'_> {
         DependentsFirst {
             edges: &self.plan.edges,
             gate: self.dependencies,

@@ -30,7 +30,7 @@ impl Execution<'_> {
             sink(Event::Note(time));
         }
         self.report_unchanged(&mut progress.applied, sink);
-        for wave in std::iter::once(&self.plan.prerequisites).chain(&self.plan.waves) {
+        for wave in self.plan.prerequisites.iter().chain(&self.plan.waves) {
             self.dry_run_step(wave, &mut progress, sink).await;
         }
         let is_asked =
