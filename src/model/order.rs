@@ -1,6 +1,6 @@
 //! Ranks: the step of the order in which each object comes, from its wave and its edges.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A step of the order: first by waves, and within a wave by edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,11 +36,6 @@ impl Graph {
     /// Lets the object at `earlier` come before that at `later`.
     pub fn order(&mut self, earlier: usize, later: usize) {
         self.before[later].push(earlier);
-    }
-
-    /// Removes an edge.
-    pub fn forget(&mut self, earlier: usize, later: usize) {
-        self.before[later].retain(|before| *before != earlier);
     }
 
     /// Returns the rank of each object. An object has the rank of its own wave, unless one before it
@@ -84,6 +79,19 @@ impl Graph {
         }
     }
 
+    /// Returns this object and all that are on a cycle with it.
+    pub fn on_cycles_with(&self, place: usize) -> BTreeSet<usize> {
+        let mut after = vec![Vec::new(); self.before.len()];
+        for (later, before) in self.before.iter().enumerate() {
+            for earlier in before {
+                after[*earlier].push(later);
+            }
+        }
+        let later = reached(&after, place);
+        let earlier = reached(&self.before, place);
+        later.intersection(&earlier).copied().collect()
+    }
+
     /// Follows objects that could not be ranked until one comes again.
     fn cycle(&self, missing: &[usize]) -> Vec<usize> {
         let mut path = Vec::new();
@@ -100,6 +108,16 @@ impl Graph {
         }
         path
     }
+}
+
+/// Returns this place and all that edges lead to from it.
+fn reached(edges: &[Vec<usize>], place: usize) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::from([place]);
+    let mut new = vec![place];
+    while let Some(place) = new.pop() {
+        new.extend(edges[place].iter().filter(|next| reached.insert(**next)));
+    }
+    reached
 }
 
 #[cfg(test)]
@@ -166,6 +184,15 @@ mod tests {
                     let next = cycle.iter().cycle().skip(1);
                     for (later, earlier) in cycle.iter().zip(next) {
                         assert!(edges.contains(&(*earlier, *later)), "{edges:?} {cycle:?}");
+                    }
+                    // Without the edges among all that are on cycles with it, none of them is.
+                    let all = graph(&waves, &edges).on_cycles_with(cycle[0]);
+                    assert!(cycle.iter().all(|place| all.contains(place)), "{edges:?}");
+                    let is_left = |edge: &&(usize, usize)| !(all.contains(&edge.0) && all.contains(&edge.1));
+                    let left: Vec<_> = edges.iter().filter(is_left).copied().collect();
+                    for place in cycle {
+                        let alone = graph(&waves, &left).on_cycles_with(place);
+                        assert_eq!(alone.len(), 1, "{edges:?}");
                     }
                 }
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::waves::Wave;
 use super::{Apply, Plan};
 use crate::manifest::desired::{self, Desired, DesiredObject};
+use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::order::Rank;
@@ -28,8 +29,31 @@ pub struct Edges {
     pub known: KnownDependencies,
     /// By objects to prune: those that depend on them, and have to be gone before.
     pub prune_after: BTreeMap<ObjectKey, Vec<Live>>,
+    /// The objects that members depend on as they are in the cluster, each with one of these.
+    pub needed: BTreeMap<ObjectKey, ObjectKey>,
     /// Dependencies of live objects that are ignored, each with the reason.
     pub ignored: Vec<String>,
+}
+
+/// Returns the objects that these live ones depend on, each with one of these.
+pub(super) fn named_by<'l>(
+    members: impl Iterator<Item = &'l Live>,
+) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
+    members.flat_map(|live| {
+        let objects = live.dependencies.objects.iter();
+        objects.map(|key| (key, &live.key))
+    })
+}
+
+/// Returns the faults of what a live object depends on, each as a warning.
+pub(super) fn faults(live: &Live) -> Vec<String> {
+    let Dependencies { objects, fault } = &live.dependencies;
+    let fault = fault.iter();
+    let fault = fault.map(|fault| format!("{}: annotation {DEPENDS_ON} is ignored: {fault}", live.key));
+    let itself = objects.iter().filter(|key| **key == live.key);
+    let itself =
+        itself.map(|key| format!("{key}: annotation {DEPENDS_ON} names the object itself, which is ignored"));
+    fault.chain(itself).collect()
 }
 
 /// Sorts applies into steps. Each is one wave, or the part of a wave that depends on no more than the

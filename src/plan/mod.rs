@@ -28,6 +28,7 @@ mod prune_rules;
 mod prune_waves;
 pub mod recorded_kinds;
 mod refusal;
+mod renewal;
 pub mod saved;
 mod scope;
 mod skip_reason;
@@ -61,10 +62,12 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 use prune_waves::PruneSteps;
 pub use refusal::{Refusal, of_hooks, with_marks};
+pub use renewal::Renewal;
 pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 
+use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 pub use crate::manifest::desired::defined_kind;
 use crate::model::holders::Holders;
@@ -92,7 +95,10 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
     let members = desired_members::divide(set, desired, observed, policy);
-    let steps = PruneSteps::of(set, prunes, &skips);
+    let mut steps = PruneSteps::of(set, prunes, &skips);
+    steps
+        .ignored
+        .extend(unchanged(desired, observed).flat_map(dependencies::faults));
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
@@ -104,6 +110,9 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: Edges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
+            needed: dependencies::named_by(unchanged(desired, observed))
+                .map(|(key, dependent)| (key.clone(), dependent.clone()))
+                .collect(),
             ignored: steps.ignored,
         },
         skips,
@@ -156,5 +165,18 @@ fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, poli
     let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
     let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
-    Judge::new(set, policy, desired, &observed.contents, desired_uids)
+    let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
+    judge.need(dependencies::named_by(unchanged(desired, observed)));
+    judge
+}
+
+/// Returns the members that are as their manifests have them. The dependencies of all others may change
+/// with the apply.
+fn unchanged<'a>(desired: &'a Desired, observed: &'a Observed) -> impl Iterator<Item = &'a Live> {
+    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
+    let members = observed
+        .members
+        .iter()
+        .filter(move |live| keys.contains(&live.key));
+    members.filter(|live| observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged))
 }

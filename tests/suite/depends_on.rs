@@ -22,7 +22,7 @@ pub(super) fn rolled_out() -> Value {
 }
 
 /// What the annotation calls an object.
-fn reference(object: &Value) -> String {
+pub(super) fn reference(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let group = text("/apiVersion").and_then(|version| version.split_once('/'));
     let group = group.map_or("", |(group, _)| group);
@@ -44,11 +44,11 @@ pub(super) fn after(object: Value, dependencies: &[&Value]) -> Value {
     annotated(object, &references.join(","))
 }
 
-fn held(object: Value) -> Value {
+pub(super) fn held(object: Value) -> Value {
     with(object, &json!({"metadata": {"finalizers": ["example.com/held"]}}))
 }
 
-fn let_go(object: &Value) {
+pub(super) fn let_go(object: &Value) {
     cluster().patch(object, &json!({"metadata": {"finalizers": null}}));
 }
 
@@ -57,7 +57,7 @@ pub(super) fn files(objects: &[Value]) -> Files {
 }
 
 /// The names of the objects that were written with this method, in their order.
-fn sent(proxy: &Proxy, method: &Method) -> Vec<String> {
+pub(super) fn sent(proxy: &Proxy, method: &Method) -> Vec<String> {
     let sent = proxy.sent();
     let writes = sent.iter().filter(|sent| sent.method == *method);
     let name = |sent: &Sent| {

@@ -268,6 +268,64 @@ fn what_is_to_be_pruned_last_waits_for_the_members_in_a_run_that_waits() {
     set.assert_holds(wanted);
 }
 
+#[test]
+fn what_is_to_be_pruned_last_stays_until_the_others_are_gone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let [late, early] = [last(secret(&home, "late")), held(secret(&home, "early"))];
+    let objects = [kept.clone(), late.clone(), early.clone()];
+    let wanted = std::slice::from_ref(&kept);
+    set.apply(&objects);
+
+    // It may be what releases the finalizers of the others.
+    let run = set.apply_with(wanted, &["--wait=1s"]).expect(1);
+    assert_eq!(run.results("pruned"), identities([&early]));
+    assert_eq!(run.results("skipped"), identities([&late]));
+    set.assert_records(&objects);
+    assert!(cluster().live(&late).is_some());
+
+    let files = files(wanted);
+    let mut running = set
+        .command(Program::new(), &files)
+        .args(["-v", "--wait=0"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    assert!(cluster().live(&late).is_some());
+    let_go(&early);
+    running.finish().expect(0);
+    assert_eq!(cluster().live(&late), None);
+    set.apply(wanted);
+    set.assert_holds(wanted);
+}
+
+#[test]
+fn what_is_to_be_pruned_last_stays_when_another_prune_fails() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let [late, early] = [last(secret(&home, "late")), secret(&home, "early")];
+    let objects = [kept.clone(), late.clone(), early.clone()];
+    set.apply(&objects);
+    for flags in [&[][..], &["--wait=0"]] {
+        // It becomes the parent of another set, which a prune would lose.
+        let patch = |id: Value| json!({"metadata": {"labels": {"applyset.kubernetes.io/id": id}}});
+        let (object, becomes) = (early.clone(), patch(json!("applyset-any-v1")));
+        let proxy = Proxy::before_write(0, move || {
+            cluster().patch(&object, &becomes);
+        });
+        let run = set
+            .apply_through(&proxy, std::slice::from_ref(&kept), flags)
+            .expect(1);
+        assert_eq!(run.results("failed"), identities([&early]), "{flags:?}");
+        assert_eq!(run.results("skipped"), identities([&late]), "{flags:?}");
+        cluster().patch(&early, &patch(Value::Null));
+        set.assert_holds(&objects);
+    }
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
+}
+
 /// Lets another run narrow the record while this one waits.
 struct Narrowing {
     set: Set,

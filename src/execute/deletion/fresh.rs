@@ -1,55 +1,121 @@
-//! Reads the objects to be pruned once more after a wait, which may have taken minutes.
-//!
-//! Each is then judged as it is now. An object that cannot be read again is left as it was planned:
-//! the preconditions of its delete find out what has changed.
+//! Judges the prunes of a plan again after a wait, which may have taken minutes, among the members as
+//! they are by then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::execute::Execution;
+use crate::event::{Event, NotDone, ObjectOutcome};
+use crate::execute::deletion::object;
+use crate::execute::deletion::prune::{Pruned, Stopped};
+use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::parent_record::labelled::labelled;
-use crate::model::identity::GroupKind;
-use crate::model::live::Live;
+use crate::execute::{Applied, Execution, Sink};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
+use crate::plan::{Plan, Renewal, Skip, SkipReason};
 use crate::read::{ListTargets, METADATA_LIST};
 
 impl Execution<'_> {
-    /// Returns these waves with each object as it is now, by one LIST for each kind and place. What a
-    /// saved plan prunes is compared with the plan when it is deleted, so it remains as it is.
-    pub(super) async fn reread_waves(&self, waves: &[Vec<Live>]) -> Vec<Vec<Live>> {
-        if self.plan.preconditions.are_bound() || waves.is_empty() {
-            return waves.to_vec();
+    /// Returns the plan with its prunes judged again, by one LIST for each kind and place of the set, and
+    /// reports those that are kept now.
+    pub(super) async fn judged_again(
+        &self,
+        order: PruneOrder,
+        applied: &Applied,
+        pruned: &mut Pruned,
+        sink: &mut Sink<'_>,
+    ) -> Result<Plan, Stopped> {
+        let total: usize = match order {
+            PruneOrder::Regular => self.plan.deletions(),
+            PruneOrder::Last => self.plan.last_prunes.iter().map(Vec::len).sum(),
+        };
+        if total == 0 {
+            return Ok(self.plan.clone());
         }
+        let places = self.places_of_members();
         let concurrency = self.writing.concurrency;
-        let places = places_of(waves);
-        let Ok(found) = labelled(self.server, self.set, &places, concurrency, METADATA_LIST).await else {
-            return waves.to_vec();
+        let found = labelled(self.server, self.set, &places, concurrency, METADATA_LIST).await;
+        let members = match found {
+            Ok(members) => members,
+            Err((place, error)) => {
+                pruned.failed += total;
+                let place = &place.resource.plural;
+                sink(Event::failure(format!(
+                    "{place}: members cannot be listed again after the wait: {error}; nothing more was pruned"
+                )));
+                sink(NotDone::all("not pruned: members cannot be listed again"));
+                return Err(Stopped);
+            }
         };
-        let found: BTreeMap<&str, &Live> = found.iter().map(|live| (live.uid.as_str(), live)).collect();
-        let fresh = |planned: &Live| match found.get(planned.uid.as_str()) {
-            Some(&now) if now.key == planned.key => Live {
-                // Metadata do not say which kind a CRD defines.
-                defines: planned.defines.clone(),
-                ..now.clone()
-            },
-            _ => planned.clone(),
+        let renewal = Renewal {
+            set: self.set,
+            policy: self.policy,
+            desired: self.desired,
+            desired_uids: &applied.uids,
+            contents: self.contents,
+            members: &members,
         };
-        let waves = waves.iter();
-        waves.map(|wave| wave.iter().map(fresh).collect()).collect()
+        let renewed = renewal.of(self.plan, order);
+        let before: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
+        for warning in renewed.edges.ignored.iter().filter(|text| !before.contains(text)) {
+            sink(Event::Warning(warning.clone()));
+        }
+        let candidates: BTreeSet<&str> = self.plan.all_prunes().map(|live| live.uid.as_str()).collect();
+        for skip in &renewed.skips {
+            if candidates.contains(skip.live.uid.as_str()) {
+                self.report_kept(skip, pruned, sink);
+            }
+        }
+        Ok(renewed)
     }
-}
 
-/// The kinds and namespaces of these objects.
-fn places_of(waves: &[Vec<Live>]) -> ListTargets {
-    let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
-    let mut namespaces = BTreeSet::new();
-    for live in waves.iter().flatten() {
-        let resource = resources.entry(live.key.group_kind.clone());
-        resource.or_insert_with(|| Arc::clone(&live.resource));
-        namespaces.extend(live.key.namespace.clone());
+    /// Reports a prune that is kept now. One of a saved plan may not have changed by itself.
+    fn report_kept(&self, skip: &Skip, pruned: &mut Pruned, sink: &mut Sink<'_>) {
+        let untouched = object::untouched(&skip.live);
+        let is_by_others = matches!(
+            skip.reason,
+            SkipReason::Needed { .. }
+                | SkipReason::HoldsKept { .. }
+                | SkipReason::HoldsMarked { .. }
+                | SkipReason::HoldsParent
+        );
+        let outcome = if self.plan.preconditions.are_bound() && !is_by_others {
+            pruned.failed += 1;
+            ObjectOutcome::failed(untouched.subject, OVERTAKEN.to_owned())
+        } else {
+            pruned.kept += 1;
+            ObjectOutcome {
+                reason: skip.reason.to_string(),
+                ..untouched
+            }
+        };
+        pruned.left.note(&outcome);
+        sink(Event::Object(outcome));
     }
-    ListTargets {
-        resources: resources.into_values().collect(),
-        namespaces,
+
+    /// The kinds and namespaces of all members: in the version in which they were read before, if they
+    /// were.
+    fn places_of_members(&self) -> ListTargets {
+        let desired = self.desired.members.iter();
+        let desired = desired.map(|object| (&object.key, &object.resource));
+        let skips = self.plan.skips.iter().map(|skip| &skip.live);
+        let live = self.plan.all_prunes().chain(skips);
+        let live = live.map(|live| (&live.key, &live.resource));
+        let members: Vec<(&ObjectKey, &Arc<Resource>)> = desired.chain(live).collect();
+        let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
+        let mut places = ListTargets::default();
+        for (key, resource) in members {
+            places.namespaces.extend(key.namespace.clone());
+            let resource = || Arc::clone(resource);
+            resources.entry(key.group_kind.clone()).or_insert_with(resource);
+        }
+        for known in &self.places.resources {
+            resources
+                .entry(known.group_kind())
+                .and_modify(|resource| *resource = Arc::clone(known));
+        }
+        places.add_resources(resources.into_values());
+        places
     }
 }

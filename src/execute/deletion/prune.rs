@@ -19,7 +19,7 @@ use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
 use crate::model::settings::DryRun;
 use crate::model::text::counted;
-use crate::plan::{Dependents, Detachment, Judge, PruneWhen};
+use crate::plan::{Dependents, Detachment, Judge, Plan, PruneWhen};
 
 /// Outcome of the objects that were to be pruned.
 #[derive(Debug, Default)]
@@ -27,11 +27,11 @@ pub(crate) struct Pruned {
     pub(crate) failed: usize,
     /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
     pub(crate) kept: usize,
-    left: LeftInPlace,
+    pub(super) left: LeftInPlace,
 }
 
 /// Why no further prune is begun.
-struct Stopped;
+pub(super) struct Stopped;
 
 impl Execution<'_> {
     /// Prunes as the plan says, and waits before and after it if it has to.
@@ -45,36 +45,39 @@ impl Execution<'_> {
     ) -> Result<Ending, ParentWriteError> {
         let mut pruned = Pruned::default();
         let mut has_waited = false;
+        let mut renewed: Option<Plan> = None;
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            if !has_waited && self.waits_before(order) {
+            let now = self.with_plan(renewed.as_ref());
+            if !has_waited && now.waits_before(order) {
                 has_waited = true;
-                let passage = self.until_ready(sink).await;
+                let passage = now.until_ready(sink).await;
                 if passage != Passage::Open {
-                    return Ok(self.leave_unpruned(passage, order, progress, sink));
+                    return Ok(now.leave_unpruned(passage, order, progress, sink));
                 }
                 // The wait may have taken long, and another run may have narrowed the record since.
                 self.parent_writing()
                     .ensure_covers(known, &self.plan.record_during, sink)
                     .await?;
             }
-            if order == PruneOrder::Last && !self.may_prune_last(&mut pruned, sink).await {
+            if order == PruneOrder::Last && !now.may_prune_last(&mut pruned, sink).await {
                 break;
             }
-            let planned = self.waves_of(order);
-            let fresh = if has_waited {
-                Some(self.reread_waves(planned).await)
-            } else {
-                None
-            };
-            let waves = fresh.as_deref().unwrap_or(planned);
-            if self
-                .prune_waves(waves, &mut pruned, progress, sink)
-                .await
-                .is_err()
-            {
+            if has_waited {
+                let judged = now.judged_again(order, &progress.applied, &mut pruned, sink);
+                match Box::pin(judged).await {
+                    Ok(plan) => renewed = Some(plan),
+                    Err(Stopped) => break,
+                }
+            }
+            let now = self.with_plan(renewed.as_ref());
+            let waves = now.waves_of(order);
+            let stopped = now.prune_waves(waves, &mut pruned, progress, sink).await;
+            if stopped.is_err() {
                 break;
             }
         }
+        // They are reported with the first prune, and there may be none left.
+        progress.applied.report_held(&BTreeSet::new(), sink);
         progress.kept = pruned.kept;
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
@@ -107,6 +110,13 @@ impl Execution<'_> {
             }
         }
         pruned
+    }
+
+    fn with_plan<'p>(&'p self, plan: Option<&'p Plan>) -> Execution<'p> {
+        Execution {
+            plan: plan.unwrap_or(self.plan),
+            ..*self
+        }
     }
 
     fn waves_of(&self, order: PruneOrder) -> &[Vec<Live>] {
@@ -234,7 +244,7 @@ impl Execution<'_> {
         let Pruned { failed, kept, left } = pruned;
         let dependents_first = self.dependents_first();
         for wave in waves {
-            let unwanted = report_desired(wave, &judge, sink);
+            let unwanted = report_desired(wave, &judge, left, sink);
             let held = dependents_first.hold(unwanted, left, sink).await;
             *kept += held.kept.len();
             *failed += held.waiting.len();
@@ -328,14 +338,21 @@ impl Execution<'_> {
 }
 
 /// Divides a wave from the objects that the manifests hold under another group, and reports these: what
-/// was just applied under one name is not deleted under the other.
-fn report_desired<'l>(wave: &'l [Live], judge: &Judge<'_>, sink: &mut Sink<'_>) -> Vec<&'l Live> {
+/// was just applied under one name is not deleted under the other, nor is what it depends on.
+fn report_desired<'l>(
+    wave: &'l [Live],
+    judge: &Judge<'_>,
+    left: &mut LeftInPlace,
+    sink: &mut Sink<'_>,
+) -> Vec<&'l Live> {
     let (desired, unwanted): (Vec<&Live>, Vec<&Live>) = wave.iter().partition(|live| judge.is_desired(live));
     for live in desired {
-        sink(Event::Object(ObjectOutcome {
+        let outcome = ObjectOutcome {
             reason: "applied under another API group".to_owned(),
             ..object::untouched(live)
-        }));
+        };
+        left.note(&outcome);
+        sink(Event::Object(outcome));
     }
     unwanted
 }

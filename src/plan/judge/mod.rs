@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container_index::{ContainerIndex, Kept};
+use super::dependencies::named_by;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, holds_parent_of,
@@ -36,7 +37,8 @@ pub struct Judge<'a> {
     kept: Kept,
     /// The objects that kept ones depend on, each with one of these.
     needed: HashMap<ObjectKey, ObjectKey>,
-    /// The objects that desired ones depend on, each with one of these.
+    /// The objects that desired ones depend on, by their manifests or in the cluster, each with one of
+    /// these.
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
     /// The UIDs of objects that are deleted, and so are not a loss.
     going: BTreeSet<String>,
@@ -94,6 +96,7 @@ impl<'a> Judge<'a> {
         desired_uids: BTreeSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
+        judge.need(plan.edges.needed.iter());
         judge.keep_all(&plan.skips);
         judge.let_go(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
@@ -104,11 +107,22 @@ impl<'a> Judge<'a> {
         judge
     }
 
+    /// Notes the objects that desired ones depend on in the cluster, each with one of these.
+    pub(super) fn need(&mut self, needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>) {
+        for (key, dependent) in needed {
+            self.needed_by_desired.entry(key).or_insert(dependent);
+        }
+    }
+
     /// Divides members into prunes and kept ones, each by itself and by what it holds.
     pub(super) fn divide(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
+        self.divide_with(members, Vec::new())
+    }
+
+    /// Divides members as [`Self::divide`] does, where others are kept already.
+    pub(super) fn divide_with(&mut self, members: &[Live], mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
         let mut seen = BTreeSet::new();
         let mut prunes = Vec::new();
-        let mut skips = Vec::new();
         for live in members {
             if !seen.insert(live.uid.as_str()) {
                 continue;
@@ -145,11 +159,10 @@ impl<'a> Judge<'a> {
     fn keep_all(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.is_kept());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = kept.flat_map(|skip| {
-            let objects = skip.live.dependencies.objects.iter();
-            objects.map(|key| (key.clone(), skip.live.key.clone()))
-        });
-        self.needed = needed.collect();
+        let needed = named_by(kept.map(|skip| &skip.live));
+        self.needed = needed
+            .map(|(key, dependent)| (key.clone(), dependent.clone()))
+            .collect();
     }
 
     /// Notes the objects that are deleted.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container::holds_parent_of;
 use super::container_index::{ContainerIndex, Kept};
+use super::dependencies::faults;
 use super::waves::Wave;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
-use crate::model::depends_on::DEPENDS_ON;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::order::{Graph, Rank};
@@ -19,7 +19,7 @@ use crate::model::set::Set;
 use crate::model::text::listed;
 
 /// The prunes in their order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PruneSteps {
     /// The steps that come first.
     pub(super) regular: Vec<Vec<Live>>,
@@ -33,32 +33,15 @@ pub(super) struct PruneSteps {
 
 impl PruneSteps {
     /// Sorts prunes into steps. `skips` may depend on them as well: what is being deleted already has
-    /// to be gone before. What the parent lives in is deleted after the parent, so nothing waits for it.
+    /// to be gone before. What the parent lives in is deleted after the parent, so only the like of it
+    /// waits for it.
     pub(super) fn of(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
-        let faulty = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
-        let faults = faulty.filter_map(|live| Some((live, live.dependencies.fault.as_ref()?)));
-        let ignored = faults
-            .map(|(live, fault)| format!("{}: annotation {DEPENDS_ON} is ignored: {fault}", live.key))
-            .collect();
-        let mut steps = Self {
-            ignored,
-            ..Self::default()
-        };
-        let keys: HashSet<ObjectKey> = prunes.iter().map(|live| live.key.clone()).collect();
-        let going = skips
-            .iter()
-            .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
-        let dependents = prunes.iter().chain(going.map(|skip| &skip.live));
-        for live in dependents.filter(|live| !holds_parent_of(set, live)) {
-            for dependency in &live.dependencies.objects {
-                if keys.contains(dependency) && *dependency != live.key {
-                    let after = steps.after.entry(dependency.clone()).or_default();
-                    after.push(live.clone());
-                }
-            }
-        }
-        let ranks = steps.ranks(&prunes);
-        let last = last_of(&prunes);
+        let read = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
+        let mut leaving = Leaving::of(set, &prunes, skips);
+        let mut ignored: Vec<String> = read.flat_map(faults).collect();
+        let ranks = leaving.ranks(&mut ignored);
+        let after = leaving.after();
+        let last = leaving.last();
         let mut regular: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
         let mut lasts: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
         for (live, rank) in prunes.into_iter().zip(ranks) {
@@ -72,76 +55,173 @@ impl PruneSteps {
         for wave in regular.values_mut().chain(lasts.values_mut()) {
             wave.sort_by(|one, other| one.key.cmp(&other.key));
         }
-        steps.regular = regular.into_values().collect();
-        steps.last = lasts.into_values().collect();
-        steps
-    }
-
-    /// Ranks prunes. Dependencies that form a cycle are forgotten, so that a set can always be deleted.
-    fn ranks(&mut self, prunes: &[Live]) -> Vec<Rank> {
-        let wave = |live: &Live| Wave::ALL.len() - 1 - Wave::of(&live.key.group_kind) as usize;
-        if self.after.is_empty() {
-            return prunes.iter().map(|live| Rank::of_wave(wave(live))).collect();
-        }
-        let places = prunes.iter().enumerate();
-        let places: HashMap<&ObjectKey, usize> = places.map(|(place, live)| (&live.key, place)).collect();
-        let mut graph = Graph::new(prunes.iter().map(wave));
-        for (dependency, dependents) in &self.after {
-            for earlier in dependents.iter().filter_map(|live| places.get(&live.key)) {
-                graph.order(*earlier, places[dependency]);
-            }
-        }
-        let index = ContainerIndex::of(prunes.iter().map(|live| &live.key));
-        for (later, container) in prunes.iter().enumerate() {
-            for held in index.held_by(container) {
-                graph.order(places[*held], later);
-            }
-        }
-        loop {
-            let cycle = match graph.ranks() {
-                Ok(ranks) => return ranks,
-                Err(cycle) => cycle,
-            };
-            let next = cycle.iter().cycle().skip(1);
-            for (later, earlier) in cycle.iter().zip(next) {
-                let (dependency, dependent) = (&prunes[*later].key, &prunes[*earlier].key);
-                if let Some(after) = self.after.get_mut(dependency)
-                    && after.iter().any(|live| live.key == *dependent)
-                {
-                    after.retain(|live| live.key != *dependent);
-                    graph.forget(*earlier, *later);
-                }
-            }
-            let path = cycle.iter().chain(cycle.first()).rev();
-            let path: Vec<String> = path.map(|place| prunes[*place].key.to_string()).collect();
-            self.ignored.push(format!(
-                "dependencies form a cycle and are ignored: {}",
-                path.join(" -> ")
-            ));
+        Self {
+            regular: regular.into_values().collect(),
+            last: lasts.into_values().collect(),
+            after,
+            ignored,
         }
     }
 }
 
-/// The objects that are pruned last: by their annotation, because they hold one, or because one depends
-/// on them.
-fn last_of(prunes: &[Live]) -> BTreeSet<ObjectKey> {
-    let last = prunes.iter().filter(|live| live.prune_order == PruneOrder::Last);
-    let mut last: BTreeSet<ObjectKey> = last.map(|live| live.key.clone()).collect();
-    loop {
-        let held: Kept = last.iter().collect();
-        let is_last = |live: &&Live| last.contains(&live.key);
-        let dependencies = prunes.iter().filter(is_last);
-        let needed: HashSet<&ObjectKey> = dependencies.flat_map(|live| &live.dependencies.objects).collect();
-        let more = prunes.iter().filter(|live| {
-            let follows = held.held_by(live).is_some() || needed.contains(&live.key);
-            follows && !last.contains(&live.key)
-        });
-        let more: Vec<ObjectKey> = more.map(|live| live.key.clone()).collect();
-        if more.is_empty() {
-            return last;
+/// The objects that leave a set, with the order among them.
+struct Leaving<'l> {
+    /// The objects that the run deletes, and then those that are being deleted already: these may be
+    /// part of a cycle that an earlier run has begun to delete.
+    objects: Vec<&'l Live>,
+    /// The number of those that the run deletes.
+    prunes: usize,
+    /// The dependencies by their places: what depends on another object, and that object.
+    edges: BTreeSet<(usize, usize)>,
+}
+
+impl<'l> Leaving<'l> {
+    fn of(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
+        let going = skips
+            .iter()
+            .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
+        let objects: Vec<&Live> = prunes.iter().chain(going.map(|skip| &skip.live)).collect();
+        let places: HashMap<&ObjectKey, usize> = places(&objects);
+        let is_home = |place: usize| holds_parent_of(set, objects[place]);
+        let mut edges = BTreeSet::new();
+        for (dependent, live) in objects.iter().enumerate() {
+            let dependencies = live.dependencies.objects.iter();
+            for dependency in dependencies.filter_map(|key| places.get(key).copied()) {
+                if dependency != dependent && (!is_home(dependent) || is_home(dependency)) {
+                    edges.insert((dependent, dependency));
+                }
+            }
         }
-        last.extend(more);
+        Self {
+            prunes: prunes.len(),
+            objects,
+            edges,
+        }
     }
+
+    /// Ranks the prunes. Dependencies that are part of a cycle are forgotten, so that a set can always
+    /// be deleted; `ignored` gets the reason.
+    fn ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
+        let mut ranks = self.all_ranks(ignored);
+        ranks.truncate(self.prunes);
+        ranks
+    }
+
+    fn all_ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
+        let by_wave = |live: &&Live| Rank::of_wave(wave(live));
+        if self.edges.is_empty() {
+            return self.objects.iter().map(by_wave).collect();
+        }
+        let mut fixed = self.held();
+        loop {
+            let mut graph = Graph::new(self.objects.iter().map(|live| wave(live)));
+            for (earlier, later) in self.edges.iter().chain(&fixed) {
+                graph.order(*earlier, *later);
+            }
+            let cycle = match graph.ranks() {
+                Ok(ranks) => return ranks,
+                Err(cycle) => cycle,
+            };
+            let on_cycles = graph.on_cycles_with(cycle[0]);
+            let is_on = |edge: &(usize, usize)| on_cycles.contains(&edge.0) && on_cycles.contains(&edge.1);
+            let forgotten: Vec<(usize, usize)> = self.edges.iter().copied().filter(is_on).collect();
+            if forgotten.is_empty() {
+                // Containers that hold each other: any order is as good as another.
+                return self.objects.iter().map(by_wave).collect();
+            }
+            self.edges.retain(|edge| !is_on(edge));
+            // What one of them depends on comes after all of them, as one may be waiting for another.
+            let leading = self.edges.iter().filter(|edge| on_cycles.contains(&edge.0));
+            for (_, dependency) in leading {
+                fixed.extend(on_cycles.iter().map(|place| (*place, *dependency)));
+            }
+            ignored.push(self.cycle_text(&cycle, &forgotten));
+        }
+    }
+
+    /// Returns a warning of a cycle, with the dependencies that other cycles through it consist of.
+    fn cycle_text(&self, cycle: &[usize], forgotten: &[(usize, usize)]) -> String {
+        let name = |place: usize| self.objects[place].key.to_string();
+        let path: Vec<String> = cycle
+            .iter()
+            .chain(cycle.first())
+            .rev()
+            .copied()
+            .map(name)
+            .collect();
+        let path = path.join(" -> ");
+        let next = cycle.iter().cycle().skip(1);
+        let shown: BTreeSet<_> = next.copied().zip(cycle.iter().copied()).collect();
+        let others = forgotten.iter().filter(|edge| !shown.contains(edge));
+        let others: Vec<String> = others
+            .map(|(dependent, dependency)| format!("{} -> {}", name(*dependent), name(*dependency)))
+            .collect();
+        let text = format!("dependencies form a cycle and are ignored: {path}");
+        if others.is_empty() {
+            text
+        } else {
+            format!(
+                "{text}; so are those of other cycles through it: {}",
+                listed(others)
+            )
+        }
+    }
+
+    /// Returns what containers hold, by places: the object, and the container. It is never forgotten:
+    /// deleting a container deletes what it holds.
+    fn held(&self) -> Vec<(usize, usize)> {
+        let places = places(&self.objects);
+        let index = ContainerIndex::of(self.objects.iter().map(|live| &live.key));
+        let mut edges = Vec::new();
+        for (container, live) in self.objects.iter().enumerate() {
+            let held = index.held_by(live).iter().map(|key| (places[*key], container));
+            edges.extend(held.filter(|(held, _)| *held != container));
+        }
+        edges
+    }
+
+    /// Returns the dependents of each prune that have to be gone before it.
+    fn after(&self) -> BTreeMap<ObjectKey, Vec<Live>> {
+        let mut after: BTreeMap<ObjectKey, Vec<Live>> = BTreeMap::new();
+        let edges = self.edges.iter();
+        for (dependent, dependency) in edges.filter(|(_, dependency)| *dependency < self.prunes) {
+            let dependents = after.entry(self.objects[*dependency].key.clone()).or_default();
+            dependents.push(self.objects[*dependent].clone());
+        }
+        after
+    }
+
+    /// Returns the objects that are pruned last: by their annotation, because they hold one, or because
+    /// one depends on them.
+    fn last(&self) -> BTreeSet<ObjectKey> {
+        let objects = || self.objects.iter();
+        let last = objects().filter(|live| live.prune_order == PruneOrder::Last);
+        let mut last: BTreeSet<ObjectKey> = last.map(|live| live.key.clone()).collect();
+        loop {
+            let held: Kept = last.iter().collect();
+            let dependents = objects().filter(|live| last.contains(&live.key));
+            let needed: HashSet<&ObjectKey> =
+                dependents.flat_map(|live| &live.dependencies.objects).collect();
+            let more = objects().filter(|live| {
+                let follows = held.held_by(live).is_some() || needed.contains(&live.key);
+                follows && !last.contains(&live.key)
+            });
+            let more: Vec<ObjectKey> = more.map(|live| live.key.clone()).collect();
+            if more.is_empty() {
+                return last;
+            }
+            last.extend(more);
+        }
+    }
+}
+
+fn places<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {
+    let places = objects.iter().enumerate();
+    places.map(|(place, live)| (&live.key, place)).collect()
+}
+
+fn wave(live: &Live) -> usize {
+    Wave::ALL.len() - 1 - Wave::of(&live.key.group_kind) as usize
 }
 
 impl Plan {

@@ -105,6 +105,121 @@ fn what_is_being_deleted_has_to_be_gone_before() {
     assert_eq!(steps.after[&web.key], [going.live]);
 }
 
+fn going(live: Live) -> Skip {
+    Skip {
+        live,
+        reason: SkipReason::Terminating {
+            waits_for: Vec::new(),
+        },
+    }
+}
+
+#[test]
+fn a_cycle_through_what_is_being_deleted_is_ignored() {
+    let [web, one, two] = ["web", "one", "two"].map(map);
+    let namespace = live("Namespace", None, "shop");
+    let pruned = after(web.clone(), &[&one]);
+    // The pruned object, what is being deleted, and how many cycles there are.
+    let table = [
+        (pruned.clone(), vec![after(one.clone(), &[])], 0),
+        (pruned.clone(), vec![after(one.clone(), &[&web])], 1),
+        (
+            pruned,
+            vec![after(one.clone(), &[&two]), after(two.clone(), &[&web])],
+            1,
+        ),
+        // What is in a namespace is gone before it.
+        (web.clone(), vec![after(namespace, &[&web])], 1),
+        // Nothing waits for either of these, but the object itself is not one of them.
+        (
+            web.clone(),
+            vec![after(one.clone(), &[&two, &web]), after(two, &[&one])],
+            1,
+        ),
+    ];
+    for (place, (pruned, skips, cycles)) in table.into_iter().enumerate() {
+        let skips: Vec<Skip> = skips.into_iter().map(going).collect();
+        let steps = PruneSteps::of(&set_elsewhere(), vec![pruned], &skips);
+        assert_eq!(steps.ignored.len(), cycles, "{place}: {:?}", steps.ignored);
+        let waits = steps.after.values().flatten().count();
+        assert_eq!(waits, usize::from(place == 4), "{place}");
+        assert_eq!(names(&steps.regular), [["web"]], "{place}");
+    }
+}
+
+#[test]
+fn what_an_object_that_is_pruned_last_depends_on_is_last_behind_what_is_being_deleted_too() {
+    let web = map("web");
+    let middle = after(map("middle"), &[&web]);
+    let late = last(after(map("late"), &[&middle]));
+    let steps = PruneSteps::of(&set(), vec![web, late], &[going(middle)]);
+    assert_eq!(names(&steps.regular), Vec::<Vec<&str>>::new());
+    assert_eq!(names(&steps.last), [["late"], ["web"]]);
+}
+
+/// A namespace that a cycle goes through still comes after what it holds.
+#[test]
+fn a_cycle_does_not_cost_a_namespace_its_place_behind_what_it_holds() {
+    let inside = map("inside");
+    let other = live("Namespace", None, "other");
+    let shop = live("Namespace", None, "shop");
+    let between = live("ClusterRole.rbac.authorization.k8s.io", None, "between");
+    let prunes = vec![
+        // By its dependent it comes late, as late as namespaces.
+        after(inside.clone(), &[&shop]),
+        after(other, &[&inside]),
+        after(shop, &[&between]),
+        after(between, &[&inside]),
+    ];
+    let steps = PruneSteps::of(&set_elsewhere(), prunes, &[]);
+    assert_eq!(steps.ignored.len(), 1, "{:?}", steps.ignored);
+    assert_eq!(
+        names(&steps.regular),
+        [vec!["between"], vec!["other"], vec!["inside"], vec!["shop"]]
+    );
+}
+
+/// A definition of its own kind, as only a hostile one is.
+#[test]
+fn containers_that_hold_each_other_end_the_search_for_cycles() {
+    let definition = |name| Live {
+        defines: Some(GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition")),
+        ..live("CustomResourceDefinition.apiextensions.k8s.io", None, name)
+    };
+    let [one, two] = ["one", "two"].map(definition);
+    let prunes = vec![after(one, &[&two]), two];
+    let steps = PruneSteps::of(&set(), prunes, &[]);
+    assert_eq!(steps.regular.iter().flatten().count(), 2);
+}
+
+/// A set whose parent is in none of the namespaces of the tables.
+fn set_elsewhere() -> Set {
+    let mut set = set();
+    set.parent.namespace = Some("elsewhere".to_owned());
+    set
+}
+
+#[test]
+fn what_holds_the_parent_is_ordered_too() {
+    let mut set = set();
+    set.parent.group_kind = GroupKind::new("example.com", "Widget");
+    let definition = Live {
+        defines: Some(set.parent.group_kind.clone()),
+        ..live("CustomResourceDefinition.apiextensions.k8s.io", None, "widgets")
+    };
+    let [namespace, web] = [live("Namespace", None, "shop"), map("web")];
+    for (dependent, dependency) in [(&namespace, &definition), (&definition, &namespace)] {
+        let dependent = after(dependent.clone(), &[dependency, &web]);
+        let prunes = vec![web.clone(), dependency.clone(), dependent.clone()];
+        let steps = PruneSteps::of(&set, prunes, &[]);
+        let [dependent, dependency] = [&dependent, dependency].map(|live| live.key.name.as_str());
+        assert_eq!(names(&steps.regular), [["web"], [dependent], [dependency]]);
+        let waits: Vec<_> = steps.after.iter().collect();
+        assert_eq!(waits.len(), 1);
+        assert_eq!(waits[0].0.name, dependency);
+    }
+}
+
 #[test]
 fn faults_of_live_objects_are_reported_and_ignored() {
     let [mut one, other] = [map("one"), map("other")];
@@ -114,13 +229,18 @@ fn faults_of_live_objects_are_reported_and_ignored() {
     let three = after(map("three"), &[&two]);
     let four = after(map("four"), &[&two, &other]);
     let steps = PruneSteps::of(&set(), vec![one, other, two, three, four, alone], &[]);
-    assert_eq!(steps.ignored.len(), 2, "{:?}", steps.ignored);
+    assert_eq!(steps.ignored.len(), 3, "{:?}", steps.ignored);
     assert!(steps.ignored[0].contains("what"), "{:?}", steps.ignored);
+    assert!(
+        steps.ignored[1].contains("configmap/alone") && steps.ignored[1].contains("itself"),
+        "{:?}",
+        steps.ignored
+    );
     for name in [
         "configmap/two in namespace shop ->",
         "configmap/three in namespace shop",
     ] {
-        assert!(steps.ignored[1].contains(name), "{:?}", steps.ignored);
+        assert!(steps.ignored[2].contains(name), "{:?}", steps.ignored);
     }
     assert_eq!(
         names(&steps.regular),
@@ -171,6 +291,64 @@ fn every_dependency_is_kept_or_reported() {
                 }
             }
         }
+    }
+}
+
+/// All dependencies among four objects, of which two are being deleted: whatever these wait for, in the
+/// end all are gone.
+#[test]
+fn everything_is_gone_in_the_end() {
+    let objects = [
+        live("Deployment.apps", Some("shop"), "a"),
+        map("b"),
+        map("c"),
+        live("Namespace", None, "d"),
+    ];
+    let pairs: Vec<(usize, usize)> = (0..4)
+        .flat_map(|one| (0..4).map(move |other| (one, other)))
+        .filter(|(one, other)| one != other)
+        // Those that only wait for each other never go, and nothing can be done about it.
+        .filter(|(one, other)| *one < 2 || *other < 2)
+        .collect();
+    for chosen in 0_u32..1 << pairs.len() {
+        let mut live = objects.to_vec();
+        for (bit, (dependent, dependency)) in pairs.iter().enumerate() {
+            if chosen & (1 << bit) != 0 {
+                let key = objects[*dependency].key.clone();
+                live[*dependent].dependencies.objects.push(key);
+            }
+        }
+        let skips: Vec<Skip> = live[2..].iter().cloned().map(going).collect();
+        let steps = PruneSteps::of(&set_elsewhere(), live[..2].to_vec(), &skips);
+        let mut gone: BTreeSet<&ObjectKey> = BTreeSet::new();
+        let settle = |gone: &mut BTreeSet<_>| {
+            // Each waits for all that depend on it.
+            for _ in 0..2 {
+                let is_free = |going: &&Live| {
+                    let mut others = live.iter();
+                    others.all(|other| {
+                        !other.dependencies.objects.contains(&going.key) || gone.contains(&other.key)
+                    })
+                };
+                let free: Vec<&ObjectKey> =
+                    live[2..].iter().filter(is_free).map(|going| &going.key).collect();
+                gone.extend(free);
+            }
+        };
+        for step in steps.regular.iter().chain(&steps.last) {
+            settle(&mut gone);
+            let waits = step.iter().filter_map(|pruned| steps.after.get(&pruned.key));
+            assert!(
+                waits.flatten().all(|before| gone.contains(&before.key)),
+                "{chosen:b}"
+            );
+            let pruned = live
+                .iter()
+                .filter(|live| step.iter().any(|pruned| pruned.key == live.key));
+            gone.extend(pruned.map(|live| &live.key));
+        }
+        settle(&mut gone);
+        assert_eq!(gone.len(), 4, "{chosen:b}");
     }
 }
 

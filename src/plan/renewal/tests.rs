@@ -1,0 +1,190 @@
+//! Tables of what members have become during a wait.
+
+use super::*;
+use crate::model::depends_on::Dependencies;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::preconditions::Salt;
+use crate::plan::{Observed, Preconditions, plan};
+
+fn map(name: &str) -> Live {
+    live("ConfigMap", Some("shop"), name)
+}
+
+fn after(live: Live, dependencies: &[&Live]) -> Live {
+    Live {
+        dependencies: Dependencies {
+            objects: dependencies.iter().map(|live| live.key.clone()).collect(),
+            fault: None,
+        },
+        resource_version: "2".to_owned(),
+        ..live
+    }
+}
+
+fn marked(live: Live) -> Live {
+    Live {
+        protection: Some("helm.sh/resource-policy: keep".to_owned()),
+        resource_version: "2".to_owned(),
+        ..live
+    }
+}
+
+fn going(live: Live) -> Live {
+    Live {
+        presence: Presence::Terminating,
+        ..live
+    }
+}
+
+/// A plan that keeps `kept`, prunes `one`, `two` and `three`, and desires `web`.
+fn planned() -> Plan {
+    let observed = Observed {
+        members: vec![
+            map("web"),
+            marked(map("kept")),
+            map("one"),
+            map("two"),
+            map("three"),
+        ],
+        ..Observed::default()
+    };
+    plan(&set(), &manifests(), &observed, &policy())
+}
+
+fn manifests() -> Desired {
+    Desired {
+        members: vec![desired("ConfigMap", Some("shop"), "web")],
+        ..Desired::default()
+    }
+}
+
+fn renewed(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
+    let renewal = Renewal {
+        set: &set(),
+        policy: &policy(),
+        desired: &manifests(),
+        desired_uids: &BTreeSet::from([map("web").uid]),
+        contents: &BTreeMap::new(),
+        members,
+    };
+    renewal.of(plan, order)
+}
+
+fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {
+    lives.map(|live| live.key.name.as_str()).collect()
+}
+
+#[test]
+fn what_members_have_come_to_need_is_kept() {
+    let [one, two, three] = ["one", "two", "three"].map(map);
+    // What changed, what is kept then, and what is pruned, in its order.
+    let table: [(Vec<Live>, &[&str], &[&str]); 10] = [
+        (vec![], &[], &["one", "three", "two"]),
+        // By an object of the manifests, one that is kept, or one that another run has added.
+        (vec![after(map("web"), &[&one])], &["one"], &["three", "two"]),
+        (
+            vec![after(marked(map("kept")), &[&one])],
+            &["one"],
+            &["three", "two"],
+        ),
+        (vec![after(map("new"), &[&one])], &["one"], &["three", "two"]),
+        // By one that is to be pruned and is marked now, and so on.
+        (
+            vec![after(marked(one.clone()), &[&two]), after(two.clone(), &[&three])],
+            &["one", "three", "two"],
+            &[],
+        ),
+        // What is pruned or being deleted itself keeps nothing, but comes first.
+        (vec![after(one.clone(), &[&two])], &[], &["one", "three", "two"]),
+        (vec![after(two.clone(), &[&one])], &[], &["three", "two", "one"]),
+        (
+            vec![going(after(map("new"), &[&one]))],
+            &[],
+            &["three", "two", "one"],
+        ),
+        // What is being deleted by now stays recorded until it is gone.
+        (vec![going(one.clone())], &["one"], &["three", "two"]),
+        // A copy that a controller has made of the labels.
+        (
+            vec![Live {
+                owners: vec![crate::model::live::OwnerReference {
+                    api_version: "v1".to_owned(),
+                    kind: "Service".to_owned(),
+                    name: "web".to_owned(),
+                    uid: "owner".to_owned(),
+                }],
+                part_of_writers: vec!["controller".to_owned()],
+                ..after(map("copy"), &[&one])
+            }],
+            &[],
+            &["one", "three", "two"],
+        ),
+    ];
+    for (place, (changed, kept, pruned)) in table.into_iter().enumerate() {
+        let plan = planned();
+        let mut members = vec![
+            map("web"),
+            marked(map("kept")),
+            one.clone(),
+            two.clone(),
+            three.clone(),
+        ];
+        for now in changed {
+            members.retain(|live| live.uid != now.uid);
+            members.push(now);
+        }
+        let renewed = renewed(&plan, PruneOrder::Regular, &members);
+        let mut now = names(
+            renewed
+                .skips
+                .iter()
+                .filter(|skip| skip.live.key.name != "kept")
+                .map(|skip| &skip.live),
+        );
+        now.retain(|name| *name != "new");
+        now.sort_unstable();
+        assert_eq!(now, kept, "{place}");
+        assert_eq!(names(renewed.all_prunes()), pruned, "{place}");
+    }
+}
+
+#[test]
+fn what_is_being_deleted_by_now_has_to_be_gone_before_what_it_depends_on() {
+    let members = [going(after(map("two"), &[&map("one")])), map("one")];
+    let renewed = renewed(&planned(), PruneOrder::Regular, &members);
+    let after = &renewed.edges.prune_after[&map("one").key];
+    assert_eq!(names(after.iter()), ["two"]);
+}
+
+#[test]
+fn an_object_that_is_not_found_again_is_left_as_planned() {
+    let renewed = renewed(&planned(), PruneOrder::Regular, &[]);
+    assert_eq!(names(renewed.all_prunes()), ["one", "three", "two"]);
+}
+
+#[test]
+fn the_last_prunes_are_judged_without_those_before_them() {
+    let late = Live {
+        prune_order: PruneOrder::Last,
+        ..map("late")
+    };
+    let mut plan = planned();
+    plan.last_prunes = vec![vec![late.clone()]];
+    let members = [going(after(map("one"), &[&late])), late.clone()];
+    let renewed = renewed(&plan, PruneOrder::Last, &members);
+    assert!(renewed.prunes.is_empty());
+    assert_eq!(names(renewed.last_prunes.iter().flatten()), ["late"]);
+    assert_eq!(names(renewed.edges.prune_after[&late.key].iter()), ["one"]);
+}
+
+#[test]
+fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
+    let mut plan = planned();
+    plan.preconditions = Preconditions::bound(Salt::random().expect("bytes"), BTreeMap::new(), None);
+    let members = [after(map("one"), &[]), after(map("web"), &[&map("two")])];
+    let renewed = renewed(&plan, PruneOrder::Regular, &members);
+    let versions = renewed
+        .all_prunes()
+        .map(|live| (live.key.name.as_str(), live.resource_version.as_str()));
+    assert_eq!(versions.collect::<Vec<_>>(), [("one", "1"), ("three", "1")]);
+}

@@ -1,0 +1,115 @@
+//! What members become while `--prune-when=ready` waits: what they depend on then is kept.
+
+use serde_json::{Value, json};
+
+use super::depends_on::{files, reference, rolled_out};
+use crate::support::{
+    Files, Program, Set, cluster, config_map, deployment, identities, namespace, secret, with,
+};
+
+const READY: [&str; 4] = ["-v", "--wait=0", "--prune-when=ready", "--allow-prune-all"];
+
+fn annotate(object: &Value, annotations: &Value) {
+    cluster().patch(object, &json!({"metadata": {"annotations": annotations}}));
+}
+
+/// Rolls the Deployment out as it is now: annotations count as a new generation.
+fn roll_out(web: &Value) {
+    let live = cluster().live(web).expect("a Deployment");
+    let mut status = rolled_out();
+    status["observedGeneration"] = live["metadata"]["generation"].clone();
+    cluster().patch_status(web, &status);
+}
+
+fn depending(objects: &[&Value]) -> Value {
+    let references: Vec<String> = objects.iter().map(|object| reference(object)).collect();
+    json!({"config.kubernetes.io/depends-on": references.join(",")})
+}
+
+#[test]
+fn what_members_need_by_the_end_of_the_wait_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let keep = json!({"helm.sh/resource-policy": "keep"});
+    let web = deployment(&home, "web", 1);
+    let kept = with(secret(&home, "kept"), &json!({"metadata": {"annotations": keep}}));
+    let names = ["needed", "of-kept", "marked", "of-marked", "free"];
+    let old = names.map(|name| config_map(&home, name, "1"));
+    set.apply(&[old.as_slice(), &[web.clone(), kept.clone()]].concat());
+    let wanted = [web.clone()];
+    let manifests = files(&wanted);
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(READY)
+        .args(["-o", "json"])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    let [needed, of_kept, marked, of_marked, free] = old.each_ref();
+    annotate(&web, &depending(&[needed, &web]));
+    annotate(&kept, &depending(&[of_kept]));
+    annotate(marked, &keep);
+    annotate(marked, &depending(&[of_marked]));
+    roll_out(&web);
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("pruned"), identities([free]), "{}", run.stderr);
+    assert!(
+        run.reason("needed").contains("deployment.apps/web"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.reason("of-kept").contains("secret/kept"), "{}", run.stdout);
+    assert!(
+        run.reason("of-marked").contains("configmap/marked"),
+        "{}",
+        run.stdout
+    );
+    set.assert_holds(&[&old[..4], &[web, kept]].concat());
+}
+
+#[test]
+fn what_comes_to_depend_on_another_prune_during_the_wait_goes_first() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, "web", 1);
+    // By their kinds, the Deployment goes before the ConfigMap.
+    let [database, user] = [deployment(&home, "database", 1), config_map(&home, "user", "1")];
+    let user = with(user, &json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    set.apply(&[web.clone(), database.clone(), user.clone()]);
+    let manifests = files(std::slice::from_ref(&web));
+    let mut running = set.command(Program::new(), &manifests).args(READY).start();
+    running.wait_for_message("0 of 1 replicas");
+    annotate(&user, &depending(&[&database]));
+    roll_out(&web);
+    running.wait_for_message("finalizer example.com/held");
+    assert!(cluster().live(&database).is_some());
+    cluster().patch(&user, &json!({"metadata": {"finalizers": null}}));
+    running.finish().expect(0);
+    set.assert_holds(&[web]);
+}
+
+#[test]
+fn a_saved_plan_keeps_what_members_have_come_to_need() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, "web", 1);
+    let [needed, free] = ["needed", "free"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[web.clone(), needed.clone(), free.clone()]);
+    let manifests = files(std::slice::from_ref(&web));
+    let out = Files::new();
+    let plan = out.path("plan.json");
+    let directory = manifests.directory();
+    set.invocation(Program::new(), "diff", &["--prune-when=ready", "--out"])
+        .args([plan.as_os_str(), "-f".as_ref(), directory.as_os_str()])
+        .run()
+        .expect(1);
+    let mut running = Program::new()
+        .args(["apply", "-v", "--wait=0", "-o", "json", "--plan"])
+        .args([&plan])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    annotate(&web, &depending(&[&needed]));
+    roll_out(&web);
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("pruned"), identities([&free]), "{}", run.stderr);
+    set.assert_holds(&[web, needed]);
+}
