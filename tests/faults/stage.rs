@@ -39,7 +39,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 9] = [
+pub(super) const SCENARIOS: [Scenario; 11] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -51,6 +51,14 @@ pub(super) const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: "pruning when ready in an apply",
         stage: ready_apply,
+    },
+    Scenario {
+        name: "with hooks apply",
+        stage: hooks_apply,
+    },
+    Scenario {
+        name: "without its hooks apply",
+        stage: no_hooks_apply,
     },
     Scenario {
         name: "in order of dependencies apply",
@@ -308,6 +316,52 @@ fn ready_apply() -> Stage {
     let flags = ["--wait=5s", "--prune-when=ready"].map(str::to_owned);
     gated.arguments.extend(flags);
     stage.sequels = vec![gated, Sequel::apply(set, &next)];
+    stage
+}
+
+/// The object as a hook of Helm.
+fn hook(object: Value) -> Value {
+    let annotations = serde_json::json!({"helm.sh/hook": "post-install"});
+    with(
+        object,
+        &serde_json::json!({"metadata": {"annotations": annotations}}),
+    )
+}
+
+/// Applies hooks as ordinary objects.
+fn hooks_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    let changed = [config_map(a, "one", "2"), hook(secret(b, "seed"))];
+    let next = [config_map(a, "three", "1")];
+    let mut applied = Sequel::apply(set, &changed);
+    applied.arguments.push("--hooks=apply".to_owned());
+    stage.sequels = vec![applied, Sequel::apply(set, &next)];
+    stage
+}
+
+/// Leaves hooks alone: one that another tool has made, and one that has no name yet.
+fn no_hooks_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    let seed = hook(secret(b, "seed"));
+    cluster().apply_as("applyset", &seed);
+    stage.bystanders.push(seed.clone());
+    let mut generated = hook(secret(b, "later"));
+    let metadata = generated["metadata"].as_object_mut().expect("metadata");
+    metadata.remove("name");
+    metadata.insert("generateName".to_owned(), "later-".into());
+    let changed = [config_map(a, "one", "2"), config_map(a, "two", "1")];
+    let manifests = [&changed[..], &[seed, generated]].concat();
+    let mut skipping = Sequel::apply(set, &changed);
+    skipping.files = Some(Files::new().with("objects.yaml", &objects_file(&manifests)));
+    skipping.arguments.push("--hooks=skip".to_owned());
+    let next = [config_map(a, "three", "1")];
+    stage.sequels = vec![skipping, Sequel::apply(set, &next)];
     stage
 }
 

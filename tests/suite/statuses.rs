@@ -269,7 +269,9 @@ impl Watch for Logs {
 
     fn after(&self, sent: &Sent, mut answer: Response<Bytes>) -> Response<Bytes> {
         if sent.path.contains("/log?") {
-            assert!(sent.path.contains("previous=true") && sent.path.contains("container=app"));
+            // A container that waits to be started again has a log of its last run.
+            let is_previous = sent.path.contains("previous=true");
+            assert!(is_previous == sent.path.contains("/web-1/") && sent.path.contains("container=app"));
             *answer.status_mut() = StatusCode::OK;
             answer.headers_mut().remove(header::CONTENT_LENGTH);
             *answer.body_mut() = Bytes::from_static(b"starting\npanic: no such table\n");
@@ -313,4 +315,56 @@ fn the_end_of_a_log_is_part_of_the_reason() {
     // Where there is none, the rest of the reason is still there.
     let run = set.apply_with(&objects, &["--wait=1s"]).expect(1);
     assert_waits_for(&run, "web", "CrashLoopBackOff");
+}
+
+#[test]
+fn the_end_of_a_log_is_part_of_the_reason_of_a_failed_job() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let job = with(
+        named("batch/v1", "Job", Some(&home), "migrate"),
+        &json!({"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}],
+        }}}}),
+    );
+    let objects = [job.clone()];
+    let live = {
+        set.apply(&objects);
+        cluster().live(&job).expect("a Job")
+    };
+    let pod = with(
+        named("v1", "Pod", Some(&home), "migrate-1"),
+        &json!({
+            "metadata": {"labels": live["spec"]["selector"]["matchLabels"]},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}]},
+        }),
+    );
+    cluster().create(&pod);
+    let container = json!({
+        "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"terminated": {"exitCode": 1, "reason": "Error"}},
+    });
+    cluster().patch_status(
+        &pod,
+        &json!({"phase": "Failed", "containerStatuses": [container]}),
+    );
+    let failed = json!([
+        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
+    ]);
+    cluster().patch_status(
+        &job,
+        &json!({"startTime": "2026-01-01T00:00:00Z", "failed": 1, "conditions": failed}),
+    );
+    let run = set
+        .apply_through(&Proxy::watched(Arc::new(Logs)), &objects, &["--wait=0"])
+        .expect(1);
+    assert_waits_for(&run, "migrate", "too often");
+    assert_waits_for(
+        &run,
+        "migrate",
+        "log of container app: starting | panic: no such table",
+    );
+    let run = set.apply_with(&objects, &["--wait=0"]).expect(1);
+    assert_waits_for(&run, "migrate", "too often");
 }

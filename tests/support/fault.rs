@@ -24,6 +24,8 @@ pub(super) type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
 pub(crate) enum Fault {
     /// 500, and nothing was done.
     InternalError,
+    /// 500, because an admission webhook is still starting, and nothing was done.
+    WebhookStarts,
     /// 502 of something in between, in HTML.
     BadGateway,
     /// 503, and nothing was done.
@@ -62,8 +64,9 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// All of them.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::InternalError,
+        Self::WebhookStarts,
         Self::BadGateway,
         Self::Unavailable,
         Self::GatewayTimeout,
@@ -104,13 +107,17 @@ impl Fault {
 
     /// Whether a run must get through if this happens to it once.
     pub(crate) fn passes(self) -> bool {
-        !self.is_endless() && !matches!(self, Self::Unauthorized | Self::Conflict | Self::InvalidJson)
+        let stops_some = matches!(
+            self,
+            Self::Unauthorized | Self::Conflict | Self::InvalidJson | Self::WebhookStarts
+        );
+        !self.is_endless() && !stops_some
     }
 
     /// What the program gets instead of an answer of the server.
     pub(super) fn answer(self) -> Option<Response<AnswerBody>> {
         let (code, reason) = match self {
-            Self::InternalError => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+            Self::InternalError | Self::WebhookStarts => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
             Self::BadGateway => return Some(html(StatusCode::BAD_GATEWAY)),
             Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Self::GatewayTimeout => (StatusCode::GATEWAY_TIMEOUT, "Timeout"),
@@ -122,9 +129,17 @@ impl Fault {
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
             _ => return None,
         };
+        let message = match self {
+            Self::WebhookStarts => {
+                "Internal error occurred: failed calling webhook \"w.example.com\": failed to call webhook: \
+                 Post \"https://w.shop.svc:443/\": no endpoints available for service \"w\""
+                    .to_owned()
+            }
+            _ => format!("a fault of the tests: {reason}"),
+        };
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": format!("a fault of the tests: {reason}"), "reason": reason, "code": code.as_u16(),
+            "message": message, "reason": reason, "code": code.as_u16(),
         });
         let mut response = Response::new(whole(status.to_string()));
         *response.status_mut() = code;
