@@ -32,7 +32,7 @@ pub struct Apply {
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
-            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling", "hooks",
+            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling", "hooks", "ignore",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -127,6 +127,9 @@ pub struct PlanningFlags {
     /// Take fields that other managers own
     #[arg(long, help_heading = OWNERSHIP)]
     pub force_conflicts: bool,
+    /// Leave fields to others, as Flux's spec.ignore
+    #[arg(long, value_name = "FILE", help_heading = OWNERSHIP, value_hint = ValueHint::FilePath)]
+    pub ignore: Option<String>,
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,

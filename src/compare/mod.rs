@@ -3,5 +3,7 @@
 
 pub mod changes;
 pub mod diff;
+pub mod ignore;
 pub mod ownership;
+mod rule_file;
 pub mod status;

@@ -53,7 +53,7 @@ use crate::model::set::Set;
 use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
-use crate::read::{ListTargets, NamespaceState};
+use crate::read::{ListTargets, NamespaceState, OverLive};
 
 /// Context for executing a plan.
 #[derive(Clone, Copy)]
@@ -83,6 +83,8 @@ pub struct Execution<'a> {
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The write settings.
     pub writing: &'a WriteSettings,
+    /// What to send of changed members with ignored fields, over the version that was listed.
+    pub over_live: &'a BTreeMap<ObjectKey, OverLive>,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// What waits between the writes; `None` if the run does not wait.

@@ -15,6 +15,7 @@ pub mod object;
 pub mod order;
 pub mod parent_object;
 pub mod permission;
+pub mod pointer;
 pub mod protection;
 pub mod prune_order;
 pub mod resource;

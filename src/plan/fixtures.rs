@@ -105,5 +105,6 @@ pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> Desire
             line: 1,
         },
         depends_on: Vec::new(),
+        ignored: Vec::new(),
     }
 }

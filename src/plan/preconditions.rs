@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::compare::ignore;
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
 use crate::model::history::HISTORY_ANNOTATION;
 use crate::model::identity::ObjectKey;
+use crate::model::pointer::Pointer;
 
 /// Fields of the metadata that any write changes.
 const PASSING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
@@ -50,6 +52,20 @@ struct Bound {
     objects: BTreeMap<ObjectKey, Option<Seen>>,
     /// The parent, if it has a manifest and was there.
     parent: Option<Seen>,
+    /// The fields that the set leaves to others, by the UIDs of their objects.
+    ignored: BTreeMap<String, Vec<Pointer>>,
+}
+
+impl Bound {
+    /// Returns what is remembered of a live object, without its ignored fields.
+    fn seen(&self, object: &Value) -> Option<Seen> {
+        let uid = object.pointer("/metadata/uid")?.as_str()?;
+        Seen::without(
+            object,
+            self.ignored.get(uid).map_or(&[], Vec::as_slice),
+            &self.salt,
+        )
+    }
 }
 
 /// The precondition of the write of one object.
@@ -119,6 +135,14 @@ impl Seen {
         })
     }
 
+    /// Returns the same without these fields: the set leaves them to others, so they may change.
+    pub fn without(object: &Value, ignored: &[Pointer], salt: &Salt) -> Option<Self> {
+        if ignored.is_empty() {
+            return Self::of(object, salt);
+        }
+        Self::of(&ignore::without(object, ignored), salt)
+    }
+
     /// Returns what to remember of a live parent whose own manifest is applied. Its record and its
     /// history are not part of the content: the run writes them, too, and the record is compared separately.
     pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
@@ -134,6 +158,16 @@ impl Seen {
             }
         }
         Self::of(&content, salt)
+    }
+
+    /// Returns the version of a live object, without its content.
+    pub fn version(object: &Value) -> Self {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        Self {
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            digest: String::new(),
+        }
     }
 
     /// Returns what to remember of a live object that the plan does not write.
@@ -154,7 +188,22 @@ impl Preconditions {
             salt,
             objects,
             parent,
+            ignored: BTreeMap::new(),
         }))
+    }
+
+    /// Returns the same preconditions, except for these fields: the set leaves them to others.
+    #[must_use]
+    pub fn ignoring(mut self, fields: &BTreeMap<ObjectKey, Vec<Pointer>>) -> Self {
+        if let Some(bound) = &mut self.0 {
+            let objects = bound.objects.iter();
+            let ignored = objects.filter_map(|(key, seen)| {
+                let fields = fields.get(key)?;
+                Some((seen.as_ref()?.uid.clone(), fields.clone()))
+            });
+            bound.ignored = ignored.collect();
+        }
+        self
     }
 
     /// Returns whether the plan is bound to the objects of the time when it was made.
@@ -186,7 +235,7 @@ impl Preconditions {
     /// Returns the live object as it is now, if it is what was `seen` of it; only its
     /// resourceVersion may be another one.
     pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
-        let now = Seen::of(now?, &self.0.as_ref()?.salt)?;
+        let now = self.0.as_ref()?.seen(now?)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
@@ -201,6 +250,6 @@ impl Preconditions {
 
     /// Returns what the run has made of an object, by the answer to its write.
     pub fn written(&self, object: &Value) -> Option<Seen> {
-        Seen::of(object, &self.0.as_ref()?.salt)
+        self.0.as_ref()?.seen(object)
     }
 }

@@ -32,7 +32,7 @@ mod user;
 mod watch;
 
 pub use cluster::{Cluster, Unlisted, Waits};
-pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, cluster_state};
+pub use cluster_state::{ClusterState, Goal, OverLive, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;

@@ -3,8 +3,8 @@
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive, pruning,
-    tooling,
+    Ignore, SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive,
+    pruning, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -41,6 +41,8 @@ pub struct ApplyOptions {
     pub is_interactive: bool,
     /// The settings of writes.
     pub writing: WriteSettings,
+    /// The fields that the set leaves to others.
+    pub ignore: Option<Ignore>,
     /// The time limits.
     pub waiting: WaitOptions,
     /// The rules by which objects are judged that are waited for.
@@ -137,6 +139,7 @@ impl ApplyOptions {
                     usize::from(shared.concurrency),
                 )
             },
+            ignore: plan.ignore.as_ref().map(Ignore::of_plan).transpose()?,
             status_rules: waiting_rules(apply)?,
         })
     }
@@ -179,6 +182,7 @@ impl ApplyOptions {
                 concurrency: usize::from(shared.concurrency),
                 webhook_patience: WaitOptions::default().webhook_patience(),
             },
+            ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),
             status_rules: StatusRules::default(),
         })

@@ -1,5 +1,6 @@
 //! Reads `--wait-rules`.
 
+use std::fmt;
 use std::fs;
 use std::sync::Arc;
 
@@ -26,18 +27,29 @@ pub fn status_rules(flags: &StatusFlags) -> Result<StatusRules, Error> {
 }
 
 fn read(file: &str) -> Result<RuleSet, Error> {
-    let text = fs::read_to_string(file).map_err(|error| Error::Usage {
-        message: format!("--wait-rules {file}: {}", reason(&error)),
-        hint: "name a file of rules, or none for no rules".to_owned(),
-    })?;
+    let text = rule_text("--wait-rules", file, "name a file of rules, or none for no rules")?;
     RuleSet::read(&text, file).map_err(|error| {
-        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
-        Error::Usage {
-            message: format!("{file}{line}: {error}"),
-            hint: "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed"
-                .to_owned(),
-        }
+        let hint =
+            "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed";
+        invalid_rules(file, error.line, &error, hint)
     })
+}
+
+/// Reads the text of a file of rules.
+pub(super) fn rule_text(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
+    fs::read_to_string(file).map_err(|error| Error::Usage {
+        message: format!("{flag} {file}: {}", reason(&error)),
+        hint: hint.to_owned(),
+    })
+}
+
+/// The error of a file of rules, with its line.
+pub(super) fn invalid_rules(file: &str, line: Option<usize>, error: &impl fmt::Display, hint: &str) -> Error {
+    let line = line.map_or_else(String::new, |line| format!(":{line}"));
+    Error::Usage {
+        message: format!("{file}{line}: {error}"),
+        hint: hint.to_owned(),
+    }
 }
 
 fn reason(error: &std::io::Error) -> String {

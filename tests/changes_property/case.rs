@@ -14,18 +14,18 @@ use crate::support::{PART_OF, Random};
 const ROUNDS: usize = 5;
 
 pub(crate) struct Case<'w> {
-    world: &'w World,
-    random: Random,
+    pub(super) world: &'w World,
+    pub(super) random: Random,
     number: u64,
     template: Value,
-    place: Place,
+    pub(super) place: Place,
     name: String,
-    manifest: Value,
+    pub(super) manifest: Value,
     earlier: Vec<Value>,
     /// Whether another client has sent metadata that reads otherwise than it is stored.
     may_hide_metadata: bool,
-    tally: Tally,
-    story: Vec<String>,
+    pub(super) tally: Tally,
+    pub(super) story: Vec<String>,
 }
 
 impl<'w> Case<'w> {
@@ -115,7 +115,7 @@ impl<'w> Case<'w> {
         self.tally
     }
 
-    async fn begin(&mut self) {
+    pub(super) async fn begin(&mut self) {
         let server = self.world.server.clone();
         match self.random.below(6) {
             0 => {
@@ -147,7 +147,7 @@ impl<'w> Case<'w> {
     }
 
     /// Something that another client does, or we did before.
-    async fn happen(&mut self) {
+    pub(super) async fn happen(&mut self) {
         let server = self.world.server.clone();
         let there = self.place.object.clone();
         match self.random.below(11) {
@@ -261,7 +261,7 @@ impl<'w> Case<'w> {
     }
 
     /// The next manifest: the same as before, an earlier one, or a changed one.
-    async fn revise(&mut self) {
+    pub(super) async fn revise(&mut self) {
         match self.random.below(20) {
             0..=8 => {}
             9 if !self.earlier.is_empty() => {
@@ -408,7 +408,7 @@ impl<'w> Case<'w> {
         self.tally.failures.push(failure);
     }
 
-    fn note(&mut self, what: &str, answer: &Answer) {
+    pub(super) fn note(&mut self, what: &str, answer: &Answer) {
         self.story.push(format!("{} {what}", answer.status));
     }
 }

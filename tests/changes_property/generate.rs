@@ -69,7 +69,7 @@ fn places(value: &Value, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-fn place_in(random: &mut Random, manifest: &Value) -> Option<String> {
+pub(crate) fn place_in(random: &mut Random, manifest: &Value) -> Option<String> {
     let mut found = Vec::new();
     places(manifest, "", &mut found);
     (!found.is_empty()).then(|| random.pick(&found).clone())

@@ -16,6 +16,7 @@
 
 mod case;
 mod generate;
+mod ignored;
 mod server;
 
 use std::collections::BTreeMap;
@@ -106,6 +107,38 @@ async fn unchanged_is_never_false() {
         tally.failures.is_empty(),
         "{} false `Unchanged`, the first with CHANGES_SEED={seed}:\n{}",
         tally.failures.len(),
+        tally.failures.join("\n\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ignored_field_never_changes() {
+    // The objects of the other test have other names.
+    let seed = number("CHANGES_SEED").unwrap_or(1) + 1_000_000;
+    let cases = number("CHANGES_CASES").unwrap_or(200);
+    let world = Arc::new(World::prepare(seed).await);
+    let selected: Vec<u64> = match number("CHANGES_CASE") {
+        Some(case) => vec![case],
+        None => (0..cases).collect(),
+    };
+    let mut tally = Tally::default();
+    let mut results = stream::iter(selected)
+        .map(|case| {
+            let world = Arc::clone(&world);
+            tokio::spawn(async move { Case::new(&world, case).run_ignoring().await })
+        })
+        .buffer_unordered(AT_ONCE);
+    while let Some(result) = results.next().await {
+        tally.add(result.unwrap());
+    }
+    world.remove().await;
+    tally.print();
+    assert!(tally.changed > 0, "nothing was ever sent");
+    assert!(
+        tally.failures.is_empty(),
+        "{} ignored fields changed, the first with CHANGES_SEED={}:\n{}",
+        tally.failures.len(),
+        seed - 1_000_000,
         tally.failures.join("\n\n")
     );
 }

@@ -47,6 +47,7 @@ pages! {
     concepts: "docs/concepts.md",
     faq: "docs/faq.md",
     hooks: "docs/guides/hooks.md",
+    ignore: "docs/guides/ignore.md",
     install: "docs/install.md",
     performance: "docs/performance.md",
     tutorial: "docs/tutorial.md",

@@ -24,6 +24,7 @@ mod filled_during_run;
 mod former_tools;
 mod history;
 mod hooks;
+mod ignore;
 mod inspection;
 mod interoperability;
 mod interruption;

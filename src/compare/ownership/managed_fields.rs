@@ -13,7 +13,7 @@ pub(super) fn entries(metadata: &Value) -> &[Value] {
 }
 
 /// Returns whether an entry is the one that `manager` has as an applier of the whole object.
-pub(super) fn is_apply_of(entry: &Value, manager: &str) -> bool {
+pub(in crate::compare) fn is_apply_of(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && is_apply(entry)
 }
 

@@ -13,6 +13,7 @@ mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use maker::{Maker, maker};
+pub(in crate::compare) use managed_fields::is_apply_of;
 pub use managed_fields::{content_writers, was_created_by};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER,

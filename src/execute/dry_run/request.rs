@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::{content, is_of_one_moment, laid_over};
 use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
+use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
@@ -129,7 +130,7 @@ impl Execution<'_> {
     ) -> Option<Reply> {
         let former = self.former(member_status);
         ownership::migrated(&live["metadata"], &former)?;
-        let manifest = object.object.value();
+        let manifest = ignore::body_of(object, live, former.manager, Purpose::Send).value();
         let mut applied = laid_over(live, &manifest);
         let entries = applied["metadata"]["managedFields"].as_array_mut()?;
         entries.push(json!({

@@ -13,6 +13,7 @@ use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
+use crate::execute::members::over_live::Sent;
 use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::Pairs;
@@ -210,21 +211,29 @@ impl Execution<'_> {
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
         let mut lock = lock.cloned();
+        let mut before = Before::Nothing;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let carrying = self.carrying(object, member_status).await?;
-            let call = match &carrying {
-                None => self.member_call(object, member_status, lock.as_ref()),
-                Some(carrying) => {
+            let sent = self.sent(object, member_status, lock.as_ref(), attempts).await?;
+            let call = match &sent {
+                Sent::Manifest => self.member_call(object, member_status, lock.as_ref()),
+                Sent::New(object) => self.member_call(object, member_status, None),
+                Sent::Over(carrying) => {
                     let lock = lock.as_ref().unwrap_or(&carrying.seen);
                     self.member_call(&carrying.object, member_status, Some(lock))
                 }
             };
             let error = match self.server.send(call).await {
                 Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
+                Ok(reply) if matches!(sent, Sent::Over(_)) && before == Before::Unknown => {
+                    return Ok(Reply { before, ..reply });
+                }
                 reply => return reply,
             };
+            if error.before == Before::Unknown {
+                before = Before::Unknown;
+            }
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.are_bound()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;

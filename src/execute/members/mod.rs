@@ -9,7 +9,7 @@ pub(crate) mod creation;
 pub(crate) mod found;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
-pub(crate) mod parent_metadata;
+pub(crate) mod over_live;
 pub(crate) mod refused;
 pub(crate) mod round;
 pub(crate) mod taken_in;

@@ -7,7 +7,7 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, locked, written};
-use crate::execute::members::parent_metadata::{Carrying, carrying};
+use crate::execute::members::over_live::{Carrying, carrying};
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::Conflicts;
 use crate::plan::Preconditions;
@@ -74,11 +74,12 @@ impl ParentWriting<'_> {
         Err(ParentWriteError::Contended)
     }
 
-    /// Returns what to send for the parent's own manifest if its record was written under the
-    /// field manager of members, as kubectl's is under `--field-manager kubectl-applyset`.
+    /// Returns what to send for the parent's own manifest if it has ignored fields, or if its record was
+    /// written under the field manager of members, as kubectl's is under
+    /// `--field-manager kubectl-applyset`.
     async fn carrying(&self, object: &DesiredObject) -> Result<Option<Carrying>, ApiError> {
         let manager = &self.writing.field_manager;
-        if manager == MEMBER_FIELD_MANAGER {
+        if manager == MEMBER_FIELD_MANAGER && object.ignored.is_empty() {
             return Ok(None);
         }
         carrying(self.server, object, manager).await

@@ -27,6 +27,7 @@ use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, Pa
 use crate::model::history::HISTORY_ANNOTATION;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
+use crate::model::pointer::Pointer;
 use crate::model::resource::{Origin, Resource, Scope};
 
 /// What must be possible with an object for it to be applied, found again and pruned.
@@ -46,6 +47,8 @@ pub struct DesiredObject {
     pub position: Position,
     /// The objects that it depends on by its annotation.
     pub depends_on: Vec<ObjectKey>,
+    /// The fields that the set leaves to others, as they are sent.
+    pub ignored: Vec<Pointer>,
 }
 
 impl DesiredObject {
@@ -365,6 +368,7 @@ fn place(
         object,
         position: manifest.position,
         depends_on: Vec::new(),
+        ignored: Vec::new(),
     };
     (desired, metadata)
 }

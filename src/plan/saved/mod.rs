@@ -50,6 +50,9 @@ pub struct SavedPlan {
     pub conflicts: Conflicts,
     /// Strictness of the server's field validation.
     pub validation: Validation,
+    /// The fields that the set leaves to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore: Option<SavedIgnore>,
     /// The salt of all digests.
     pub salt: Salt,
     /// The cluster of the plan.
@@ -101,6 +104,30 @@ pub struct SavedSet {
     pub namespace: String,
     /// The set's tooling.
     pub tooling: Tooling,
+}
+
+/// The file of `--ignore`. Its text is part of the plan, so that the plan means the same wherever it is
+/// applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SavedIgnore {
+    /// The file as it was named.
+    pub file: String,
+    /// Its SHA-256 digest, for people who compare it with the file.
+    pub digest: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl SavedIgnore {
+    /// Returns what is saved of a file.
+    pub fn new(file: &str, text: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            digest: plain_digest(text),
+            text: text.to_owned(),
+        }
+    }
 }
 
 /// One manifest.

@@ -39,6 +39,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
         field_manager: "applyset".to_owned(),
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,
+        ignore: None,
         salt,
         cluster: cluster(Some("of-this"), "https://one", Some("a")),
         manifests,

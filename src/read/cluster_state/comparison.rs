@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
-use super::{Rules, dependencies};
+use super::{OverLive, Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, Definition, Reason, Verdict};
+use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership;
 use crate::compare::status::{self, Others};
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -16,7 +17,9 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
+use crate::model::object::Object;
 use crate::model::resource::Resource;
+use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
 use crate::read::{NamedSet, ReadError, definition};
@@ -28,6 +31,8 @@ pub(super) struct Compared {
     pub(super) members: Vec<Live>,
     /// How each compares with its manifest.
     pub(super) comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// What to send of those that changed and have ignored fields.
+    pub(super) over_live: BTreeMap<ObjectKey, OverLive>,
     /// Those that objects of the manifests depend on, and that are Current.
     pub(super) current: BTreeSet<ObjectKey>,
 }
@@ -67,20 +72,25 @@ pub(super) async fn read_members(
         if member.is_some_and(|member| member.is_secret()) {
             live.client_side_apply |= ownership::has_string_data(&item["metadata"], rules.field_manager);
         }
-        let verdict = member.map(|member| {
+        let compared = member.map(|member| {
             if member.resource.version != resource.version {
-                return Verdict::Send(Reason::OtherVersion);
+                return (Verdict::Send(Reason::OtherVersion), None);
             }
             let definition = definitions.get(&live.key.group_kind);
             let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
-            let carrying =
-                ownership::with_applyset_metadata(&member.object, &item["metadata"], rules.field_manager);
-            changes::compare(
-                &carrying.as_ref().unwrap_or(&member.object).value(),
+            let body = |purpose| body_over(member, item, rules.field_manager, purpose);
+            let verdict = changes::compare(
+                &body(Purpose::Compare).value(),
                 item,
                 rules.field_manager,
                 definition.as_ref(),
-            )
+            );
+            let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
+            let over_live = is_sent.then(|| OverLive {
+                object: body(Purpose::Send),
+                seen: Seen::version(item),
+            });
+            (verdict, over_live)
         });
         let current = depended_on.contains(&live.key);
         let current = current.then(|| dependencies::currentness(item, resource, server.now(), rules));
@@ -89,19 +99,21 @@ pub(super) async fn read_members(
             currentness: current.flatten(),
             reports,
         };
-        Some((live, verdict, signs))
+        Some((live, compared, signs))
     };
     let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
-    let mut compared = Compared::default();
+    let mut all = Compared::default();
     // Only a complete list shows whether another object of a kind reports.
     let reporting = listed.iter().filter(|(_, _, signs)| signs.reports);
     let reporting: HashSet<GroupKind> = reporting.map(|(live, ..)| live.key.group_kind.clone()).collect();
-    for (live, verdict, signs) in listed {
+    for (live, compared, signs) in listed {
         if named.set.is_parent(&live) {
             continue;
         }
-        if let Some(verdict) = verdict {
-            compared.comparisons.insert(live.key.clone(), verdict);
+        if let Some((verdict, over_live)) = compared {
+            all.comparisons.insert(live.key.clone(), verdict);
+            all.over_live
+                .extend(over_live.map(|over_live| (live.key.clone(), over_live)));
         }
         let others = if reporting.contains(&live.key.group_kind) {
             Others::Report
@@ -109,11 +121,17 @@ pub(super) async fn read_members(
             Others::Silent
         };
         if signs.currentness.is_some_and(|current| current.settled(others)) {
-            compared.current.insert(live.key.clone());
+            all.current.insert(live.key.clone());
         }
-        compared.members.push(live);
+        all.members.push(live);
     }
-    Ok(compared)
+    Ok(all)
+}
+
+/// Returns the body of an object that is compared with the live one, or sent over it.
+fn body_over(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
+    let settled = ignore::body_of(member, live, manager, purpose);
+    ownership::with_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }
 
 /// Reads the CRDs of the custom resources that are going to be compared: only they show which maps and

@@ -28,11 +28,13 @@ use crate::compare::status::StatusRules;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
+use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::namespace::NamespaceState;
+use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
-use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning};
+use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning, Seen};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
@@ -117,8 +119,19 @@ pub struct ClusterState {
     pub former_tooling: Option<Tooling>,
     /// The number of objects that are probably members, and that the user may not delete.
     pub likely_members_left: usize,
+    /// What to send of changed members with ignored fields, over the version that was listed.
+    pub over_live: BTreeMap<ObjectKey, OverLive>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+}
+
+/// What to send over a version of a live object.
+#[derive(Debug, Clone)]
+pub struct OverLive {
+    /// The object of the manifests, with fields of that version.
+    pub object: Object,
+    /// The version.
+    pub seen: Seen,
 }
 
 impl ClusterState {

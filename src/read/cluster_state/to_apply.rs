@@ -38,9 +38,11 @@ pub(super) async fn read(
     let Compared {
         members,
         comparisons,
+        over_live,
         current,
     } = compared;
     let mut state = scoped.state(named);
+    state.over_live = over_live;
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
     observed.others = other_sets::others(server, named, desired, &members, rules.concurrency).await?;

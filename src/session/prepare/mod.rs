@@ -205,7 +205,10 @@ async fn resolve(
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
-    let desired = desired::resolve(manifests, named.target(&cluster))?;
+    let mut desired = desired::resolve(manifests, named.target(&cluster))?;
+    if let Some(ignore) = &options.ignore {
+        run.warn(&ignore.rules.mark(&mut desired, &ignore.file));
+    }
     run.note(manifest::hook_notes(&desired.hooks, hooks));
     run.warn(&desired.warnings);
     Ok(Resolved {
@@ -317,6 +320,7 @@ impl Prepared {
             policy: &self.policy,
             contents: &self.state.observed.contents,
             writing: &self.writing,
+            over_live: &self.state.over_live,
             interrupt,
             gate: None,
             dependencies: None,

@@ -18,6 +18,7 @@ use crate::error::{Error, Exit};
 use crate::event::Action;
 use crate::execute::Prediction;
 use crate::model::identity::ObjectKey;
+use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::{listed, os_cause};
 use crate::plan::Preconditions;
@@ -28,7 +29,7 @@ use crate::plan::saved::{
 use crate::read::{self, Cluster, NamespaceState};
 use crate::report::{Comparison, Differences};
 use crate::session::run::Run;
-use crate::settings::ApplyOptions;
+use crate::settings::{ApplyOptions, Ignore};
 
 /// The namespace that every cluster has and that cannot be deleted; its UID is by convention
 /// that of the cluster.
@@ -60,11 +61,15 @@ pub async fn plan(
         state,
         ..
     } = prepared;
+    let ignored = ignored(prepared);
     let mut seen: BTreeMap<ObjectKey, Seen> = predicted
         .iter()
         .filter_map(|predicted| {
             let live = predicted.live.as_ref()?;
-            Some((predicted.outcome.subject.key(), Seen::of(live, &salt)?))
+            let key = predicted.outcome.subject.key();
+            let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
+            let seen = Seen::without(live, fields, &salt)?;
+            Some((key, seen))
         })
         .collect();
     let taken_in: BTreeSet<ObjectKey> = predicted
@@ -100,6 +105,7 @@ pub async fn plan(
         field_manager: options.writing.field_manager.clone(),
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
+        ignore: options.ignore.as_ref().map(Ignore::to_save),
         manifests: prepared.manifests.clone(),
         namespaces: uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
@@ -237,7 +243,8 @@ pub async fn approve(
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
     let written = saved.objects.iter().filter(is_written);
     let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    prepared.plan.preconditions = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
+    prepared.plan.preconditions = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen)
+        .ignoring(&ignored(&prepared));
     Ok(prepared)
 }
 
@@ -245,6 +252,7 @@ pub async fn approve(
 async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::looked_at(saved, &prepared.plan, &prepared.desired);
     let resources = resources(prepared);
+    let ignored = &ignored(prepared);
     let server = &prepared.cluster.server;
     let looks = keys.into_iter().map(|key| {
         let resource = resources.get(&key).cloned().or_else(|| served(prepared, &key));
@@ -257,7 +265,8 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
                 what: key.to_string(),
                 error,
             })?;
-            let seen = object.and_then(|object| Seen::of(&object, &saved.salt));
+            let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
+            let seen = object.and_then(|object| Seen::without(&object, fields, &saved.salt));
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
         }
     });
@@ -279,6 +288,15 @@ async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>
         error,
     })?;
     Ok(object.and_then(|object| Seen::of_parent(&object, salt)))
+}
+
+/// Returns the fields that the set leaves to others: they may change between a plan and its run.
+fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
+    let members = prepared.desired.members.iter();
+    let members = members.filter(|member| !member.ignored.is_empty());
+    members
+        .map(|member| (member.key.clone(), member.ignored.clone()))
+        .collect()
 }
 
 fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {

@@ -7,35 +7,14 @@ use kubernetes_yaml::Node;
 
 use super::expression::ExpressionError;
 use super::{Clause, Origin, Rule, RuleSet};
+use crate::compare::rule_file::{self, Fault, Format, at};
 
-/// The fault of a file of rules, with its line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
-pub struct RuleFileError {
-    /// The line, if the fault has one.
-    pub line: Option<usize>,
-    /// The fault.
-    pub fault: Fault,
-}
+/// The fault of a file of status rules, with its line.
+pub type RuleFileError = rule_file::RuleFileError<RuleFault>;
 
-/// The faults of a file of rules.
+/// The faults of a status rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// It is not YAML.
-    #[error("{0}")]
-    Yaml(String),
-    /// It holds no rules.
-    #[error("no rules: must be a list, healthCheckExprs or spec.healthCheckExprs")]
-    NoRules,
-    /// A value has another type.
-    #[error("{0} is {1}, not {2}")]
-    Type(String, &'static str, &'static str),
-    /// A field is missing.
-    #[error("a rule without {0}")]
-    Missing(&'static str),
-    /// A field that rules do not have.
-    #[error("unknown field {0:?}; a rule has apiVersion, kind, current, inProgress and failed")]
-    UnknownField(String),
+pub enum RuleFault {
     /// The version has no group.
     #[error("apiVersion {0:?} has no group")]
     NoGroup(String),
@@ -46,6 +25,12 @@ pub enum Fault {
     #[error("{0}: {1}")]
     Expression(&'static str, ExpressionError),
 }
+
+/// The format of the file.
+const FORMAT: Format = Format {
+    names: &["healthCheckExprs"],
+    described: "a list, healthCheckExprs or spec.healthCheckExprs",
+};
 
 /// The time at which expressions are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,47 +47,17 @@ pub(super) fn read(
 ) -> Result<RuleSet, RuleFileError> {
     let mut rules = RuleSet::default();
     let mut lines = BTreeMap::new();
-    let mut has_rules = false;
-    for document in kubernetes_yaml::documents(text) {
-        let document = document.map_err(|errors| RuleFileError {
-            line: None,
-            fault: Fault::Yaml(errors.to_string()),
-        })?;
-        let Some(list) = list_of(&document) else { continue };
-        let items = list.items().ok_or_else(|| {
-            at(
-                list,
-                Fault::Type("healthCheckExprs".to_owned(), list.description(), "a list"),
-            )
-        })?;
-        for item in items {
-            let (group, rule) = rule(item, &origin, check)?;
-            has_rules = true;
-            let name = name_of(&group, rule.kind.as_deref());
-            let line = item.position().line();
-            if let Some(before) = lines.insert(name.clone(), line) {
-                return Err(at(item, Fault::Duplicate(name, before)));
-            }
-            rules.by_group.entry(group).or_default().push(rule);
+    FORMAT.read(text, |item| {
+        let (group, rule) = rule(item, &origin, check)?;
+        let name = name_of(&group, rule.kind.as_deref());
+        let line = item.position().line();
+        if let Some(before) = lines.insert(name.clone(), line) {
+            return Err(at(item, Fault::Rule(RuleFault::Duplicate(name, before))));
         }
-    }
-    if has_rules {
-        Ok(rules)
-    } else {
-        Err(RuleFileError {
-            line: None,
-            fault: Fault::NoRules,
-        })
-    }
-}
-
-/// The list of rules of a document, if it has one.
-fn list_of(document: &Node) -> Option<&Node> {
-    if document.items().is_some() {
-        return Some(document);
-    }
-    let inner = document.get("healthCheckExprs");
-    inner.or_else(|| document.get("spec")?.get("healthCheckExprs"))
+        rules.by_group.entry(group).or_default().push(rule);
+        Ok(())
+    })?;
+    Ok(rules)
 }
 
 /// The fields of a rule.
@@ -113,28 +68,12 @@ fn rule(
     origin: &impl Fn(usize, &str) -> Origin,
     check: Check,
 ) -> Result<(String, Rule), RuleFileError> {
-    if !item.is_mapping() {
-        return Err(at(
-            item,
-            Fault::Type("a rule".to_owned(), item.description(), "a mapping"),
-        ));
-    }
-    if let Some((name, entry)) = item.entries().find(|(name, _)| !FIELDS.contains(&name.as_str())) {
-        return Err(RuleFileError {
-            line: Some(entry.position().line()),
-            fault: Fault::UnknownField(name.clone()),
-        });
-    }
-    let text = |name: &'static str| match item.get(name) {
-        None => Ok(None),
-        Some(value) => match value.as_str() {
-            Some(text) => Ok(Some(text)),
-            None => Err(at(
-                value,
-                Fault::Type(name.to_owned(), value.description(), "a string"),
-            )),
-        },
-    };
+    rule_file::only_fields(
+        item,
+        &FIELDS,
+        "a rule has apiVersion, kind, current, inProgress and failed",
+    )?;
+    let text = |name: &'static str| rule_file::text(item, name);
     let needed = |name: &'static str| text(name)?.ok_or_else(|| at(item, Fault::Missing(name)));
     let clause = |name: &'static str| {
         let Some(expression) = text(name)? else {
@@ -145,7 +84,7 @@ fn rule(
             && let Err(error) = super::Expression::compile(expression)
         {
             let node = item.get(name).unwrap_or(item);
-            return Err(at(node, Fault::Expression(name, error)));
+            return Err(at(node, Fault::Rule(RuleFault::Expression(name, error))));
         }
         Ok(Some(clause))
     };
@@ -154,7 +93,7 @@ fn rule(
     let group = match api_version.rsplit_once('/') {
         Some((group, _)) => group.to_owned(),
         None if api_version.starts_with('v') => String::new(),
-        None => return Err(at(item, Fault::NoGroup(api_version.to_owned()))),
+        None => return Err(at(item, Fault::Rule(RuleFault::NoGroup(api_version.to_owned())))),
     };
     let kind = text("kind")?.filter(|kind| !kind.is_empty()).map(str::to_owned);
     let current = clause("current")?.ok_or_else(|| at(item, Fault::Missing("current")))?;
@@ -176,12 +115,5 @@ fn name_of(group: &str, kind: Option<&str>) -> String {
         (Some(kind), group) => format!("{kind}.{group}"),
         (None, "") => "v1".to_owned(),
         (None, group) => group.to_owned(),
-    }
-}
-
-fn at(node: &Node, fault: Fault) -> RuleFileError {
-    RuleFileError {
-        line: Some(node.position().line()),
-        fault,
     }
 }

@@ -1,0 +1,234 @@
+//! Reads rules: Flux's `spec.ignore` and Argo CD's `spec.ignoreDifferences`, as a list, under their
+//! names, or in a Kustomization or an Application.
+
+use kubernetes_yaml::Node;
+use regex::Regex;
+
+use super::labels::{LabelSelector, SelectorError};
+use super::target::{Target, anchored, glob};
+use super::{IgnoreRules, Path, Rule};
+use crate::compare::rule_file::{self, Fault, Format, at};
+use crate::model::applyset::parent::is_applyset_key;
+use crate::model::pointer::{Pointer, PointerError};
+
+/// The fault of a file of ignore rules, with its line.
+pub type IgnoreFileError = rule_file::RuleFileError<IgnoreFault>;
+
+type Outcome<T> = Result<T, IgnoreFileError>;
+
+/// The faults of an ignore rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IgnoreFault {
+    /// A path is not a JSON pointer.
+    #[error("{0}")]
+    Pointer(#[from] PointerError),
+    /// A field identifies the object or the set.
+    #[error("{0} cannot be ignored: {1}")]
+    Never(String, &'static str),
+    /// A condition is not a regular expression.
+    #[error("{0} {1:?} is not a regular expression{2}")]
+    Pattern(&'static str, String, String),
+    /// A pattern of Argo CD has signs that are not supported.
+    #[error(
+        "{0} {1:?}: only * and ? are supported in patterns of Argo CD; write a rule with paths and target"
+    )]
+    Glob(&'static str, String),
+    /// A condition is not a label selector.
+    #[error("{0}")]
+    Selector(#[from] SelectorError),
+    /// A rule of Argo CD has conditions that are evaluated only there.
+    #[error(
+        "{0} is not supported: write the fields as JSON pointers, for example jsonPointers: [/spec/replicas]"
+    )]
+    NotSupported(&'static str),
+}
+
+const FORMAT: Format = Format {
+    names: &["ignore", "ignoreDifferences"],
+    described: "a list, or have ignore or ignoreDifferences, alone or in spec",
+};
+
+const FLUX: &str = "a rule has paths and target";
+
+const TARGET: &str =
+    "a target has group, version, kind, name, namespace, labelSelector and annotationSelector";
+
+const ARGO_CD: &str = "a rule has group, kind, name, namespace and jsonPointers";
+
+pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
+    let mut rules = Vec::new();
+    FORMAT.read(text, |item| {
+        let is_of_argo_cd = ARGO_CD_FIELDS[4..].iter().any(|name| item.get(name).is_some());
+        rules.push(if is_of_argo_cd {
+            argo_cd(item)?
+        } else {
+            flux(item)?
+        });
+        Ok(())
+    })?;
+    Ok(IgnoreRules { rules })
+}
+
+/// Reads a rule of Flux (`IgnoreRule` of kustomize-controller).
+fn flux(item: &Node) -> Outcome<Rule> {
+    rule_file::only_fields(item, &["paths", "target"], FLUX)?;
+    let target = match item.get("target") {
+        None => Target::default(),
+        Some(target) if target.is_null() => Target::default(),
+        Some(target) if target.is_mapping() => flux_target(target)?,
+        Some(other) => return Err(rule_file::of_type(other, "target", "a mapping")),
+    };
+    rule(item, "paths", target)
+}
+
+const TARGET_FIELDS: [&str; 7] = [
+    "group",
+    "version",
+    "kind",
+    "name",
+    "namespace",
+    "labelSelector",
+    "annotationSelector",
+];
+
+fn flux_target(target: &Node) -> Outcome<Target> {
+    rule_file::only_fields(target, &TARGET_FIELDS, TARGET)?;
+    let pattern = |name: &'static str| pattern(target, name, anchored);
+    let selector = |name: &str| {
+        let text = rule_file::text(target, name)?.filter(|text| !text.is_empty());
+        text.map(|text| LabelSelector::parse(text).map_err(|error| fault(target, name, error.into())))
+            .transpose()
+    };
+    Ok(Target {
+        group: pattern("group")?,
+        version: pattern("version")?,
+        kind: pattern("kind")?,
+        name: pattern("name")?,
+        namespace: pattern("namespace")?,
+        labels: selector("labelSelector")?,
+        annotations: selector("annotationSelector")?,
+    })
+}
+
+const ARGO_CD_FIELDS: [&str; 7] = [
+    "group",
+    "kind",
+    "name",
+    "namespace",
+    "jsonPointers",
+    "jqPathExpressions",
+    "managedFieldsManagers",
+];
+
+/// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing
+/// group is the core one.
+fn argo_cd(item: &Node) -> Outcome<Rule> {
+    rule_file::only_fields(item, &ARGO_CD_FIELDS, ARGO_CD)?;
+    for name in ["jqPathExpressions", "managedFieldsManagers"] {
+        let list = item.get(name);
+        if list.is_some_and(|list| list.items().is_none_or(|items| !items.is_empty())) {
+            return Err(fault(item, name, IgnoreFault::NotSupported(name)));
+        }
+    }
+    let exactly = |pattern: &str| anchored(&regex::escape(pattern));
+    for name in ["group", "kind"] {
+        let text = rule_file::text(item, name)?.unwrap_or_default();
+        if text.contains(['[', ']', '{', '}', '\\']) {
+            return Err(fault(item, name, IgnoreFault::Glob(name, text.to_owned())));
+        }
+    }
+    let target = Target {
+        group: Some(pattern(item, "group", glob)?.map_or_else(|| empty(item), Ok)?),
+        kind: pattern(item, "kind", glob)?,
+        name: pattern(item, "name", exactly)?,
+        namespace: pattern(item, "namespace", exactly)?,
+        ..Target::default()
+    };
+    if target.kind.is_none() {
+        return Err(at(item, Fault::Missing("kind")));
+    }
+    rule(item, "jsonPointers", target)
+}
+
+/// The pattern of the core group.
+fn empty(item: &Node) -> Outcome<Regex> {
+    Regex::new("^$").map_err(|error| not_a_pattern(item, "group", "", &error))
+}
+
+/// Reads a condition that is a pattern.
+fn pattern(
+    item: &Node,
+    name: &'static str,
+    compile: impl Fn(&str) -> Result<Option<Regex>, regex::Error>,
+) -> Outcome<Option<Regex>> {
+    let Some(text) = rule_file::text(item, name)? else {
+        return Ok(None);
+    };
+    compile(text).map_err(|error| not_a_pattern(item, name, text, &error))
+}
+
+fn not_a_pattern(item: &Node, name: &'static str, text: &str, error: &regex::Error) -> IgnoreFileError {
+    // The message of the parser has several lines: the pattern, a mark, and the reason.
+    let error = error.to_string();
+    let reason = error.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), reason))
+}
+
+fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<Rule> {
+    let paths = rule_file::texts(item, name)?.into_iter().map(|(text, node)| {
+        let never = |error: IgnoreFault| at(node, Fault::Rule(error));
+        let pointer = Pointer::parse(text).map_err(|error| never(error.into()))?;
+        match reason_against(&pointer) {
+            Some(reason) => Err(never(IgnoreFault::Never(format!("{text:?}"), reason))),
+            None => Ok(Path {
+                pointer,
+                line: node.position().line(),
+            }),
+        }
+    });
+    let paths: Vec<Path> = paths.collect::<Outcome<_>>()?;
+    if paths.is_empty() {
+        return Err(at(item, Fault::Missing(name)));
+    }
+    Ok(Rule {
+        line: item.position().line(),
+        target,
+        paths,
+    })
+}
+
+/// Returns whether a rule may name the field.
+pub fn may_be_ignored(pointer: &Pointer) -> bool {
+    reason_against(pointer).is_none()
+}
+
+/// Returns the reason why a field cannot be left to others.
+fn reason_against(pointer: &Pointer) -> Option<&'static str> {
+    let segments: Vec<&str> = pointer.segments().iter().map(String::as_str).collect();
+    match segments.as_slice() {
+        [] => Some("it is the whole object; remove the object from the manifests"),
+        ["metadata"] => Some("it holds the name; write the labels or annotations instead"),
+        ["apiVersion" | "kind", ..] | ["metadata", "name" | "namespace" | "generateName", ..] => {
+            Some("it identifies the object")
+        }
+        [
+            "metadata",
+            "uid" | "resourceVersion" | "managedFields" | "creationTimestamp" | "generation",
+            ..,
+        ] => Some("the server writes it"),
+        ["metadata", "labels" | "annotations", key, ..] if is_applyset_key(key) => {
+            Some("it belongs to the ApplySet")
+        }
+        _ => None,
+    }
+}
+
+/// Returns a fault of the value of a field.
+fn fault(item: &Node, name: &str, error: IgnoreFault) -> IgnoreFileError {
+    let line = item.get(name).unwrap_or(item).position().line();
+    rule_file::RuleFileError {
+        line: Some(line),
+        fault: Fault::Rule(error),
+    }
+}

@@ -1,0 +1,227 @@
+//! Label selectors, as the API server reads them (apimachinery, `labels.Parse`).
+
+use std::collections::BTreeMap;
+
+/// The requirements of a label selector; all of them have to be met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LabelSelector(Vec<Requirement>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    Exists,
+    Absent,
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Above(i64),
+    Below(i64),
+}
+
+/// The fault of a text that is not a label selector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a label selector: {1}")]
+pub struct SelectorError(String, &'static str);
+
+impl LabelSelector {
+    /// Reads a selector, such as `app=web,tier in (a, b),!legacy`.
+    pub(super) fn parse(text: &str) -> Result<Self, SelectorError> {
+        let fault = |reason| SelectorError(text.to_owned(), reason);
+        let mut tokens = Tokens { rest: text };
+        let mut requirements = Vec::new();
+        if tokens.peek().is_empty() {
+            return Ok(Self::default());
+        }
+        loop {
+            requirements.push(requirement(&mut tokens).map_err(fault)?);
+            match tokens.next() {
+                "" => return Ok(Self(requirements)),
+                "," => {}
+                _ => return Err(fault("a comma is missing between two requirements")),
+            }
+        }
+    }
+
+    /// Returns whether these labels meet all requirements.
+    pub(super) fn matches(&self, labels: &BTreeMap<&str, &str>) -> bool {
+        self.0.iter().all(|requirement| {
+            let value = labels.get(requirement.key.as_str()).copied();
+            let number = || value?.parse::<i64>().ok();
+            match &requirement.test {
+                Test::Exists => value.is_some(),
+                Test::Absent => value.is_none(),
+                Test::In(values) => value.is_some_and(|value| values.iter().any(|one| one == value)),
+                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|one| one != value)),
+                Test::Above(limit) => number().is_some_and(|number| number > *limit),
+                Test::Below(limit) => number().is_some_and(|number| number < *limit),
+            }
+        })
+    }
+}
+
+fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static str> {
+    let mut key = tokens.next();
+    let is_negated = key == "!";
+    if is_negated {
+        key = tokens.next();
+    }
+    if !is_key(key) {
+        return Err("a label key is missing or invalid");
+    }
+    let test = match (is_negated, tokens.peek()) {
+        (true, _) => Test::Absent,
+        (false, "" | ",") => Test::Exists,
+        (false, operator) => {
+            tokens.next();
+            match operator {
+                "=" | "==" => Test::In(vec![value(tokens)?]),
+                "!=" => Test::NotIn(vec![value(tokens)?]),
+                "in" => Test::In(values(tokens)?),
+                "notin" => Test::NotIn(values(tokens)?),
+                ">" => Test::Above(value(tokens)?.parse().map_err(|_| "> takes a number")?),
+                "<" => Test::Below(value(tokens)?.parse().map_err(|_| "< takes a number")?),
+                _ => return Err("an operator is missing: =, !=, in, notin, > or <"),
+            }
+        }
+    };
+    Ok(Requirement {
+        key: key.to_owned(),
+        test,
+    })
+}
+
+/// Reads a value, which may be empty.
+fn value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
+    if matches!(tokens.peek(), "" | "," | ")") {
+        return Ok(String::new());
+    }
+    let value = tokens.next();
+    if is_value(value) {
+        Ok(value.to_owned())
+    } else {
+        Err("a value is invalid")
+    }
+}
+
+/// Reads `(a, b)`.
+fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, &'static str> {
+    if tokens.next() != "(" {
+        return Err("the values after in and notin need parentheses");
+    }
+    let mut values = vec![value(tokens)?];
+    loop {
+        match tokens.next() {
+            "," => values.push(value(tokens)?),
+            ")" => return Ok(values),
+            _ => return Err("a closing parenthesis is missing"),
+        }
+    }
+}
+
+/// Returns whether this may be a label key: an optional prefix with a slash, and a name.
+fn is_key(text: &str) -> bool {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    let is_prefix = |prefix: &str| {
+        let is_allowed =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+        !prefix.is_empty() && prefix.len() <= 253 && prefix.bytes().all(is_allowed)
+    };
+    !name.is_empty() && is_value(name) && prefix.is_none_or(is_prefix)
+}
+
+/// Returns whether this may be a label's value.
+fn is_value(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_end = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    bytes.len() <= 63 && bytes.iter().all(is_allowed) && is_end(bytes.first()) && is_end(bytes.last())
+}
+
+/// The words and signs of a selector; empty at its end.
+struct Tokens<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Tokens<'t> {
+    fn peek(&self) -> &'t str {
+        let rest = self.rest.trim_start();
+        let Some(first) = rest.chars().next() else {
+            return "";
+        };
+        let length = match first {
+            '!' | '=' if rest[1..].starts_with('=') => 2,
+            '(' | ')' | ',' | '<' | '>' | '!' | '=' => 1,
+            _ => rest
+                .find(|sign: char| sign.is_whitespace() || "(),<>!=".contains(sign))
+                .unwrap_or(rest.len()),
+        };
+        &rest[..length]
+    }
+
+    fn next(&mut self) -> &'t str {
+        let token = self.peek();
+        self.rest = &self.rest.trim_start()[token.len()..];
+        token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_match_as_those_of_the_server() {
+        let labels = BTreeMap::from([("app", "web"), ("tier", "a"), ("n", "5"), ("x.io/y", "")]);
+        for (text, expected) in [
+            ("", true),
+            ("app", true),
+            ("!app", false),
+            ("!gone", true),
+            ("app=web", true),
+            ("app==web,tier = a", true),
+            ("app!=web", false),
+            ("gone!=web", true),
+            ("tier in (a, b)", true),
+            ("tier in (b)", false),
+            ("tier notin (b,c)", true),
+            ("gone notin (b)", true),
+            ("gone in ()", false),
+            ("x.io/y=", true),
+            ("x.io/y,app=web", true),
+            ("n>4,n<6", true),
+            ("n>5", false),
+            ("app>1", false),
+        ] {
+            let selector = LabelSelector::parse(text).expect(text);
+            assert_eq!(selector.matches(&labels), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_selector_is_refused() {
+        for text in [
+            "=a",
+            "app web",
+            "app in a",
+            "app in (a",
+            "a,,b",
+            "app=a b",
+            "-x",
+            "app=a/b",
+            "n>x",
+            "!",
+            "app~a",
+            "a//b",
+            ",",
+        ] {
+            assert!(LabelSelector::parse(text).is_err(), "{text}");
+        }
+    }
+}

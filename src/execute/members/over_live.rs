@@ -1,0 +1,115 @@
+//! Objects that are sent over one version of the live object, since what is sent has fields of it: the
+//! ApplySet metadata of a parent, and the fields that the set leaves to others.
+
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::compare::ignore::{self, Purpose};
+use crate::compare::ownership;
+use crate::execute::Execution;
+use crate::execute::members::creation::as_new;
+use crate::manifest::desired::DesiredObject;
+use crate::plan::{MemberStatus, Seen, may_hold_record};
+use crate::read::{self, OverLive};
+
+/// An object as it is sent over a live one.
+pub(crate) struct Carrying {
+    /// The object of the manifests, with fields of the live one.
+    pub(crate) object: DesiredObject,
+    /// The version that these fields were read from. Others may write them at any time, which must not
+    /// be overwritten.
+    pub(crate) seen: Seen,
+}
+
+/// What is sent for a member.
+pub(crate) enum Sent {
+    /// Its manifest.
+    Manifest,
+    /// Its manifest, if it does not exist yet.
+    New(DesiredObject),
+    /// Its manifest with fields of the live object.
+    Over(Carrying),
+}
+
+/// Reads the live object, and returns what to send if an apply of the manifest by `manager` would remove
+/// ApplySet metadata from it, or change ignored fields.
+pub(crate) async fn carrying(
+    server: &ApiServer,
+    object: &DesiredObject,
+    manager: &str,
+) -> Result<Option<Carrying>, ApiError> {
+    let has_ignored = !object.ignored.is_empty();
+    let live = if has_ignored {
+        read::object(server, &object.resource, &object.key).await?
+    } else {
+        read::metadata(server, &object.resource, &object.key).await?
+    };
+    let Some(live) = live else {
+        return Ok(None);
+    };
+    let settled = ignore::body_of(object, &live, manager, Purpose::Send);
+    let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
+    let sent = sent.or_else(|| has_ignored.then_some(settled));
+    Ok(sent.map(|sent| Carrying {
+        seen: Seen::version(&live),
+        object: DesiredObject {
+            object: sent,
+            ..object.clone()
+        },
+    }))
+}
+
+impl Execution<'_> {
+    /// Returns what to send for a member that may be the parent of another set, or that has ignored
+    /// fields; `None` if that is its manifest alone.
+    pub(crate) async fn carrying(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+    ) -> Result<Option<Carrying>, ApiError> {
+        let manager = &self.writing.field_manager;
+        if may_hold_record(object, member_status, manager) || !object.ignored.is_empty() {
+            carrying(self.server, object, manager).await
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Returns what to send for a member. Of ignored fields, the first attempt relies on the LIST, and
+    /// expects an object that was not listed to be new. A later attempt reads the object.
+    ///
+    /// `lock` is the version that the plan is bound to.
+    pub(crate) async fn sent(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        lock: Option<&Seen>,
+        attempts: u32,
+    ) -> Result<Sent, ApiError> {
+        if object.ignored.is_empty() {
+            let carrying = self.carrying(object, member_status).await?;
+            return Ok(carrying.map_or(Sent::Manifest, Sent::Over));
+        }
+        let is_locked = |listed: &&OverLive| {
+            lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
+        };
+        if attempts == 1 {
+            if let Some(listed) = self.over_live.get(&object.key).filter(is_locked) {
+                return Ok(Sent::Over(Carrying {
+                    object: DesiredObject {
+                        object: listed.object.clone(),
+                        ..object.clone()
+                    },
+                    seen: listed.seen.clone(),
+                }));
+            }
+            if *member_status == MemberStatus::NotAMember && lock.is_none() {
+                return Ok(Sent::New(as_new(object)));
+            }
+        }
+        let carrying = self.carrying(object, member_status).await?;
+        Ok(match carrying {
+            Some(carrying) => Sent::Over(carrying),
+            None if lock.is_none() => Sent::New(as_new(object)),
+            None => Sent::Manifest,
+        })
+    }
+}

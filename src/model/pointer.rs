@@ -1,0 +1,134 @@
+//! JSON pointers (RFC 6901): names of fields that users write.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A JSON pointer to a field of an object, such as `/spec/replicas`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pointer {
+    segments: Vec<String>,
+}
+
+/// The fault of a text that is not a JSON pointer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PointerError {
+    /// It does not begin with a slash.
+    #[error("{0:?} is not a JSON pointer: it must begin with /")]
+    NoSlash(String),
+    /// A tilde is not part of `~0` or `~1`.
+    #[error("{0:?} is not a JSON pointer: ~ must be written ~0, and / in a name ~1")]
+    Escape(String),
+}
+
+impl Pointer {
+    /// Reads a pointer.
+    pub fn parse(text: &str) -> Result<Self, PointerError> {
+        if text.is_empty() {
+            return Ok(Self { segments: Vec::new() });
+        }
+        let Some(rest) = text.strip_prefix('/') else {
+            return Err(PointerError::NoSlash(text.to_owned()));
+        };
+        let segments = rest.split('/').map(|segment| {
+            let tildes = segment.matches('~').count();
+            let escapes = segment.matches("~0").count() + segment.matches("~1").count();
+            if tildes == escapes {
+                Ok(segment.replace("~1", "/").replace("~0", "~"))
+            } else {
+                Err(PointerError::Escape(text.to_owned()))
+            }
+        });
+        Ok(Self {
+            segments: segments.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Makes a pointer of the names and indices on the way to a field.
+    pub fn of(segments: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            segments: segments.into_iter().collect(),
+        }
+    }
+
+    /// Returns the names and indices on the way to the field.
+    pub fn segments(&self) -> &[String] {
+        &self.segments
+    }
+
+    /// Returns whether the object has the field.
+    pub fn is_in(&self, object: &Value) -> bool {
+        object.pointer(&self.to_string()).is_some()
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.segments {
+            write!(f, "/{}", segment.replace('~', "~0").replace('/', "~1"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the index that a segment is in a list. `-`, which means the item after the last one, is
+/// none, and neither is a number with leading zeros.
+pub fn index(segment: &str) -> Option<usize> {
+    let is_number = !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = segment == "0" || !segment.starts_with('0');
+    segment.parse().ok().filter(|_| is_number && is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pointers_are_read_and_written() {
+        let table: [(&str, &[&str]); 6] = [
+            ("", &[]),
+            ("/spec/replicas", &["spec", "replicas"]),
+            (
+                "/metadata/annotations/a.b~1c",
+                &["metadata", "annotations", "a.b/c"],
+            ),
+            ("/data/~01", &["data", "~1"]),
+            ("/data/", &["data", ""]),
+            ("/list/0/-", &["list", "0", "-"]),
+        ];
+        for (text, segments) in table {
+            let pointer = Pointer::parse(text).expect(text);
+            assert_eq!(pointer.segments(), segments, "{text}");
+            assert_eq!(pointer.to_string(), text);
+        }
+        for text in ["spec", "$.spec", "/a~", "/a~2b", "/~~1"] {
+            assert!(Pointer::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dash_and_leading_zeros_are_not_an_index() {
+        let table = [
+            ("0", Some(0)),
+            ("12", Some(12)),
+            ("-", None),
+            ("01", None),
+            ("+1", None),
+        ];
+        for (segment, expected) in table {
+            assert_eq!(index(segment), expected, "{segment}");
+        }
+        assert!(
+            Pointer::parse("/a/1")
+                .expect("a pointer")
+                .is_in(&json!({"a": [0, 1]}))
+        );
+        assert!(
+            !Pointer::parse("/a/-")
+                .expect("a pointer")
+                .is_in(&json!({"a": [0, 1]}))
+        );
+    }
+}
