@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::field_conflict::FieldConflict;
+
 /// A message of one line, with details and hints below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -20,6 +22,8 @@ pub struct Message {
     /// What this message and others about other objects have in common; if it is repeated, it is
     /// counted.
     pub alike: Option<String>,
+    /// The field conflicts that it is about.
+    pub conflicts: Box<[FieldConflict]>,
     /// Bytes of the text before the message itself.
     prefix: usize,
 }
@@ -32,6 +36,7 @@ impl Message {
             details: Vec::new(),
             hints: Vec::new(),
             alike: None,
+            conflicts: Box::default(),
             prefix: 0,
         }
     }
@@ -59,6 +64,13 @@ impl Message {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// The message about these field conflicts.
+    #[must_use]
+    pub fn with_conflicts(mut self, conflicts: Vec<FieldConflict>) -> Self {
+        self.conflicts = conflicts.into();
         self
     }
 

@@ -4,6 +4,7 @@ pub mod applyset;
 pub mod contents;
 pub mod depends_on;
 pub mod digest;
+pub mod field_conflict;
 pub mod history;
 pub mod holders;
 pub mod identity;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::conflicts::FieldConflicts;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::output::print_line;
@@ -345,6 +346,7 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
     };
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
     let mut taken_in = TakenIn::default();
+    let mut conflicts = FieldConflicts::default();
     for Comparison { outcome, .. } in &found.objects {
         let loudness = match outcome.action {
             _ if outcome.taken_in => {
@@ -356,7 +358,8 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
             Action::Skipped => Loudness::Normal,
             _ => Loudness::Verbose,
         };
-        if style.loudness >= loudness
+        if !conflicts.note(outcome)
+            && style.loudness >= loudness
             && let Some(detail) = human::detail(outcome)
         {
             print(&mut hints, human::label(outcome), &detail);
@@ -375,6 +378,7 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
         }
     }
     hints.print_rest(style.colors);
+    conflicts.print(style.colors);
 }
 
 /// Adds the colors of `diff --color`.

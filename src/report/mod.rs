@@ -5,6 +5,7 @@
 
 mod age;
 mod columns;
+mod conflicts;
 mod diff;
 mod document;
 mod external;

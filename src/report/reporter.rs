@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use super::conflicts::FieldConflicts;
 use super::document::Collected;
 use super::hints::Hints;
 use super::output::{print, print_line, print_message, say};
@@ -31,6 +32,8 @@ pub struct Reporter {
     pending: Pending,
     /// Hints and messages that were printed: many objects may fail for one reason.
     hints: Hints,
+    /// Fields that other managers own, of all objects.
+    conflicts: FieldConflicts,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
     /// The start of the run, later moved by the time that the user took to answer.
@@ -62,6 +65,7 @@ impl Reporter {
             },
             pending: Pending::default(),
             hints: Hints::default(),
+            conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
             started: Cell::new(Instant::now()),
         }
@@ -148,8 +152,10 @@ impl Reporter {
             Format::Names if outcome.action != Action::Failed => print(&human::name(&outcome)),
             _ => {}
         }
-        // Objects that are taken in are reported together at the end.
-        if let Some(detail) = human::detail(&outcome).filter(|_| !outcome.taken_in || outcome.error.is_some())
+        // Conflicts, and objects that are taken in, are reported together at the end.
+        let has_conflicts = self.conflicts.note(&outcome);
+        if let Some(detail) = human::detail(&outcome)
+            .filter(|_| !has_conflicts && (!outcome.taken_in || outcome.error.is_some()))
         {
             let loudness = match outcome.action {
                 Action::Failed => Loudness::Quiet,
@@ -252,6 +258,7 @@ impl Reporter {
     pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: RunEnd, cost: Cost) {
         self.bars.clear();
         self.hints.print_rest(self.style.colors);
+        self.conflicts.print(self.style.colors);
         if self.style.loudness > Loudness::Quiet {
             self.hints.print_repeated(self.style.colors);
         }

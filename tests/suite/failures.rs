@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::support::{
-    NAMESPACES, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
-    namespace_object, service, with,
+    Files, NAMESPACES, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named,
+    namespace, namespace_object, objects_file, service, with,
 };
 
 #[test]
@@ -82,20 +82,44 @@ fn conflict(home: &str) -> (Set, Run) {
 #[test]
 fn a_field_of_another_manager_is_not_taken() {
     let home = namespace("home");
-    let (set, run) = conflict(&home);
-    let errors = run.errors();
-    assert_eq!(errors.len(), 1, "{}", run.stderr);
-    assert!(errors[0].contains("configmap/one"), "{}", run.stderr);
-    for text in ["autoscaler", ".data.key", "live \"theirs\"", "--force-conflicts"] {
+    let (set, _) = conflict(&home);
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one, namespace: {home}}}\ndata:\n  key: \"2\"\n"
+    );
+    let files = Files::new().with("objects.yaml", &text);
+    let run = set
+        .command(Program::new(), &files)
+        .args(["-o", "json"])
+        .run()
+        .expect(1);
+    assert_eq!(run.errors().len(), 1, "{}", run.stderr);
+    for text in [
+        // The line of the field, not that of the object.
+        "objects.yaml:5: configmap/one in namespace",
+        ".data.key",
+        "owner:    \"autoscaler\" since 20",
+        "live:     \"theirs\"",
+        "manifest: \"2\"",
+        "--force-conflicts",
+        "--ignore FILE",
+        "- paths:\n  - /data/key\n  target: {kind: ConfigMap, name: one, namespace: home",
+    ] {
         assert!(run.stderr.contains(text), "no {text:?} in\n{}", run.stderr);
     }
+    let error = run.document()["results"][0]["error"].clone();
+    let error = error.as_str().expect("an error");
+    let detail = "objects.yaml:5: conflict with \"autoscaler\": .data.key: live \"theirs\", manifest \"2\"";
+    assert!(
+        error.contains(detail) && error.contains("--ignore FILE"),
+        "{error}"
+    );
     let live = cluster().live(&config_map(&home, "one", "2")).expect("it");
     assert_eq!(live["data"]["key"], "theirs");
     assert_eq!(set.members().len(), 2, "nothing is pruned");
 }
 
 #[test]
-fn equal_conflicts_are_counted_and_have_their_hint_below_the_first() {
+fn the_conflicts_of_all_objects_are_in_one_place_in_apply_and_diff() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects: Vec<_> = (0..5)
@@ -106,17 +130,34 @@ fn equal_conflicts_are_counted_and_have_their_hint_below_the_first() {
         cluster().apply_as("autoscaler", &theirs);
     }
 
-    let run = set.apply_with(&objects, &[]).expect(1);
-
-    // Three in full, and one that counts the others.
-    assert_eq!(run.errors().len(), 4, "{}", run.stderr);
-    assert!(run.errors()[3].contains("2 more objects"), "{}", run.stderr);
-    let lines: Vec<&str> = run.stderr.lines().collect();
-    let hints = lines.iter().filter(|line| line.starts_with("hint: "));
-    assert_eq!(hints.count(), 1, "{}", run.stderr);
-    let first_conflict = lines.iter().position(|line| line.contains("conflict with"));
-    let hint = lines.iter().position(|line| line.starts_with("hint: "));
-    assert_eq!(hint, first_conflict.map(|line| line + 1), "{}", run.stderr);
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let diff = Program::new().args(["diff", &set.reference, "-n", &home, "-f"]);
+    let diff = diff.args([files.directory()]).run().expect(1);
+    for run in [set.apply_with(&objects, &[]).expect(1), diff] {
+        assert_eq!(
+            run.errors(),
+            ["error: Apply failed with 5 conflicts: other field managers own these fields"],
+            "{}",
+            run.stderr
+        );
+        assert_eq!(
+            run.stderr.matches("owner:    \"autoscaler\"").count(),
+            5,
+            "{}",
+            run.stderr
+        );
+        assert_eq!(run.stderr.matches("\nhint: ").count(), 3, "{}", run.stderr);
+        // The rules can be copied as they are printed.
+        let rules = run.stderr.find("\n- paths:").map(|start| &run.stderr[start..]);
+        let rules = rules
+            .expect("rules")
+            .lines()
+            .filter(|line| line.starts_with([' ', '-']));
+        let rules = rules.collect::<Vec<_>>().join("\n");
+        let file = Files::new().with("ignore.yaml", &rules);
+        let flag = format!("--ignore={}", file.path("ignore.yaml").display());
+        set.apply_with(&objects, &[&flag, "--dry-run=server"]).expect(0);
+    }
 }
 
 #[test]

@@ -115,7 +115,8 @@ fn a_field_that_another_manager_applied_is_left_to_it() {
     cluster().apply_as("autoscaler", &scaled);
 
     let next = with(web, &image("app:2"));
-    set.apply_with(std::slice::from_ref(&next), &[]).expect(1);
+    let conflict = set.apply_with(std::slice::from_ref(&next), &[]).expect(1);
+    assert!(conflict.stderr.contains("--ignore"), "{}", conflict.stderr);
     rules.apply(&set, std::slice::from_ref(&next), &[]).expect(0);
 
     assert_eq!(live(&next, "/spec/replicas"), 5);

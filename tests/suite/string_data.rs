@@ -86,11 +86,9 @@ fn a_value_of_another_field_manager_conflicts_with_string_data() {
 
     let run = set.apply_with(std::slice::from_ref(&mine), &[]).expect(1);
 
-    assert!(
-        run.stderr.contains("conflict with \"tests\" using v1: .data.x"),
-        "{}",
-        run.stderr
-    );
+    for text in [": .data.x\n", "owner:    \"tests\"", "  - /data/x\n"] {
+        assert!(run.stderr.contains(text), "no {text:?} in\n{}", run.stderr);
+    }
     assert!(!run.stderr.contains("mine-by-right"), "{}", run.stderr);
     assert_eq!(data(&theirs), json!({"x": "b3RoZXI="}));
     set.apply_with(&[mine], &["--force-conflicts"]).expect(0);

@@ -1,17 +1,20 @@
-//! Describes a field conflict: each field, its owner, and the live and the desired
-//! value.
+//! Describes a field conflict: the line of each field, its owner, the live and the desired value, and the
+//! rule that leaves it to its owner.
 //!
 //! Reads the live object once. Values of Secrets are left out.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Status, StatusCause};
+use crate::compare::ignore;
 use crate::execute::members::refused;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::GroupKind;
+use crate::manifest::{Position, line_of_field};
+use crate::model::field_conflict::FieldConflict;
 use crate::model::message::Message;
+use crate::model::pointer::Pointer;
 use crate::model::text::counted;
 use crate::read::WHOLE_OBJECTS;
 
@@ -29,47 +32,87 @@ pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error:
         Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
         Err(_) => Value::Null,
     };
-    conflict_message(status, &object.key.group_kind, &object.object.value(), &live)
+    conflict_message(status, object, &object.object.value(), &live)
 }
 
-fn conflict_message(status: &Status, kind: &GroupKind, manifest: &Value, live: &Value) -> Message {
-    let is_secret = *kind == GroupKind::new("", "Secret");
-    let line = |cause: &StatusCause| {
-        let owner = owner(cause);
-        let values = [live, manifest].map(|object| at(object, &cause.field).map(short));
-        match values {
-            [Some(there), Some(here)] if !is_secret => {
-                format!(
-                    "conflict with {owner}: {}: live {there}, manifest {here}",
-                    cause.field
-                )
-            }
-            _ => format!("conflict with {owner}: {}", cause.field),
+/// Returns the error of an object. Its conflicts are shown together with those of other objects;
+/// its details are for output documents.
+fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, live: &Value) -> Message {
+    let conflict = |cause: &StatusCause| conflict(cause, object, manifest, live);
+    let conflicts: Vec<FieldConflict> = status.field_conflicts().map(conflict).collect();
+    let hint = match rule(object, &conflicts) {
+        Some(rule) => {
+            format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
         }
+        None => WAYS_OUT.to_owned(),
     };
-    let conflicts = counted(status.field_conflicts().count(), "conflict");
+    let count = counted(conflicts.len(), "conflict");
     Message::new(format!(
-        "Apply failed with {conflicts}: other field managers own these fields"
+        "Apply failed with {count}: other field managers own these fields"
     ))
-    .with_details(status.field_conflicts().map(line))
-    .in_group(format!(
-        "Apply failed with conflicts: conflict with {}",
-        owners(status)
-    ))
-    .with_hint("remove these fields from the manifest, or take them over with --force-conflicts")
+    .with_details(conflicts.iter().map(detail))
+    .with_hint(hint)
+    .with_conflicts(conflicts)
 }
 
-/// The other field managers, as the server names them.
-fn owners(status: &Status) -> String {
-    let owners: BTreeSet<&str> = status.field_conflicts().map(owner).collect();
-    owners.into_iter().collect::<Vec<_>>().join(" and ")
-}
+const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
 
-fn owner(cause: &StatusCause) -> &str {
-    cause
+fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live: &Value) -> FieldConflict {
+    let owner = cause
         .message
         .strip_prefix("conflict with ")
-        .unwrap_or(&cause.message)
+        .unwrap_or(&cause.message);
+    let owner = owner.split_once(" using ").map_or(owner, |(owner, _)| owner);
+    let here = at(manifest, &cause.field);
+    let values = at(live, &cause.field).zip(here.as_ref());
+    let values = values.filter(|_| !object.is_secret());
+    let position = Position {
+        line: line_of_field(&object.position, &cause.field).unwrap_or(object.position.line),
+        source: Arc::clone(&object.position.source),
+    };
+    FieldConflict {
+        object: object.key.clone(),
+        place: position.to_string(),
+        field: cause.field.clone(),
+        owner: owner.to_owned(),
+        since: since(live, owner),
+        values: values.map(|((_, live), (_, manifest))| [short(live), short(manifest)]),
+        pointer: here
+            .map(|(segments, _)| Pointer::of(segments))
+            .filter(ignore::may_be_ignored),
+    }
+}
+
+fn detail(conflict: &FieldConflict) -> String {
+    let FieldConflict {
+        place, field, owner, ..
+    } = conflict;
+    let values = conflict.values.as_ref();
+    let values = values.map_or_else(String::new, |[live, manifest]| {
+        format!(": live {live}, manifest {manifest}")
+    });
+    format!("{place}: conflict with {owner}: {field}{values}")
+}
+
+/// Returns the rule that leaves the fields to their owners, on one line.
+fn rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
+    let pointers = conflicts.iter().filter_map(|conflict| conflict.pointer.as_ref());
+    let paths: Vec<String> = pointers.map(ToString::to_string).collect();
+    let mut target = json!({"kind": object.key.group_kind.kind, "name": regex::escape(&object.key.name)});
+    if let Some(namespace) = &object.key.namespace {
+        target["namespace"] = json!(namespace);
+    }
+    let rule = json!({"paths": paths, "target": target});
+    (!paths.is_empty()).then(|| format!("[{rule}]"))
+}
+
+/// Returns the time of the last write of this manager, if it has one entry.
+fn since(live: &Value, owner: &str) -> Option<String> {
+    let (manager, _) = json_value(owner)?;
+    let entries = live["metadata"]["managedFields"].as_array()?;
+    let mut entries = entries.iter().filter(|entry| entry["manager"] == manager);
+    let time = entries.next()?["time"].as_str()?.to_owned();
+    entries.next().is_none().then_some(time)
 }
 
 fn short(value: &Value) -> String {
@@ -80,12 +123,12 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The value at a path as the server writes it (structured-merge-diff, `Path.String`):
-/// `.spec.containers[name="web"].image`. Names may hold dots, so the object decides where
-/// one ends.
-fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+/// Returns the value at a path as the server writes it (structured-merge-diff, `Path.String`), and the
+/// names and indices on the way to it: `.spec.containers[name="web"].image`. Names may hold dots, so
+/// the object decides where one ends.
+fn at<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Value)> {
     if path.is_empty() {
-        return Some(value);
+        return Some((Vec::new(), value));
     }
     if let Some(rest) = path.strip_prefix('.') {
         let behind = |key: &str| {
@@ -94,26 +137,37 @@ fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
         };
         let fields = value.as_object()?.iter();
         return fields
-            .filter_map(|(key, field)| at(field, behind(key)?))
+            .filter_map(|(key, field)| Some(below(key.clone(), at(field, behind(key)?)?)))
             .next_back();
     }
     let items = value.as_array()?;
     let rest = path.strip_prefix('[')?;
+    let item = |index: usize, behind: &str| {
+        let found = at(items.get(index)?, behind)?;
+        Some(below(index.to_string(), found))
+    };
     if let Some(rest) = rest.strip_prefix('=') {
-        let (wanted, behind) = json(rest)?;
-        let item = items.iter().find(|item| **item == wanted)?;
-        return at(item, behind.strip_prefix(']')?);
+        let (wanted, behind) = json_value(rest)?;
+        let index = items.iter().position(|item| *item == wanted)?;
+        return item(index, behind.strip_prefix(']')?);
     }
     if let Some((index, behind)) = rest.split_once(']')
         && let Ok(index) = index.parse::<usize>()
     {
-        return at(items.get(index)?, behind);
+        return item(index, behind);
     }
     let (keys, behind) = keys(rest)?;
-    let item = items
-        .iter()
-        .find(|item| keys.iter().all(|(key, wanted)| item.get(key) == Some(wanted)))?;
-    at(item, behind)
+    // A key that the manifest leaves to its default does not count.
+    let is_it = |item: &Value| {
+        keys.iter()
+            .all(|(key, wanted)| item.get(key).is_none_or(|key| key == wanted))
+    };
+    item(items.iter().position(is_it)?, behind)
+}
+
+fn below(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
+    rest.insert(0, segment);
+    (rest, value)
 }
 
 /// Reads `name="web",port=80]`, and returns what is behind the bracket, too.
@@ -121,7 +175,7 @@ fn keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
     let mut keys = Vec::new();
     loop {
         let (key, value) = rest.split_once('=')?;
-        let (wanted, behind) = json(value)?;
+        let (wanted, behind) = json_value(value)?;
         keys.push((key, wanted));
         match behind.strip_prefix(',') {
             Some(next) => rest = next,
@@ -131,7 +185,7 @@ fn keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
 }
 
 /// Reads one JSON value from the beginning of a text, and returns what is behind it, too.
-fn json(text: &str) -> Option<(Value, &str)> {
+fn json_value(text: &str) -> Option<(Value, &str)> {
     let mut values = Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
     Some((value, &text[values.byte_offset()..]))
@@ -139,10 +193,9 @@ fn json(text: &str) -> Option<(Value, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::cluster::apiserver::StatusDetails;
+    use crate::plan::fixtures::desired;
 
     fn conflict(field: &str) -> Status {
         let cause = StatusCause {
@@ -177,22 +230,41 @@ mod tests {
             (".spec.ports[port", None),
         ];
         for (path, value) in table {
-            assert_eq!(at(&object, path), value.as_ref(), "{path}");
+            let found = at(&object, path);
+            let pointer = found
+                .as_ref()
+                .map(|(segments, _)| Pointer::of(segments.clone()).to_string());
+            assert_eq!(found.map(|(_, value)| value), value.as_ref(), "{path}");
+            assert_eq!(
+                pointer.and_then(|pointer| object.pointer(&pointer)),
+                value.as_ref(),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn both_values_are_reported_but_not_those_of_secrets() {
         let manifest = json!({"data": {"a": "mine"}});
-        let live = json!({"data": {"a": "x".repeat(100)}});
+        let entry = json!({"manager": "helm", "time": "2026-01-01T00:00:00Z"});
+        let live = json!({"data": {"a": "x".repeat(100)}, "metadata": {"managedFields": [entry]}});
         let status = conflict(".data.a");
-        let text = conflict_message(&status, &GroupKind::new("", "ConfigMap"), &manifest, &live).to_string();
+        let message =
+            |kind: &str| conflict_message(&status, &desired(kind, Some("shop"), "one"), &manifest, &live);
+        let map = message("ConfigMap");
+        let text = map.to_string();
         assert!(
-            text.contains("conflict with \"helm\" using v1: .data.a"),
+            text.contains("manifests.yaml:1: conflict with \"helm\": .data.a"),
             "{text}"
         );
         assert!(text.contains("…") && text.contains("manifest \"mine\""), "{text}");
-        let text = conflict_message(&status, &GroupKind::new("", "Secret"), &manifest, &live).to_string();
+        let rule = r#"[{"paths":["/data/a"],"target":{"kind":"ConfigMap","name":"one","namespace":"shop"}}]"#;
+        assert!(text.contains(rule), "{text}");
+        assert!(ignore::IgnoreRules::read(rule).is_ok());
+        assert_eq!(map.conflicts[0].since.as_deref(), Some("2026-01-01T00:00:00Z"));
+        let secret = message("Secret");
+        assert!(secret.conflicts[0].values.is_none());
+        let text = secret.to_string();
         assert!(!text.contains("mine") && !text.contains("xxx"), "{text}");
     }
 }

@@ -73,7 +73,7 @@ fn an_external_program_does_not_judge_what_it_cannot_see() {
     cluster().apply_as("rival", &config_map(&home, "one", "rival"));
     let failing = run(&[config_map(&home, "one", "2")]).expect(1);
     assert!(
-        failing.stderr.contains("conflict with \"rival\""),
+        failing.stderr.contains("owner:    \"rival\""),
         "{}",
         failing.stderr
     );
