@@ -316,6 +316,7 @@ impl Operation {
         let of_apply = [
             Action::Created,
             Action::Configured,
+            Action::Recreated,
             Action::Unchanged,
             Action::Pruned,
             Action::Skipped,
@@ -333,6 +334,8 @@ pub enum Action {
     Created,
     /// It was changed.
     Configured,
+    /// It could not be changed: it was deleted and created again.
+    Recreated,
     /// It matched its manifest.
     Unchanged,
     /// It was no longer in the manifests and was deleted.
@@ -354,6 +357,7 @@ impl fmt::Display for Action {
         f.write_str(match self {
             Self::Created => "created",
             Self::Configured => "configured",
+            Self::Recreated => "recreated",
             Self::Unchanged => "unchanged",
             Self::Pruned => "pruned",
             Self::Deleted => "deleted",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
-use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, StatusFlags, WaitFlags};
+use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 
 /// `apply`
@@ -32,7 +32,7 @@ pub struct Apply {
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
-            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "field_manager", "tooling", "hooks", "ignore",
+            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -136,6 +136,9 @@ pub struct PlanningFlags {
     /// Take over another tool's set or an existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
+    /// The members that are recreated.
+    #[command(flatten)]
+    pub recreate: RecreateFlag,
     /// Field manager of members (default applyset)
     #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
     pub field_manager: Option<String>,

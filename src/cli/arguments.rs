@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::help::{ARGUMENTS, MANIFESTS, RUNNING, WAITING};
+use super::help::{ARGUMENTS, MANIFESTS, OWNERSHIP, RUNNING, WAITING};
 
 /// The set.
 #[derive(Debug, Args)]
@@ -51,6 +51,14 @@ pub struct StatusFlags {
     /// Status rules as in Flux's healthCheckExprs, or none
     #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
     pub wait_rules: Option<String>,
+}
+
+/// The members that are recreated if they cannot be updated.
+#[derive(Debug, Args)]
+pub struct RecreateFlag {
+    /// Recreate what cannot change: never, marked, KIND
+    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
+    pub recreate: Vec<String>,
 }
 
 /// The dry-run mode.

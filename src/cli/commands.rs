@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use super::apply::{Apply, Diff, HooksMode};
-use super::arguments::{DryRunFlag, ManifestFlags, SetArgument, StatusFlags, WaitFlags};
+use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
 use super::membership::{Adopt, Disband, Move};
@@ -147,6 +147,9 @@ pub struct Rbac {
     /// ServiceAccount; by default NAMESPACE:SET
     #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
     pub service_accounts: Vec<String>,
+    /// The members that may be recreated.
+    #[command(flatten)]
+    pub recreate: RecreateFlag,
     /// Hooks: refuse (default), skip or apply
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
     pub hooks: HooksMode,

@@ -15,7 +15,8 @@ mod words;
 
 pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, ValidateMode};
 pub use arguments::{
-    DryRunFlag, DryRunMode, ManifestFlags, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags,
+    DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
+    WaitFlags,
 };
 pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};

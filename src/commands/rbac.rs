@@ -17,6 +17,7 @@ use crate::read::inspect::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
+use crate::session::recreate_kinds::recreate;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
@@ -51,8 +52,10 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         }
         past => past?,
     };
-    let rights =
+    let recreate = recreate(&options.recreate, &cluster.discovery)?;
+    let mut rights =
         permissions::needed_for_set(&named.set, &named.resource, &desired, &past, &cluster.discovery);
+    rights.extend(permissions::to_recreate(&desired, &recreate));
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
         report::note(note, style);

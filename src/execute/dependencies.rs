@@ -120,7 +120,7 @@ impl DependencyStates {
             return;
         }
         let written = match outcome.action {
-            Action::Created => Some(Written::Created),
+            Action::Created | Action::Recreated => Some(Written::Created),
             Action::Configured => Some(Written::Changed),
             _ => None,
         };
@@ -128,7 +128,7 @@ impl DependencyStates {
             _ if written.is_some_and(is_current) => {
                 self.ready.insert(key);
             }
-            Action::Created | Action::Configured => {
+            Action::Created | Action::Configured | Action::Recreated => {
                 self.changed.insert(key);
             }
             Action::Failed | Action::Skipped => {

@@ -22,6 +22,8 @@ pub struct WriteSettings {
     pub concurrency: usize,
     /// The time in which webhooks that the server cannot call may start.
     pub webhook_patience: WebhookPatience,
+    /// The time in which an object that is recreated may go; `None` for as long as the run may take.
+    pub deletion_patience: Option<Duration>,
 }
 
 /// The time in which webhooks that the server cannot call may start.
@@ -66,6 +68,7 @@ impl WriteSettings {
             dry_run,
             concurrency,
             webhook_patience: WebhookPatience::default(),
+            deletion_patience: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Formatting and escaping that all messages share.
 
+use std::time::Duration;
+
 /// `1 object`, `2 objects`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -181,6 +183,18 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
         }
         escaped
     })
+}
+
+/// Writes a duration as users write it: `1m30s`, `500ms`.
+pub fn short(time: Duration) -> String {
+    let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
+    match (minutes, seconds, millis) {
+        (0, 0, millis) => format!("{millis}ms"),
+        (0, seconds, 0) => format!("{seconds}s"),
+        (0, ..) => format!("{:.1}s", time.as_secs_f64()),
+        (minutes, 0, _) => format!("{minutes}m"),
+        (minutes, seconds, _) => format!("{minutes}m{seconds}s"),
+    }
 }
 
 #[cfg(test)]

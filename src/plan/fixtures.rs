@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+use super::{
+    DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers, Unowned,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
@@ -43,6 +45,7 @@ pub(crate) fn policy() -> Policy {
         take_ownership: TakeOwnership::Refused,
         unowned: Unowned::TakenIn,
         hooks: Hooks::Refused,
+        recreate: Recreate::Marked,
         data_loss: DataLoss::Refused,
         max_prune: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),

@@ -27,6 +27,7 @@ mod prune_all;
 mod prune_rules;
 mod prune_waves;
 pub mod recorded_kinds;
+mod recreation;
 mod refusal;
 mod renewal;
 pub mod saved;
@@ -61,6 +62,7 @@ pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, 
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 use prune_waves::PruneSteps;
+pub use recreation::{Recreate, RecreationObstacle, loses_data};
 pub use refusal::{Refusal, of_hooks, with_marks};
 pub use renewal::Renewal;
 pub use scope::{MemberScope, ScopeError, member_scope};

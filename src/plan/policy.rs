@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::Recreate;
 use crate::model::settings::Hooks;
 
 /// Everything that the user allows, refuses and limits.
@@ -27,6 +28,9 @@ pub struct Policy {
     /// Treatment of hooks among the manifests.
     #[serde(default)]
     pub hooks: Hooks,
+    /// The members that are recreated if the server refuses to update them.
+    #[serde(default)]
+    pub recreate: Recreate,
     /// Treatment of objects that cannot be restored.
     pub data_loss: DataLoss,
     /// The most objects that one run may prune.

@@ -3,7 +3,7 @@
 //! An object is compared by its UID and its content. Changes that are not made on purpose, such as
 //! its status, are ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +54,8 @@ struct Bound {
     parent: Option<Seen>,
     /// The fields that the set leaves to others, by the UIDs of their objects.
     ignored: BTreeMap<String, Vec<Pointer>>,
+    /// The objects that the plan recreates.
+    recreated: BTreeSet<ObjectKey>,
 }
 
 impl Bound {
@@ -189,6 +191,7 @@ impl Preconditions {
             objects,
             parent,
             ignored: BTreeMap::new(),
+            recreated: BTreeSet::new(),
         }))
     }
 
@@ -204,6 +207,17 @@ impl Preconditions {
             bound.ignored = ignored.collect();
         }
         self
+    }
+
+    /// Returns the same, with these objects to be recreated.
+    #[must_use]
+    pub fn recreating(self, recreated: BTreeSet<ObjectKey>) -> Self {
+        Self(self.0.map(|bound| Bound { recreated, ..bound }))
+    }
+
+    /// Returns whether an object may be recreated. A plan that is bound names the objects.
+    pub fn admit_recreation(&self, key: &ObjectKey) -> bool {
+        self.0.as_ref().is_none_or(|bound| bound.recreated.contains(key))
     }
 
     /// Returns whether the plan is bound to the objects of the time when it was made.

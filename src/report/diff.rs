@@ -184,13 +184,18 @@ impl Comparison {
         matches!(self.outcome.action, Action::Unchanged | Action::Skipped)
     }
 
-    /// A line about what the differences do not show: an object that is taken in, or of which only
-    /// the ownership of fields changes.
+    /// A line about what the differences do not show: an object that is taken in or recreated, or of
+    /// which only the ownership of fields changes.
     fn mark(&self) -> Option<String> {
         let key = self.outcome.subject.key();
         match &self.ownership {
             Some(change) => Some(format!("{key} ownership only: {change}")),
             None if self.outcome.taken_in => Some(format!("{key} {}", self.outcome.reason)),
+            None if self.outcome.action == Action::Recreated => {
+                let reason = &self.outcome.reason;
+                let colon = if reason.is_empty() { "" } else { ": " };
+                Some(format!("{key} recreated{colon}{reason}"))
+            }
             None => None,
         }
     }

@@ -69,6 +69,7 @@ fn sign(action: Action) -> char {
     match action {
         Action::Created | Action::Adopted => '+',
         Action::Configured => '~',
+        Action::Recreated => '±',
         Action::Pruned | Action::Deleted | Action::Released => '-',
         Action::Unchanged => '=',
         Action::Skipped => '.',
@@ -79,7 +80,7 @@ fn sign(action: Action) -> char {
 fn color(action: Action) -> Color {
     match action {
         Action::Created | Action::Adopted => Color::Green,
-        Action::Configured => Color::Yellow,
+        Action::Configured | Action::Recreated => Color::Yellow,
         Action::Pruned | Action::Deleted | Action::Released => Color::Red,
         Action::Unchanged | Action::Skipped => Color::Dim,
         Action::Failed => Color::Danger,

@@ -159,7 +159,7 @@ impl Reporter {
         {
             let loudness = match outcome.action {
                 Action::Failed => Loudness::Quiet,
-                Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
+                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
                 Action::Created
                 | Action::Configured
                 | Action::Unchanged

@@ -10,6 +10,7 @@ pub mod membership;
 pub mod permissions;
 pub mod prepare;
 pub mod prompt;
+pub mod recreate_kinds;
 pub mod run;
 pub mod signals;
 pub mod wait_targets;

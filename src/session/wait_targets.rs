@@ -29,7 +29,7 @@ impl Done {
             Action::Deleted | Action::Pruned => {
                 self.deleted.insert(uid);
             }
-            Action::Created | Action::Configured | Action::Unchanged => {
+            Action::Created | Action::Configured | Action::Recreated | Action::Unchanged => {
                 self.applied.insert(outcome.subject.key(), uid);
             }
             Action::Released | Action::Adopted | Action::Skipped | Action::Failed => {}

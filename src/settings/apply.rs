@@ -3,8 +3,8 @@
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    Ignore, SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks, is_interactive,
-    pruning, tooling,
+    Ignore, RecreateChoice, SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks,
+    is_interactive, pruning, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -17,7 +17,8 @@ use crate::model::applyset::Tooling;
 use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,
+    Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -33,6 +34,8 @@ pub struct ApplyOptions {
     pub tooling: Tooling,
     /// The rules of the plan.
     pub policy: Policy,
+    /// The kinds of `--recreate`, which discovery adds to the policy.
+    pub recreate: RecreateChoice,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
     /// The changes to ask about.
@@ -96,6 +99,7 @@ impl ApplyOptions {
             writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
                 webhook_patience: waiting.webhook_patience(),
+                deletion_patience: waiting.deletion_patience(),
                 ..options.writing
             },
             waiting,
@@ -123,6 +127,10 @@ impl ApplyOptions {
             recursion: Recursion::Flat,
             tooling: plan.set.tooling.clone(),
             policy: plan.policy.clone(),
+            recreate: RecreateChoice {
+                base: plan.policy.recreate.clone(),
+                kinds: Vec::new(),
+            },
             take_over: match plan.take_over {
                 Confirmation::Given => TakeOver::Confirmed,
                 Confirmation::Missing => TakeOver::No,
@@ -133,6 +141,7 @@ impl ApplyOptions {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
                 webhook_patience: waiting.webhook_patience(),
+                deletion_patience: waiting.deletion_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
                     dry_run(&apply.dry_run),
@@ -154,7 +163,11 @@ impl ApplyOptions {
         let tooling = tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
         let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
-        let policy = policy(flags, &field_manager);
+        let recreate = RecreateChoice::new(&flags.recreate)?;
+        let policy = Policy {
+            recreate: recreate.base.clone(),
+            ..policy(flags, &field_manager)
+        };
         pruning::check(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
@@ -162,6 +175,7 @@ impl ApplyOptions {
             sources: sources(manifests)?,
             recursion: recursion(manifests),
             policy,
+            recreate,
             take_over: TakeOver::new(flags.take_over_set, false),
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
@@ -181,6 +195,7 @@ impl ApplyOptions {
                 },
                 concurrency: usize::from(shared.concurrency),
                 webhook_patience: WaitOptions::default().webhook_patience(),
+                deletion_patience: WaitOptions::default().deletion_patience(),
             },
             ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),
@@ -233,6 +248,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Unowned::TakenIn
         },
         hooks: hooks(flags.hooks),
+        recreate: Recreate::default(),
         data_loss: if flags.allow_data_loss {
             DataLoss::Allowed
         } else {

@@ -8,7 +8,8 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::settings::{Hooks, WriteSettings};
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned,
+    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,
+    Unowned,
 };
 
 /// Options of `delete`, except the shared ones.
@@ -56,6 +57,7 @@ impl DeleteOptions {
                 take_ownership: TakeOwnership::Refused,
                 unowned: Unowned::TakenIn,
                 hooks: Hooks::Refused,
+                recreate: Recreate::Never,
                 data_loss: if delete.allow_data_loss {
                     DataLoss::Allowed
                 } else {

@@ -1,7 +1,7 @@
 //! Reads the flags of `rbac`.
 
 use super::sources::{recursion, sources};
-use super::{SetReference, hooks};
+use super::{RecreateChoice, SetReference, hooks};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
@@ -22,6 +22,8 @@ pub struct RbacOptions {
     pub subjects: Vec<Subject>,
     /// The treatment of hooks among the manifests.
     pub hooks: Hooks,
+    /// The members that may be recreated.
+    pub recreate: RecreateChoice,
 }
 
 impl RbacOptions {
@@ -43,6 +45,7 @@ impl RbacOptions {
             sources: sources(&rbac.manifests)?,
             recursion: recursion(&rbac.manifests),
             hooks: hooks(rbac.hooks),
+            recreate: RecreateChoice::new(&rbac.recreate)?,
             set,
             subjects,
         })

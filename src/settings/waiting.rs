@@ -66,6 +66,17 @@ impl WaitOptions {
     }
 }
 
+impl WaitOptions {
+    /// Returns how long an object may take to be gone that is deleted to be created again: as long as
+    /// objects that others depend on; `None` for as long as the run may take.
+    pub(super) fn deletion_patience(self) -> Option<Duration> {
+        match self.for_dependencies() {
+            Patience::Limited(time) => Some(time),
+            Patience::Unlimited => None,
+        }
+    }
+}
+
 /// How long objects may take that others depend on, in a run that does not wait otherwise.
 const FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 

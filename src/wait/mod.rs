@@ -26,7 +26,7 @@ use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
-use crate::model::text::counted;
+use crate::model::text::{counted, short};
 use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
@@ -150,18 +150,6 @@ impl Deadline {
     fn text(self) -> String {
         self.0
             .map_or_else(String::new, |limit| format!(" after {}", short(limit.time)))
-    }
-}
-
-/// `1m30s`, `500ms`
-fn short(time: Duration) -> String {
-    let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
-    match (minutes, seconds, millis) {
-        (0, 0, millis) => format!("{millis}ms"),
-        (0, seconds, 0) => format!("{seconds}s"),
-        (0, ..) => format!("{:.1}s", time.as_secs_f64()),
-        (minutes, 0, _) => format!("{minutes}m"),
-        (minutes, seconds, _) => format!("{minutes}m{seconds}s"),
     }
 }
 

@@ -65,6 +65,7 @@ pages! {
     order: "docs/guides/order.md",
     pipelines: "docs/guides/pipelines.md",
     preview: "docs/guides/preview.md",
+    recreate: "docs/guides/recreate.md",
     rename: "docs/guides/rename-and-split.md",
     saved_plan: "docs/guides/saved-plan.md",
     verify: "docs/guides/verify.md",

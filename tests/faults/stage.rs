@@ -39,7 +39,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 11] = [
+pub(super) const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -59,6 +59,10 @@ pub(super) const SCENARIOS: [Scenario; 11] = [
     Scenario {
         name: "without its hooks apply",
         stage: no_hooks_apply,
+    },
+    Scenario {
+        name: "recreating apply",
+        stage: recreating_apply,
     },
     Scenario {
         name: "in order of dependencies apply",
@@ -102,6 +106,8 @@ pub(super) struct Stage {
     pub(super) sets: Vec<Set>,
     /// What others have made; nothing may touch it.
     bystanders: Vec<Value>,
+    /// What is deleted and created again, as `identities` writes it.
+    recreated: Vec<String>,
     /// What may be run, the first being the command itself. Whatever has happened to the
     /// command, each of them puts all in order.
     pub(super) sequels: Vec<Sequel>,
@@ -267,6 +273,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
         container: None,
         sets: vec![set],
         bystanders,
+        recreated: Vec::new(),
         sequels: Vec::new(),
     };
     (stage, objects)
@@ -362,6 +369,25 @@ fn no_hooks_apply() -> Stage {
     skipping.arguments.push("--hooks=skip".to_owned());
     let next = [config_map(a, "three", "1")];
     stage.sequels = vec![skipping, Sequel::apply(set, &next)];
+    stage
+}
+
+/// Recreates an object that cannot be updated, and prunes others.
+fn recreating_apply() -> Stage {
+    let (mut stage, mut objects) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    let mark = serde_json::json!({"kustomize.toolkit.fluxcd.io/force": "enabled"});
+    let frozen = |value| {
+        let more = serde_json::json!({"immutable": true, "metadata": {"annotations": mark}});
+        with(config_map(b, "frozen", value), &more)
+    };
+    objects.push(frozen("1"));
+    set.apply(&objects);
+    let changed = [config_map(a, "one", "1"), frozen("2"), secret(b, "new")];
+    let next = [config_map(a, "three", "1")];
+    stage.recreated = identities([&changed[1]]);
+    stage.sequels = vec![Sequel::apply(set, &changed), Sequel::apply(set, &next)];
     stage
 }
 
@@ -553,6 +579,12 @@ impl Stage {
 
     /// Waits until what is on its way out is gone.
     pub(super) fn settle(&self) {
+        eventually("the objects go", || {
+            let now = self.look();
+            let mut going = self.recreated.iter().filter_map(|identity| now.get(identity));
+            let is_going = |live: &Value| live["metadata"]["deletionTimestamp"].is_string();
+            (!going.any(is_going)).then_some(())
+        });
         eventually("the namespace goes", || {
             (!self.is_container_going()).then_some(())
         });
@@ -576,6 +608,9 @@ impl Stage {
         }
         for wanted in self.sequels[0].leaves.iter().flat_map(Left::objects) {
             let identity = identity(wanted);
+            if self.recreated.contains(&identity) {
+                continue;
+            }
             let uid = |snapshot: &Snapshot| Some(snapshot.get(&identity)?["metadata"]["uid"].clone());
             if let Some(was) = uid(before)
                 && uid(now) != Some(was)

@@ -350,7 +350,7 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
     );
     let live = now.get(&identity);
     let is_true = match text("action") {
-        "created" | "configured" | "unchanged" | "adopted" | "released" => {
+        "created" | "configured" | "recreated" | "unchanged" | "adopted" | "released" => {
             live.is_some_and(|live| live["metadata"]["uid"] == result["uid"])
         }
         "pruned" | "deleted" => live.is_none(),

@@ -57,6 +57,7 @@ mod protection;
 mod prune_when;
 mod pruning;
 mod record;
+mod recreation;
 mod redefinition;
 mod refusals;
 mod requests;

@@ -25,6 +25,25 @@ use crate::read::{METADATA, WHOLE_OBJECTS};
 /// Attempts to judge an object that keeps changing.
 const JUDGEMENTS: usize = 5;
 
+/// The reason why an object is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It leaves the set.
+    Removal,
+    /// It is created again once it is gone, and so is everything that it owns.
+    Recreation,
+}
+
+impl Purpose {
+    /// Returns the treatment of what the object owns.
+    fn propagation(self) -> &'static str {
+        match self {
+            Self::Removal => "Background",
+            Self::Recreation => "Foreground",
+        }
+    }
+}
+
 /// Context for deleting members.
 #[derive(Clone, Copy)]
 pub(crate) struct Deleting<'a> {
@@ -34,6 +53,8 @@ pub(crate) struct Deleting<'a> {
     pub(crate) writing: &'a WriteSettings,
     /// The action reported for a deleted object.
     pub(crate) done: Action,
+    /// The reason for the deletes.
+    pub(crate) purpose: Purpose,
     /// The preconditions of the objects.
     pub(crate) preconditions: &'a Preconditions,
     /// The webhooks that judge deletes.
@@ -133,7 +154,7 @@ impl Deleting<'_> {
             if self.writing.dry_run == DryRun::Client {
                 return done();
             }
-            let call = deletion(&current, self.writing.dry_run);
+            let call = self.deletion(&current);
             let before = match self.webhooks.send(self.server, call).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
@@ -166,6 +187,13 @@ impl Deleting<'_> {
     /// `None` if it is to be deleted.
     fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        if self.purpose == Purpose::Recreation {
+            let obstacle = self.judge.obstacle_to_recreation(current);
+            let is_other = current.uid != planned.uid;
+            let replaced = is_other.then(|| "it was replaced during the run".to_owned());
+            let reason = obstacle.map(|obstacle| obstacle.to_string()).or(replaced)?;
+            return Some(ObjectOutcome::because(subject, Action::Skipped, reason));
+        }
         match self.judge.judge(current) {
             Judgement::Prune if current.uid == planned.uid => None,
             Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::because(
@@ -195,6 +223,10 @@ impl Deleting<'_> {
         }
     }
 
+    fn deletion(&self, live: &Live) -> Call {
+        deletion_as(live, self.writing.dry_run, self.purpose)
+    }
+
     async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
         // The metadata of a definition do not say which kind it defines.
         let accept = if self.preconditions.are_bound() || live.defines.is_some() {
@@ -220,6 +252,10 @@ pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
 pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
+    deletion_as(live, dry_run, Purpose::Removal)
+}
+
+fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> Call {
     let path = live.resource.path_of(&live.key);
     // A DELETE that has a body ignores its query, so this cannot be a parameter.
     let dry_run: &[&str] = match dry_run {
@@ -229,7 +265,7 @@ pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "propagationPolicy": "Background",
+        "propagationPolicy": purpose.propagation(),
         "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
         "dryRun": dry_run,
     });

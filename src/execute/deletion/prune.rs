@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detaching;
-use crate::execute::deletion::object::{self, Deleting, LeftInPlace};
+use crate::execute::deletion::object::{self, Deleting, LeftInPlace, Purpose};
 use crate::execute::dependencies::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -238,6 +238,7 @@ impl Execution<'_> {
             judge: &judge,
             writing: self.writing,
             done: Action::Pruned,
+            purpose: Purpose::Removal,
             preconditions: &self.plan.preconditions,
             webhooks: &webhooks,
         };

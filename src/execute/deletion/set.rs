@@ -13,7 +13,7 @@ use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detaching;
-use crate::execute::deletion::object::{Deleting, LeftInPlace, untouched};
+use crate::execute::deletion::object::{Deleting, LeftInPlace, Purpose, untouched};
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::dependencies::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -301,6 +301,7 @@ impl SetDeletion<'_> {
             judge,
             writing: self.writing,
             done: Action::Deleted,
+            purpose: Purpose::Removal,
             preconditions: &self.plan.preconditions,
             webhooks,
         }

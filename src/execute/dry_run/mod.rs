@@ -4,6 +4,7 @@
 //! Requests are sent only for objects that the plan sends or prunes; `diff` finds the differences.
 
 mod answer;
+mod recreation;
 mod request;
 pub(crate) mod run;
 
@@ -143,6 +144,9 @@ impl Execution<'_> {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
         let mut prediction = match apply.member_status {
+            MemberStatus::Terminating if self.awaits_deletion(object) => {
+                self.predict_created_again(object, subject).await
+            }
             MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
             _ => {
                 self.predict_on_server(object, subject, &apply.member_status)
@@ -153,6 +157,7 @@ impl Execution<'_> {
         if let MemberStatus::Member {
             reason: Some(reason), ..
         } = &apply.member_status
+            && prediction.outcome.action != Action::Recreated
         {
             prediction.outcome.reason = reason.to_string();
         }
@@ -188,8 +193,16 @@ impl Execution<'_> {
             }
             Err(error) => {
                 let Some(reply) = self.after_refusal(object, member_status, &mut live, &error).await else {
+                    let mut refused = explained(self.server, object, &error).await;
+                    if self.may_recreate(object, member_status, &error) {
+                        let subject = subject.clone();
+                        match Box::pin(self.predict_recreation(object, subject, refused)).await {
+                            Ok(prediction) => return prediction,
+                            Err(message) => refused = message,
+                        }
+                    }
                     let mut prediction = unpredicted(subject, &error);
-                    prediction.outcome.error = Some(explained(self.server, object, &error).await);
+                    prediction.outcome.error = Some(refused);
                     return Prediction {
                         predicted: live.clone(),
                         live,

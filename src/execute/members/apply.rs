@@ -68,7 +68,9 @@ impl Execution<'_> {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
         let mut reply = match self.writing.dry_run {
-            _ if apply.member_status == MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
+            _ if apply.member_status == MemberStatus::Terminating => {
+                Box::pin(self.apply_terminating(object, subject, kinds)).await
+            }
             DryRun::Client => self.predict(object, subject, &apply.member_status).await,
             DryRun::Server => self.dry_run_member(object, subject, &apply.member_status).await,
             DryRun::None => {
@@ -85,10 +87,34 @@ impl Execution<'_> {
         if let MemberStatus::Member {
             reason: Some(reason), ..
         } = &apply.member_status
+            && reply.outcome.action != Action::Recreated
         {
-            reply.outcome.reason = reason.to_string();
+            reply.outcome.reason = match self.recreation_note(object) {
+                Some(note) => format!("{reason}; {note}"),
+                None => reason.to_string(),
+            };
         }
         reply
+    }
+
+    /// Handles a member that is being deleted: its recreation may have begun in an earlier run.
+    async fn apply_terminating(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        if !self.awaits_deletion(object) {
+            return failed(subject, TERMINATING.to_owned());
+        }
+        match self.writing.dry_run {
+            DryRun::None => self.create_again(object, subject, None, kinds).await,
+            DryRun::Client => reply_of(ObjectOutcome::new(subject, Action::Recreated)),
+            DryRun::Server => {
+                let prediction = self.predict_created_again(object, subject).await;
+                reply_of(prediction.outcome)
+            }
+        }
     }
 
     async fn send_member(
@@ -98,49 +124,73 @@ impl Execution<'_> {
         member_status: &MemberStatus,
         kinds: &Kinds,
     ) -> MemberReply {
-        let preconditions = &self.plan.preconditions;
-        let precondition = preconditions.of(&object.key);
         match self.apply_if_allowed(object, member_status, kinds).await {
-            Ok(reply) => {
-                let is_surprise =
-                    precondition == Precondition::Absent && !self.has_made(&reply, member_status);
-                let mut reply_of = self.judge_reply(&reply, subject, member_status);
-                if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
-                    && redefined.has_typed(object, &reply, &self.writing.field_manager)
-                    && reply_of.outcome.error.is_none()
-                {
-                    reply_of.outcome.action = Action::Failed;
-                    reply_of.outcome.error = Some(FORMER_SCHEMA.into());
-                }
-                // The metadata do not show which run of a field manager created an object within the
-                // last second.
-                if *member_status == MemberStatus::NotAMember
-                    && reply.status != StatusCode::CREATED
-                    && reply_of.outcome.error.is_none()
-                {
-                    reply_of.found = written(&reply).ok().map(|written| FoundLive {
-                        version: written.metadata.resource_version,
-                        reason: self.unowned_reason(object, &reply.body),
-                    });
-                }
-                if is_surprise {
-                    reply_of.warnings.push(format!(
-                        "{} already exists: it was created during the run",
-                        object.key
-                    ));
-                }
-                reply_of
+            Ok(reply) => self.applied(object, subject, member_status, &reply, kinds),
+            Err(Unapplied::Failed(error)) if self.may_recreate(object, member_status, &error) => {
+                Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
-            Err(Unapplied::Exists) if preconditions.are_bound() => failed(subject, OVERTAKEN.to_owned()),
-            Err(Unapplied::Exists) => {
+            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
+        }
+    }
+
+    /// Interprets the answer to a successful apply.
+    pub(crate) fn applied(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        member_status: &MemberStatus,
+        reply: &Reply,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        let precondition = self.plan.preconditions.of(&object.key);
+        let is_surprise = precondition == Precondition::Absent && !self.has_made(reply, member_status);
+        let mut reply_of = self.judge_reply(reply, subject, member_status);
+        if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
+            && redefined.has_typed(object, reply, &self.writing.field_manager)
+            && reply_of.outcome.error.is_none()
+        {
+            reply_of.outcome.action = Action::Failed;
+            reply_of.outcome.error = Some(FORMER_SCHEMA.into());
+        }
+        // The metadata do not show which run of a field manager created an object within the last
+        // second.
+        if *member_status == MemberStatus::NotAMember
+            && reply.status != StatusCode::CREATED
+            && reply_of.outcome.error.is_none()
+        {
+            reply_of.found = written(reply).ok().map(|written| FoundLive {
+                version: written.metadata.resource_version,
+                reason: self.unowned_reason(object, &reply.body),
+            });
+        }
+        if is_surprise {
+            reply_of.warnings.push(format!(
+                "{} already exists: it was created during the run",
+                object.key
+            ));
+        }
+        reply_of
+    }
+
+    /// Explains why a member was not applied.
+    pub(crate) async fn not_applied(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        unapplied: Unapplied,
+    ) -> MemberReply {
+        let preconditions = &self.plan.preconditions;
+        match unapplied {
+            Unapplied::Exists if preconditions.are_bound() => failed(subject, OVERTAKEN.to_owned()),
+            Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
                 failed(subject, Message::new(creation::EXISTS).with_hint(hint))
             }
-            Err(Unapplied::Taken(message)) => failed(subject, message),
-            Err(Unapplied::Failed(error)) if preconditions.are_bound() && is_passing_conflict(&error) => {
+            Unapplied::Taken(message) => failed(subject, message),
+            Unapplied::Failed(error) if preconditions.are_bound() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
-            Err(Unapplied::Failed(error)) => MemberReply {
+            Unapplied::Failed(error) => MemberReply {
                 webhook: Unreachable::of(&error),
                 ..failed(subject, explained(self.server, object, &error).await)
             },

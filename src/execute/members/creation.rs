@@ -54,9 +54,6 @@ impl Execution<'_> {
     }
 
     /// Applies a member under its precondition.
-    ///
-    /// An object that does exist after all is applied if it is in this set: this run has created it
-    /// and the answer was lost, or another run of the set was faster.
     pub(crate) async fn apply_if_allowed(
         &self,
         object: &DesiredObject,
@@ -64,6 +61,21 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
         let precondition = self.precondition(object, member_status);
+        self.apply_expecting(object, member_status, precondition, kinds)
+            .await
+    }
+
+    /// Applies a member under this precondition.
+    ///
+    /// An object that does exist after all is applied if it is in this set: this run has created it
+    /// and the answer was lost, or another run of the set was faster.
+    pub(crate) async fn apply_expecting(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        precondition: Expected,
+        kinds: &Kinds,
+    ) -> Result<Reply, Unapplied> {
         let mut attempts = 0;
         loop {
             attempts += 1;

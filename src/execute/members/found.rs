@@ -90,7 +90,9 @@ impl Execution<'_> {
     fn judge_before(&self, before: Before, reply: &mut MemberReply) {
         match (before, &reply.found) {
             // An object that this run created while an answer was lost did not exist before.
-            (Before::InNoSet, Some(found)) if reply.outcome.action != Action::Created => {
+            (Before::InNoSet, Some(found))
+                if !matches!(reply.outcome.action, Action::Created | Action::Recreated) =>
+            {
                 self.mark_taken_in(found, &mut reply.outcome);
             }
             (Before::Absent | Before::InThisSet | Before::InNoSet, _) => {}

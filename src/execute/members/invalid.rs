@@ -6,7 +6,9 @@
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
+use crate::model::identity::GroupKind;
 use crate::model::message::Message;
+use crate::plan::loses_data;
 
 /// The longest text about one field that is shown whole, in characters.
 const LONGEST: usize = 200;
@@ -90,15 +92,45 @@ fn way_out(object: &DesiredObject) -> String {
     if PRECIOUS.contains(&key.group_kind.kind.as_str()) {
         return leave.to_owned();
     }
-    format!(
-        "{leave}, or run `kubectl delete {}` and apply again",
-        key.argument()
-    )
+    let flag = recreate_flag(&key.group_kind);
+    let loss = if loses_data(&key.group_kind) {
+        " --allow-data-loss"
+    } else {
+        ""
+    };
+    format!("keep the old value, give the object another name, or recreate it with {flag}{loss}")
+}
+
+/// The flag that recreates objects of this kind. Groups without a dot are built in, and their kinds come
+/// first for a bare name.
+fn recreate_flag(kind: &GroupKind) -> String {
+    let name = if kind.group.contains('.') {
+        kind.to_string()
+    } else {
+        kind.kind.clone()
+    };
+    format!("--recreate={name}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_flag_names_the_kind_as_it_is_looked_up() {
+        for (group, kind, expected) in [
+            ("batch", "Job", "--recreate=Job"),
+            ("", "Service", "--recreate=Service"),
+            ("example.com", "Job", "--recreate=Job.example.com"),
+            (
+                "rbac.authorization.k8s.io",
+                "RoleBinding",
+                "--recreate=RoleBinding.rbac.authorization.k8s.io",
+            ),
+        ] {
+            assert_eq!(recreate_flag(&GroupKind::new(group, kind)), expected);
+        }
+    }
 
     #[test]
     fn what_go_prints_is_left_out() {

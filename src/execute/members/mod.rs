@@ -10,6 +10,7 @@ pub(crate) mod found;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
 pub(crate) mod over_live;
+pub(crate) mod recreate;
 pub(crate) mod refused;
 pub(crate) mod round;
 pub(crate) mod taken_in;

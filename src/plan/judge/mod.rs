@@ -1,6 +1,8 @@
 //! The one judgement of a live object that the manifests do not hold: with all rules, when a plan is
 //! made, and again before the write if the object has changed by then.
 
+mod recreation;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container_index::{ContainerIndex, Kept};

@@ -12,7 +12,7 @@ mod set_lifetime;
 pub use planned_writes::{needed_for_dry_run, needed_for_plan, needed_to_delete};
 pub use rbac_objects::{Subject, name, objects};
 pub use relabeling::{on_parent, to_record, to_relabel, to_release};
-pub use set_lifetime::{Past, needed_for_set};
+pub use set_lifetime::{Past, needed_for_set, to_recreate};
 
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};

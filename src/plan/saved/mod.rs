@@ -183,6 +183,9 @@ pub struct SavedObject {
     /// True if the object is in no set, and becomes a member.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
+    /// True if the object is deleted and created again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recreated: bool,
     /// When it is pruned, as a clause; empty if that only follows the applies.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,

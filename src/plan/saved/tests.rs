@@ -297,6 +297,7 @@ fn scene() -> Scene {
     ]);
     let object = |key: &ObjectKey, intent, seen| SavedObject {
         taken_in: false,
+        recreated: false,
         prune_time: String::new(),
         key: key.clone(),
         intent,

@@ -23,6 +23,7 @@ const DEEPER: &str = "          ";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sign {
     Failed,
+    Recreated,
     Changed,
     Renamed,
     Created,
@@ -32,6 +33,7 @@ impl Sign {
     fn mark(self) -> (Color, &'static str) {
         match self {
             Self::Failed => (Color::Danger, "  x "),
+            Self::Recreated => (Color::Danger, "  ± "),
             Self::Changed => (Color::Yellow, "  ~ "),
             Self::Renamed => (Color::Yellow, "  > "),
             Self::Created => (Color::Green, "  + "),

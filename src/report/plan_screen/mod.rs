@@ -92,6 +92,7 @@ impl<'a> Entries<'a> {
                 .map(|object| Entry::new(Sign::Created, object)),
         );
         changes.extend(with(Action::Configured).map(|object| Entry::new(Sign::Changed, object)));
+        changes.extend(with(Action::Recreated).map(|object| Entry::new(Sign::Recreated, object)));
         let refused = refused(found);
         let (unpruned, failed): (Vec<_>, Vec<_>) =
             with(Action::Failed).partition(|object| refused.contains_key(&object.outcome.subject.key()));
@@ -116,6 +117,7 @@ impl<'a> Entries<'a> {
             (count(Sign::Created), Color::Green, "+", "create"),
             (count(Sign::Changed), Color::Yellow, "~", "change"),
             (self.renamed, Color::Yellow, ">", "rename"),
+            (count(Sign::Recreated), Color::Danger, "±", "RECREATE"),
             (self.pruned.len(), Color::Danger, "-", "PRUNE"),
             (count(Sign::Failed), Color::Danger, "x", "FAIL"),
         ];

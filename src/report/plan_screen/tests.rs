@@ -133,6 +133,47 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
 }
 
 #[test]
+fn a_recreated_object_stands_out_and_shows_what_changes() {
+    let job = |image: &str| {
+        Some(json!({"spec": {"template": {"spec": {"containers": [{"name": "job", "image": image}]}}}}))
+    };
+    let shown = screen(vec![
+        comparison(
+            Action::Recreated,
+            "Job.batch",
+            Some("shop"),
+            "migrate",
+            [job("one"), job("two")],
+        ),
+        comparison(
+            Action::Configured,
+            "Secret",
+            Some("shop"),
+            "a",
+            [
+                Some(json!({"data": {"a": "1"}})),
+                Some(json!({"data": {"a": "2"}})),
+            ],
+        ),
+    ]);
+    assert_eq!(
+        shown,
+        [
+            "secret/shop",
+            "Plan: ~1 change  ±1 RECREATE",
+            "",
+            "shop",
+            "  ± job.batch/migrate",
+            "        containers[job].image  one -> two",
+            "  ~ secret/a",
+            "        data.a  *** -> ***",
+            "",
+            "record: no change          full text: --full",
+        ]
+    );
+}
+
+#[test]
 fn a_renamed_object_is_one_entry() {
     let config = |value: &str| Some(json!({"metadata": {"name": value}, "data": {"key": value}}));
     let shown = screen(vec![

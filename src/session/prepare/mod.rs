@@ -6,6 +6,7 @@ pub mod saved_plan;
 use super::agreed_losses::Losses;
 use super::connect::{discover, discover_with};
 use super::prompt;
+use super::recreate_kinds::recreate;
 use super::run::Run;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
@@ -16,7 +17,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
 use crate::model::settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest};
-use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Refusal, UnchangedMembers};
+use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::report::SetDocument;
 use crate::settings::{ApplyOptions, Confirm, TakeOver};
@@ -62,6 +63,7 @@ struct Resolved {
     named: NamedSet,
     desired: Desired,
     manifests: Vec<SavedManifest>,
+    recreate: Recreate,
 }
 
 /// Makes a plan that may be executed. Asks about refusals that the user can override at a terminal;
@@ -202,6 +204,7 @@ async fn resolve(
             (cluster, manifests)
         }
     };
+    let recreate = recreate(&options.recreate, &cluster.discovery)?;
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
@@ -216,6 +219,7 @@ async fn resolve(
         named,
         desired,
         manifests: kept,
+        recreate,
     })
 }
 
@@ -244,6 +248,7 @@ async fn read_and_plan(
         cluster,
         named,
         desired,
+        recreate,
         ..
     } = resolved;
     let rules = Rules {
@@ -255,7 +260,10 @@ async fn read_and_plan(
     };
     let goal = Goal::Apply(desired, &options.policy);
     let state = cluster_state(cluster, named, goal, rules).await?;
-    let mut policy = options.policy.clone();
+    let mut policy = Policy {
+        recreate: recreate.clone(),
+        ..options.policy.clone()
+    };
     if state.former_tooling.is_some() {
         // Every member is taken from the former tool, changed or not.
         policy.unchanged = UnchangedMembers::Sent;
@@ -287,6 +295,7 @@ impl Prepared {
             named,
             desired,
             manifests,
+            recreate: _,
         } = resolved;
         Self {
             cluster,

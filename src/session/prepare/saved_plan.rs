@@ -21,11 +21,11 @@ use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::{listed, os_cause};
-use crate::plan::Preconditions;
 use crate::plan::saved::{
     self, Drift, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
     SavedSet, Seen,
 };
+use crate::plan::{Policy, Preconditions};
 use crate::read::{self, Cluster, NamespaceState};
 use crate::report::{Comparison, Differences};
 use crate::session::run::Run;
@@ -77,6 +77,11 @@ pub async fn plan(
         .filter(|predicted| predicted.outcome.taken_in)
         .map(|predicted| predicted.outcome.subject.key())
         .collect();
+    let recreated: BTreeSet<ObjectKey> = predicted
+        .iter()
+        .filter(|predicted| predicted.outcome.action == Action::Recreated)
+        .map(|predicted| predicted.outcome.subject.key())
+        .collect();
     let prunes = prepared.plan.all_prunes();
     let mut times: BTreeMap<&ObjectKey, String> = prunes
         .map(|live| (&live.key, prepared.plan.prune_time(live, &prepared.policy)))
@@ -85,6 +90,7 @@ pub async fn plan(
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
+        recreated: recreated.contains(&key),
         prune_time: times.remove(&key).unwrap_or_default(),
         key,
         intent,
@@ -100,7 +106,10 @@ pub async fn plan(
             namespace: cluster.namespace.clone(),
             tooling: named.set.tooling.clone(),
         },
-        policy: options.policy.clone(),
+        policy: Policy {
+            recreate: prepared.policy.recreate.clone(),
+            ..options.policy.clone()
+        },
         take_over: options.take_over.confirmation(),
         field_manager: options.writing.field_manager.clone(),
         conflicts: options.writing.conflicts,
@@ -243,8 +252,10 @@ pub async fn approve(
     let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
     let written = saved.objects.iter().filter(is_written);
     let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    prepared.plan.preconditions = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen)
-        .ignoring(&ignored(&prepared));
+    let recreated = saved.objects.iter().filter(|object| object.recreated);
+    let recreated = recreated.map(|object| object.key.clone()).collect();
+    let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
+    prepared.plan.preconditions = bound.recreating(recreated).ignoring(&ignored(&prepared));
     Ok(prepared)
 }
 

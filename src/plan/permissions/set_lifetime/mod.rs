@@ -15,6 +15,7 @@ use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
+use crate::plan::Recreate;
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
@@ -69,6 +70,22 @@ pub fn needed_for_set(
     }
     rights.extend(to_read_dependencies(desired, discovery));
     rights
+}
+
+/// Returns the permissions to recreate objects. The dry run that proves an object valid is a POST, which
+/// names no object, so a permission by name does not allow it.
+pub fn to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permission> {
+    let members = desired.members.iter().filter(|member| recreate.chooses(member));
+    let rights = members.flat_map(|member| {
+        let right = |verb| Permission::on(verb, &member.resource, member.key.namespace.as_deref());
+        let delete = right(Verb::Delete);
+        let delete = match member.resource.scope {
+            Scope::Namespaced => delete,
+            Scope::Cluster => delete.named(&member.key.name),
+        };
+        [right(Verb::Create), delete]
+    });
+    rights.collect()
 }
 
 /// Permissions to read the objects that the manifests depend on and do not hold: they are read before

@@ -1,0 +1,152 @@
+//! Predicts members that a run would delete and create again.
+//!
+//! The server cannot create them in a dry run, because they exist. The creation of the same object under
+//! another name shows what it would be, with all defaults.
+
+use serde_json::{Value, json};
+
+use super::answer::{content, laid_over};
+use super::{Prediction, of_outcome, unpredicted};
+use crate::cluster::apiserver::ApiError;
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::Execution;
+use crate::execute::members::recreate::NotRecreated;
+use crate::manifest::desired::DesiredObject;
+use crate::model::message::Message;
+use crate::read;
+
+/// The part of a name that no object has.
+const STAND_IN: &str = "-0recreated0";
+/// The longest name that any kind allows, in bytes.
+const LONGEST_NAME: usize = 63;
+
+impl Execution<'_> {
+    /// Predicts an object whose update was refused with this message.
+    pub(super) async fn predict_recreation(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        refused: Message,
+    ) -> Result<Prediction, Message> {
+        let reason = refused.text.clone();
+        match self.victim(object).await {
+            Ok(_) => {}
+            Err(not_recreated) => return Err(not_recreated.explain(refused)),
+        }
+        let unread = |error: ApiError| NotRecreated::Unread(error.kind.to_string()).explain(refused);
+        let live = read::object(self.server, &object.resource, &object.key).await;
+        let live = live.map_err(unread)?;
+        Ok(self.recreated(object, subject, live, reason).await)
+    }
+
+    /// Predicts an object that is being deleted, and that a run would wait for.
+    pub(crate) async fn predict_created_again(&self, object: &DesiredObject, subject: Subject) -> Prediction {
+        match read::object(self.server, &object.resource, &object.key).await {
+            Ok(live) => self.recreated(object, subject, live, String::new()).await,
+            Err(error) => unpredicted(subject, &error),
+        }
+    }
+
+    async fn recreated(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        live: Option<Value>,
+        reason: String,
+    ) -> Prediction {
+        let predicted = self.as_created(object, live.as_ref()).await;
+        // The UID of the new object is not known.
+        subject.uid = None;
+        Prediction {
+            live,
+            predicted: Some(predicted),
+            ..of_outcome(ObjectOutcome::because(subject, Action::Recreated, reason))
+        }
+    }
+
+    /// Returns the object as the server would create it; the manifest merged into the live object if the
+    /// server does not predict that. Values that every creation invents are those of the live object.
+    async fn as_created(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
+        let nothing = json!({});
+        let live = live.unwrap_or(&nothing);
+        let name = stand_in(&object.key.name);
+        let mut metadata = object.object.metadata();
+        metadata.insert("name".to_owned(), json!(name));
+        let other = DesiredObject {
+            object: object.object.with_metadata(&metadata),
+            ..object.clone()
+        };
+        let reply = self.server.send(self.creation_dry_run(&other)).await.ok();
+        let Some(mut created) = reply.as_ref().and_then(content) else {
+            return laid_over(live, &object.object.value());
+        };
+        let text = |object: &Value, pointer| object.pointer(pointer)?.as_str().map(str::to_owned);
+        replace(&mut created, &name, &object.key.name);
+        if let (Some(new), Some(old)) = (text(&created, "/metadata/uid"), text(live, "/metadata/uid")) {
+            replace(&mut created, &new, &old);
+        }
+        copy(live, &mut created, "creationTimestamp");
+        match live.get("status") {
+            Some(status) => created["status"] = status.clone(),
+            None => created.as_object_mut().into_iter().for_each(|fields| {
+                fields.remove("status");
+            }),
+        }
+        created
+    }
+}
+
+fn copy(from: &Value, to: &mut Value, field: &str) {
+    if let Some(value) = from["metadata"].get(field) {
+        to["metadata"][field] = value.clone();
+    }
+}
+
+/// Returns a name that is valid if `name` is, and that no object has.
+fn stand_in(name: &str) -> String {
+    let room = LONGEST_NAME.max(name.len()) - STAND_IN.len();
+    let end = (0..=room.min(name.len()))
+        .rev()
+        .find(|end| name.is_char_boundary(*end));
+    let stem = &name[..end.unwrap_or_default()];
+    format!("{}{STAND_IN}", stem.trim_end_matches(['-', '.']))
+}
+
+/// Replaces a part of all texts in a value.
+fn replace(value: &mut Value, old: &str, new: &str) {
+    match value {
+        Value::String(text) if text.contains(old) => *text = text.replace(old, new),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, old, new)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, old, new)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stand_in_is_as_valid_as_the_name() {
+        let long = "a".repeat(63);
+        let longer = format!("{}.b", "a".repeat(200));
+        for (name, expected) in [
+            ("web", "web-0recreated0".to_owned()),
+            (long.as_str(), format!("{}-0recreated0", "a".repeat(51))),
+            (
+                "x-".repeat(31).as_str(),
+                format!("{}x-0recreated0", "x-".repeat(25)),
+            ),
+            (longer.as_str(), format!("{}-0recreated0", "a".repeat(190))),
+        ] {
+            assert_eq!(stand_in(name), expected);
+        }
+    }
+
+    #[test]
+    fn names_are_replaced_wherever_they_are() {
+        let mut value = json!({"a": [{"b": "x-web-1"}], "web-1": 1, "c": "web"});
+        replace(&mut value, "web-1", "web");
+        assert_eq!(value, json!({"a": [{"b": "x-web"}], "web-1": 1, "c": "web"}));
+    }
+}

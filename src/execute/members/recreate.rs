@@ -1,0 +1,351 @@
+//! Recreates members that the server refuses to update: deletes them, waits until they are gone, and
+//! applies them again.
+//!
+//! An object is deleted only if a dry run of its creation, with the same body, is answered with
+//! `AlreadyExists`: then the body is valid, and only the live object prevents the update. `plan` decides
+//! which objects are chosen, and what prevents their deletion. Whatever interrupts a recreation, the
+//! record covers the object, and the next run creates it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::event::{Action, Subject};
+use crate::execute::deletion::dependents::DependentsLook;
+use crate::execute::deletion::object::{Deleting, Purpose};
+use crate::execute::kinds::Kinds;
+use crate::execute::members::apply::{MemberReply, OVERTAKEN, failed};
+use crate::execute::members::conflict::explained;
+use crate::execute::members::creation::Expected;
+use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{Cause, Execution};
+use crate::manifest::desired::DesiredObject;
+use crate::model::live::{Live, Presence};
+use crate::model::message::Message;
+use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::text::short;
+use crate::plan::{Dependents, Judge, MemberStatus, Plan, RecreationObstacle, Unowned};
+use crate::read::{self, WHOLE_OBJECTS};
+
+/// The pause before the second look at an object that is being deleted; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+const KEEP: &str = "keep the old value, or give the object another name";
+const AGAIN: &str = "run the same command again, which creates it";
+
+/// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
+pub(crate) enum NotRecreated {
+    /// Another client has deleted it since the update.
+    Changed(&'static str),
+    /// Its creation was not answered with `AlreadyExists`.
+    NotCreatable(ApiError),
+    /// The rules for deletes keep it.
+    Obstacle(RecreationObstacle),
+    /// It, or what it owns, could not be read.
+    Unread(String),
+    /// The user stopped the run.
+    Interrupted,
+    /// Its delete failed, or it is kept as it is by now.
+    Undeleted(String),
+}
+
+impl NotRecreated {
+    /// Adds the reason to the message about the refused update.
+    pub(crate) fn explain(self, refused: Message) -> Message {
+        let (reason, hint) = match self {
+            Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
+            Self::NotCreatable(error) => (
+                format!("a dry run of its creation failed: {}", error.kind),
+                KEEP.to_owned(),
+            ),
+            Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
+            Self::Unread(reason) | Self::Undeleted(reason) => {
+                (reason, "run the same command again".to_owned())
+            }
+            Self::Interrupted => return refused,
+        };
+        let mut message = refused.with_details([format!("not recreated: {reason}")]);
+        message.hints = vec![hint];
+        message
+    }
+}
+
+/// An object that may be deleted to be created again, with what that judgement needs.
+pub(crate) struct Victim {
+    pub(crate) live: Live,
+    /// The plan that deletes it alone.
+    plan: Plan,
+    /// What it owns.
+    dependents: Dependents,
+}
+
+impl Victim {
+    fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
+        let uids = BTreeSet::new();
+        let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents, &self.plan, uids);
+        judge.renew(&self.dependents);
+        judge
+    }
+}
+
+impl Execution<'_> {
+    /// Returns whether the object is recreated if its update is answered like this.
+    pub(crate) fn may_recreate(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        error: &ApiError,
+    ) -> bool {
+        error.is(StatusCode::UNPROCESSABLE_ENTITY)
+            && error.status().is_some_and(|status| status.reason == "Invalid")
+            && *member_status != MemberStatus::OfAnotherSet
+            && self.chooses_to_recreate(object)
+    }
+
+    /// Returns whether an object that is being deleted is waited for, and then created: its recreation
+    /// may have begun in an earlier run.
+    pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
+        let namespace = object.key.namespace.as_ref();
+        let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
+        let is_going = namespace.is_some_and(|state| state.presence == Presence::Terminating);
+        !is_going && self.chooses_to_recreate(object)
+    }
+
+    /// Returns whether the flag or a mark chooses the object, and a saved plan does.
+    pub(crate) fn chooses_to_recreate(&self, object: &DesiredObject) -> bool {
+        self.policy.recreate.allows(object, &self.plan.preconditions)
+    }
+
+    /// Recreates an object whose update was refused with `error`.
+    pub(crate) async fn recreate(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        error: &ApiError,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        let refused = explained(self.server, object, error).await;
+        let reason = refused.text.clone();
+        let victim = match self.victim(object).await {
+            Ok(victim) => victim,
+            Err(not_recreated) => return failed(subject, not_recreated.explain(refused)),
+        };
+        if let Err(not_recreated) = self.delete_victim(&victim).await {
+            return failed(subject, not_recreated.explain(refused));
+        }
+        let uid = Some(victim.live.uid.as_str());
+        let mut reply = self.create_again(object, subject, uid, kinds).await;
+        if reply.outcome.action == Action::Recreated {
+            reply.outcome.reason = reason;
+        }
+        reply
+    }
+
+    /// Finds out whether the object may be deleted to be created again.
+    pub(crate) async fn victim(&self, object: &DesiredObject) -> Result<Victim, NotRecreated> {
+        if self.interrupt.is_requested() {
+            return Err(NotRecreated::Interrupted);
+        }
+        match self.server.send(self.creation_dry_run(object)).await {
+            Err(error) if is_already_there(&error) => {}
+            Err(error) => return Err(NotRecreated::NotCreatable(error)),
+            Ok(_) => return Err(NotRecreated::Changed("it does not exist any more")),
+        }
+        if let Some(obstacle) = RecreationObstacle::of_manifest(object) {
+            return Err(NotRecreated::Obstacle(obstacle));
+        }
+        let unread = |error: ApiError| NotRecreated::Unread(error.kind.to_string());
+        let found = read::object(self.server, &object.resource, &object.key).await;
+        let found = found.map_err(unread)?;
+        let gone = NotRecreated::Changed("it does not exist any more");
+        let Some(found) = found else { return Err(gone) };
+        let preconditions = &self.plan.preconditions;
+        if preconditions.are_bound() && !preconditions.admit(&object.key, &found) {
+            return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
+        }
+        let Some(live) = Live::of(&found, &object.resource) else {
+            return Err(gone);
+        };
+        let plan = self.plan.deleting(&live);
+        let look = DependentsLook {
+            server: self.server,
+            set: self.set,
+            parent: Some(self.parent_resource),
+            plan: &plan,
+            desired: self.desired,
+            contents: self.contents,
+            places: self.places,
+            concurrency: self.writing.concurrency,
+        };
+        let dependents = Box::pin(look.dependents()).await;
+        let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
+        let victim = Victim {
+            live,
+            plan,
+            dependents,
+        };
+        match victim.judge(self).obstacle_to_recreation(&victim.live) {
+            Some(obstacle) => Err(NotRecreated::Obstacle(obstacle)),
+            None => Ok(victim),
+        }
+    }
+
+    /// Deletes the object as it was judged, and everything that it owns.
+    async fn delete_victim(&self, victim: &Victim) -> Result<(), NotRecreated> {
+        if self.interrupt.is_requested() {
+            return Err(NotRecreated::Interrupted);
+        }
+        let judge = victim.judge(self);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let deleting = Deleting {
+            server: self.server,
+            judge: &judge,
+            writing: self.writing,
+            done: Action::Recreated,
+            purpose: Purpose::Recreation,
+            preconditions: &self.plan.preconditions,
+            webhooks: &webhooks,
+        };
+        let held = Box::pin(deleting.filled(std::iter::once(&victim.live))).await;
+        let outcome = match held.into_iter().next() {
+            Some(outcome) => outcome,
+            None => Box::pin(deleting.delete(&victim.live)).await,
+        };
+        match (outcome.action, outcome.error) {
+            (Action::Recreated, _) => Ok(()),
+            (_, Some(error)) => Err(NotRecreated::Undeleted(error.text)),
+            (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
+        }
+    }
+
+    /// Creates an object once the one with this UID is gone; if the UID is not known, once the one that
+    /// is being deleted is gone. An object that another client creates first is applied like any that
+    /// was found.
+    pub(crate) async fn create_again(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        uid: Option<&str>,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        if let Err(message) = self.until_gone(object, uid).await {
+            return failed(subject, message);
+        }
+        let subject = Subject { uid: None, ..subject };
+        let is_to_be_new = self.plan.preconditions.are_bound() || self.policy.unowned == Unowned::Refused;
+        let expected = if is_to_be_new {
+            Expected::Absent
+        } else {
+            Expected::Any
+        };
+        let status = MemberStatus::NotAMember;
+        let mut reply = match self.apply_expecting(object, &status, expected, kinds).await {
+            Ok(reply) => self.applied(object, subject, &status, &reply, kinds),
+            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
+        };
+        match (reply.outcome.action, reply.outcome.error.take()) {
+            (Action::Created, error) => {
+                reply.outcome.action = Action::Recreated;
+                reply.outcome.error = error;
+            }
+            (_, Some(error)) => {
+                let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
+                reply.outcome.error = Some(error.with_details([deleted]));
+            }
+            (_, None) => {}
+        }
+        reply
+    }
+
+    /// Waits until the object is gone; the error names what it waits for.
+    async fn until_gone(&self, object: &DesiredObject, uid: Option<&str>) -> Result<(), Message> {
+        let mut uid = uid.map(str::to_owned);
+        let begun = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let found = read::object(self.server, &object.resource, &object.key).await;
+            let found = found.map_err(|error| {
+                Message::new(format!("not created again: cannot be read: {}", error.kind)).with_hint(AGAIN)
+            })?;
+            let live = found.and_then(|found| Live::of(&found, &object.resource));
+            let going = live.filter(|live| live.presence == Presence::Terminating);
+            let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
+            let limit = self.writing.deletion_patience;
+            let end = if self.interrupt.is_requested() {
+                match self.interrupt.cause() {
+                    Cause::User => Some("the run was interrupted".to_owned()),
+                    Cause::Time => Some("--timeout ran out".to_owned()),
+                }
+            } else {
+                let limit = limit.filter(|limit| begun.elapsed() >= *limit);
+                limit.map(|limit| format!("timed out waiting for the condition after {}", short(limit)))
+            };
+            match (going, end) {
+                (None, None) => return Ok(()),
+                (None, Some(_)) if !self.interrupt.is_requested() => return Ok(()),
+                (Some(_), None) => {}
+                (going, Some(end)) => return Err(not_created(going.as_ref(), &end)),
+            }
+            tokio::select! {
+                () = self.interrupt.requested() => {}
+                () = sleep(pause) => {}
+            }
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    /// The dry run that creates the object.
+    pub(crate) fn creation_dry_run(&self, object: &DesiredObject) -> Call {
+        let WriteSettings {
+            field_manager,
+            validation,
+            ..
+        } = self.writing;
+        let parameters = query(&[
+            ("fieldManager", field_manager),
+            ("fieldValidation", validation.parameter()),
+            ("dryRun", "All"),
+        ]);
+        let collection = object.resource.path(object.key.namespace.as_deref(), None);
+        Call {
+            method: Method::POST,
+            path: format!("{collection}?{parameters}"),
+            accept: WHOLE_OBJECTS.to_owned(),
+            content_type: Some("application/json"),
+            body: object.object.body(),
+        }
+    }
+
+    /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.
+    pub(crate) fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
+        let is_predicted = self.writing.dry_run == DryRun::Client && self.chooses_to_recreate(object);
+        is_predicted.then_some("recreated if the server refuses the update")
+    }
+}
+
+fn is_already_there(error: &ApiError) -> bool {
+    let has_reason = error
+        .status()
+        .is_some_and(|status| status.reason == "AlreadyExists");
+    error.is(StatusCode::CONFLICT) && has_reason
+}
+
+/// The error of an object that is deleted, and not created again. `going` is what there still is of it.
+fn not_created(going: Option<&Live>, end: &str) -> Message {
+    let Some(live) = going else {
+        return Message::new(format!("deleted, and not created again: {end}")).with_hint(AGAIN);
+    };
+    let waits_for = match live.waits_for.as_slice() {
+        [] => String::new(),
+        reasons => format!(": {}", reasons.join("; ")),
+    };
+    Message::new(format!(
+        "not created again: {end}: it is still being deleted{waits_for}"
+    ))
+    .with_hint(AGAIN)
+}

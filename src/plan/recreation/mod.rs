@@ -1,0 +1,165 @@
+//! Recreation: which members are deleted and created again if the server refuses to update them, and
+//! what prevents that.
+//!
+//! Only the server knows whether an object has to be recreated, so a plan holds the choice and not the
+//! need. `execute` finds out about the need, in a run and in a dry run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Dependents, Edges, Plan, Preconditions, SkipReason, with_marks};
+use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::Record;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::protection::protection;
+use crate::model::recreation_mark::recreation_mark;
+use crate::model::text::listed;
+
+/// The members that are recreated if the server refuses to update them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Recreate {
+    /// None.
+    Never,
+    /// Those that are marked in the manifests.
+    #[default]
+    Marked,
+    /// These, and all of these kinds.
+    Kinds(BTreeSet<GroupKind>),
+}
+
+impl Recreate {
+    /// Returns whether the object is recreated if that is needed.
+    pub fn chooses(&self, object: &DesiredObject) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Marked => is_marked(object),
+            Self::Kinds(kinds) => kinds.contains(&object.key.group_kind) || is_marked(object),
+        }
+    }
+
+    /// Returns whether a run that is bound by these preconditions may recreate the object.
+    pub fn allows(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
+        preconditions.admit_recreation(&object.key) && self.chooses(object)
+    }
+}
+
+fn is_marked(object: &DesiredObject) -> bool {
+    let metadata = object.object.metadata();
+    recreation_mark(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations")).is_some()
+}
+
+fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
+    let pairs = metadata.get(field).and_then(Value::as_object);
+    let texts = pairs.into_iter().flatten();
+    texts
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+        .collect()
+}
+
+/// The reason for which a live object is not deleted to be created again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecreationObstacle {
+    /// It is the parent of the set.
+    Parent,
+    /// It is not a member of the set.
+    NotAMember,
+    /// It is a member of the set with this id.
+    OfAnotherSet(String),
+    /// A prune would keep it for this reason.
+    Kept(SkipReason),
+    /// It is the parent of another set.
+    ParentOfAnotherSet,
+    /// Its data, or the objects in it, would be lost.
+    LosesData,
+    /// It contains these objects of the manifests.
+    Holds(Vec<ObjectKey>),
+    /// It owns, or may own, these objects that stay, some of which an annotation or label keeps.
+    Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
+}
+
+impl RecreationObstacle {
+    /// Returns the reason of the manifest alone.
+    pub fn of_manifest(object: &DesiredObject) -> Option<Self> {
+        let metadata = object.object.metadata();
+        let mark = protection(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
+        Some(Self::Kept(SkipReason::Protected { mark }))
+    }
+
+    /// Returns the hint.
+    pub fn hint(&self) -> String {
+        const KEEP: &str = "keep the old value, or give the object another name";
+        match self {
+            Self::NotAMember => {
+                "make it a member with `kubectl applyset adopt SET -f …`, then apply again".to_owned()
+            }
+            Self::LosesData | Self::ParentOfAnotherSet => {
+                format!("{KEEP}, or pass --allow-data-loss if the loss is intended")
+            }
+            Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Holds(_) | Self::Owns(..) => {
+                KEEP.to_owned()
+            }
+        }
+    }
+}
+
+impl fmt::Display for RecreationObstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parent => f.write_str("it is the set's parent"),
+            Self::NotAMember => f.write_str("it is not a member of the set"),
+            Self::OfAnotherSet(id) => write!(f, "it is a member of another set ({id})"),
+            Self::Kept(reason) => reason.fmt(f),
+            Self::ParentOfAnotherSet => {
+                f.write_str("it is the parent of another set, whose members would become orphans")
+            }
+            Self::LosesData => f.write_str("its data would be lost"),
+            Self::Holds(desired) => write!(f, "it contains objects of the manifests: {}", listed(desired)),
+            Self::Owns(dependents, marks) => write!(
+                f,
+                "the garbage collector would then delete {}",
+                with_marks(dependents, marks)
+            ),
+        }
+    }
+}
+
+/// Returns whether data are lost with an object of this kind although it is created again.
+pub fn loses_data(kind: &GroupKind) -> bool {
+    matches!(
+        (kind.group.as_str(), kind.kind.as_str()),
+        ("", "PersistentVolumeClaim" | "PersistentVolume" | "Namespace")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | ("apps", "StatefulSet")
+    )
+}
+
+impl Plan {
+    /// Returns a plan that only deletes this object, and keeps what this plan keeps: what the object owns
+    /// is judged like what a prune owns.
+    #[must_use]
+    pub fn deleting(&self, live: &Live) -> Self {
+        Self {
+            record_during: Record::default(),
+            record_after: Record::default(),
+            prerequisites: Vec::new(),
+            waves: Vec::new(),
+            unchanged: Vec::new(),
+            prunes: vec![vec![live.clone()]],
+            last_prunes: Vec::new(),
+            edges: Edges::default(),
+            skips: self.skips.clone(),
+            dependents: Dependents::default(),
+            accepted: Vec::new(),
+            preconditions: Preconditions::default(),
+            refusals: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Reads `--recreate`.
+
+use crate::cli::RecreateFlag;
+use crate::error::Error;
+use crate::plan::Recreate;
+
+/// `--recreate`, before discovery knows the kinds that it names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecreateChoice {
+    /// The choice without kinds.
+    pub base: Recreate,
+    /// Kinds as they were typed; all of them are recreated as well.
+    pub kinds: Vec<String>,
+}
+
+impl RecreateChoice {
+    /// Reads the flag. `marked` is included in a list of kinds, and `never` stands alone.
+    pub(super) fn new(flag: &RecreateFlag) -> Result<Self, Error> {
+        let error = |message: &str, hint: &str| Error::Usage {
+            message: format!("--recreate={}: {message}", flag.recreate.join(",")),
+            hint: hint.to_owned(),
+        };
+        let (words, kinds): (Vec<&String>, Vec<&String>) = flag
+            .recreate
+            .iter()
+            .partition(|text| ["never", "marked"].contains(&text.as_str()));
+        if kinds.iter().any(|kind| kind.is_empty()) {
+            return Err(error(
+                "empty kind",
+                "write never, marked, or kinds as in --recreate=Job,StatefulSet.apps",
+            ));
+        }
+        let is_never = words.iter().any(|word| *word == "never");
+        if is_never && flag.recreate.len() > 1 {
+            return Err(error(
+                "never excludes all others",
+                "write never alone, or leave it out",
+            ));
+        }
+        Ok(Self {
+            base: if is_never {
+                Recreate::Never
+            } else {
+                Recreate::Marked
+            },
+            kinds: kinds.into_iter().cloned().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(values: &[&str]) -> Option<(Recreate, Vec<String>)> {
+        let recreate = values.iter().map(|&value| value.to_owned()).collect();
+        let choice = RecreateChoice::new(&RecreateFlag { recreate }).ok()?;
+        Some((choice.base, choice.kinds))
+    }
+
+    #[test]
+    fn kinds_are_added_to_marks_and_never_stands_alone() {
+        let kinds = |kinds: &[&str]| kinds.iter().map(|&kind| kind.to_owned()).collect::<Vec<_>>();
+        let table: [(&[&str], _); 8] = [
+            (&["marked"], Some((Recreate::Marked, kinds(&[])))),
+            (&["never"], Some((Recreate::Never, kinds(&[])))),
+            (&["Job"], Some((Recreate::Marked, kinds(&["Job"])))),
+            (
+                &["Job", "marked", "widgets.example.com"],
+                Some((Recreate::Marked, kinds(&["Job", "widgets.example.com"]))),
+            ),
+            (&["never", "Job"], None),
+            (&["never", "marked"], None),
+            (&[""], None),
+            (&["Job", ""], None),
+        ];
+        for (values, expected) in table {
+            assert_eq!(read(values), expected, "{values:?}");
+        }
+    }
+}

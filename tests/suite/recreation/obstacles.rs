@@ -1,0 +1,185 @@
+//! What is never deleted to be created again, and what only with `--allow-data-loss`.
+
+use std::slice::from_ref;
+
+use controlplane::Grant;
+use serde_json::{Value, json};
+
+use super::{annotated, assert_stays, diff, frozen, job, marked, uid};
+use crate::suite::rights::{grant_what_is_printed, rule, user};
+use crate::support::{
+    Files, Program, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
+    objects_file, with,
+};
+
+fn owned_by(object: Value, owner: &Value) -> Value {
+    let reference = json!({
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": uid(owner),
+    });
+    with(object, &json!({"metadata": {"ownerReferences": [reference]}}))
+}
+
+#[test]
+fn what_a_prune_would_keep_is_not_recreated() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let names = ["owned", "kept", "owner"];
+    let old = names.map(|name| frozen(&home, name, "1"));
+    let dependent = config_map(&home, "dependent", "1");
+    set.apply(&[&old[..], from_ref(&dependent)].concat());
+    let foreign = cluster().create(&config_map(&home, "foreign", "1"));
+    let patch = |object: &Value, with: Value| cluster().patch(object, &json!({"metadata": with}));
+    let owners = |owner: &Value| owned_by(json!({}), owner)["metadata"].clone();
+    patch(&old[0], owners(&foreign));
+    patch(
+        &old[1],
+        json!({"annotations": {"helm.sh/resource-policy": "keep"}}),
+    );
+    patch(&dependent, owners(&old[2]));
+    for (name, text) in names.into_iter().zip([
+        "not recreated: owned by ConfigMap foreign",
+        "not recreated: kept by helm.sh/resource-policy: keep",
+        "not recreated: the garbage collector would then delete configmap/dependent",
+    ]) {
+        let new = marked(frozen(&home, name, "2"));
+        let others = old.iter().filter(|object| object["metadata"]["name"] != name);
+        let mut objects: Vec<Value> = others.cloned().collect();
+        objects.extend([new.clone(), dependent.clone()]);
+        let run = assert_stays(&set, &objects, &new, &["--allow-data-loss"]);
+        assert!(run.stderr.contains(text), "{}", run.stderr);
+        let diff = diff(&set, &objects, &["-o", "json"]).expect(1);
+        assert_eq!(diff.results("failed"), identities([&new]));
+        assert!(diff.stdout.contains(text), "{}", diff.stdout);
+    }
+    assert!(cluster().live(&dependent).is_some());
+}
+
+#[test]
+fn a_mark_of_the_manifest_keeps_the_object_as_well() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let new = annotated(
+        marked(frozen(&home, "one", "2")),
+        "helm.sh/resource-policy",
+        "keep",
+    );
+    assert_stays(&set, from_ref(&new), &new, &[]);
+}
+
+#[test]
+fn what_is_not_a_member_is_not_deleted() {
+    let home = namespace("home");
+    let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
+    cluster().create(&frozen(&home, "one", "1"));
+    let new = marked(frozen(&home, "one", "2"));
+    let run = assert_stays(&set, from_ref(&new), &new, &["--force-conflicts"]);
+    assert!(run.stderr.contains("not a member"), "{}", run.stderr);
+
+    other.apply(&[frozen(&home, "two", "1")]);
+    let taken = marked(frozen(&home, "two", "2"));
+    assert_stays(&set, from_ref(&taken), &taken, &["--take-ownership"]);
+}
+
+#[test]
+fn data_are_lost_only_with_consent() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let claim = |class: &str| {
+        with(
+            named("v1", "PersistentVolumeClaim", Some(&home), "data"),
+            &json!({"spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": class,
+                "resources": {"requests": {"storage": "1Gi"}},
+            }}),
+        )
+    };
+    let stateful = |service: &str| {
+        let labels = json!({"app": "db"});
+        with(
+            named("apps/v1", "StatefulSet", Some(&home), "db"),
+            &json!({"spec": {
+                "serviceName": service,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "db", "image": "db"}]},
+                },
+            }}),
+        )
+    };
+    set.apply(&[claim("slow"), stateful("one")]);
+    for (new, changed) in [
+        ([claim("fast"), stateful("one")], 0),
+        ([claim("slow"), stateful("two")], 1),
+    ] {
+        let flag = "--recreate=PersistentVolumeClaim,StatefulSet";
+        let run = assert_stays(&set, &new, &new[changed], &[flag]);
+        assert!(run.stderr.contains("its data would be lost"), "{}", run.stderr);
+        assert!(run.stderr.contains("--allow-data-loss"), "{}", run.stderr);
+    }
+    let new = [claim("slow"), stateful("two")];
+    let run = set
+        .apply_with(&new, &["--recreate=StatefulSet", "--allow-data-loss"])
+        .expect(0);
+    assert_eq!(run.results("recreated"), identities([&new[1]]));
+}
+
+#[test]
+fn the_printed_permissions_allow_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let someone = user(&[]);
+    let role = fresh("role");
+    let binding = |to: &str| {
+        marked(with(
+            named("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", None, &role),
+            &json!({
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": to},
+                "subjects": [],
+            }),
+        ))
+    };
+    let other = fresh("role");
+    cluster().create(&cluster_role(&other));
+    cluster().create(&cluster_role(&role));
+    let old = [binding(&role), marked(job(&home, "migrate", "one"))];
+    let new = [binding(&other), marked(job(&home, "migrate", "two"))];
+    grant_what_is_printed(&someone, &set, &new);
+    set.apply(&old);
+    let files = Files::new().with("objects.yaml", &objects_file(&new));
+    let program = Program::with_kubeconfig(&someone.kubeconfig);
+    let run = set.command(program, &files).args(["-o", "json"]).run().expect(0);
+    assert_eq!(run.results("recreated"), identities(&new));
+}
+
+#[test]
+fn what_the_user_may_not_create_is_not_deleted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let verbs = ["get", "list", "patch", "delete"];
+    let someone = user(&[Grant::in_namespace(
+        &home,
+        [
+            rule("", "configmaps", &verbs),
+            rule("", "secrets", &["get", "patch"]),
+        ],
+    )]);
+    let new = marked(frozen(&home, "one", "2"));
+    let before = uid(&new);
+    let files = Files::new().with("objects.yaml", &objects_file(from_ref(&new)));
+    let program = Program::with_kubeconfig(&someone.kubeconfig);
+    let run = set.command(program, &files).run().expect(1);
+    assert!(
+        run.stderr
+            .contains("not recreated: a dry run of its creation failed"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(uid(&new), before);
+}
