@@ -78,6 +78,8 @@ pub enum Resume {
     SameCommand,
     /// A new plan, because the cluster no longer matches the saved one.
     NewPlan,
+    /// The same command with another undo file, because this one exists.
+    OtherUndoFile,
 }
 
 impl fmt::Display for Resume {
@@ -85,6 +87,7 @@ impl fmt::Display for Resume {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SameCommand => "run the same command again to finish",
+            Self::OtherUndoFile => "run the same command again with another --undo-out FILE to finish",
             Self::NewPlan => "make a new plan with `kubectl applyset diff SET -f … --out FILE` to finish",
         })
     }

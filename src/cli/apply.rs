@@ -24,7 +24,7 @@ pub struct Apply {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
-    /// Apply exactly what `diff --out FILE` saved
+    /// Apply what `diff --out` saved, or undo a run
     #[arg(
         long,
         value_name = "FILE",
@@ -32,7 +32,7 @@ pub struct Apply {
         value_hint = ValueHint::FilePath,
         conflicts_with_all = [
             "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
-            "allow_data_loss", "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
+            "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
         ]
     )]
     pub plan: Option<PathBuf>,
@@ -57,6 +57,12 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
+    /// Record the state before, to undo the run
+    #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
+    pub undo_out: Option<PathBuf>,
+    /// Old values of Secrets: keep (default) or omit
+    #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "keep", requires = "undo_out")]
+    pub undo_secrets: UndoSecretsMode,
     /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
@@ -168,6 +174,15 @@ pub enum HooksMode {
     Skip,
     /// Apply hooks as ordinary objects.
     Apply,
+}
+
+/// `--undo-secrets`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UndoSecretsMode {
+    /// The undo file has them.
+    Keep,
+    /// It does not, and an undo cannot restore them.
+    Omit,
 }
 
 /// `--prune-when`

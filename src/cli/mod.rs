@@ -13,7 +13,7 @@ mod membership;
 mod tips;
 mod words;
 
-pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, ValidateMode};
+pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode};
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
     WaitFlags,

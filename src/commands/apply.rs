@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Operation, Resume};
+use crate::event::{Ending, Event, Operation, Resume};
+use crate::execute::undo_file::UndoFile;
 use crate::execute::{Execution, Gate};
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
@@ -13,7 +14,7 @@ use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
 use crate::session::gate::{DependencyWait, RunWait};
-use crate::session::prepare::{self, Prepared, saved_plan};
+use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::session::wait_targets::{self, Done};
@@ -25,6 +26,9 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         return Box::pin(run_plan(file, arguments, shared)).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
+    if let Some(undo) = &options.undo_out {
+        undo_out::check(undo)?;
+    }
     let asks = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = Run::begin(
         Operation::Apply,
@@ -38,7 +42,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
-fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
+pub(super) fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
     let style = settings::style(shared);
     Style {
         unchanged: if arguments.show_unchanged {
@@ -52,18 +56,24 @@ fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
 
 async fn apply(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    let prepared = tokio::select! {
+    let mut prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
-    carry_out(run, &prepared, options).await
+    carry_out(run, &mut prepared, options).await
 }
 
 /// Runs `apply --plan`.
 async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
+    if let Some(text) = undo::text_of(file)? {
+        return Box::pin(super::undo::run(file, &text, arguments, shared)).await;
+    }
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
+    if let Some(undo) = &options.undo_out {
+        undo_out::check(undo)?;
+    }
     let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = Run::begin(
         Operation::Apply,
@@ -87,7 +97,7 @@ async fn apply_plan(
     let interrupt = run.interrupt.clone();
     let approve = async {
         let prepared = saved_plan::approve(run, shared, options, plan).await?;
-        check_permissions(&prepared).await?;
+        check_permissions(&prepared, options).await?;
         if let Some(change) = prepared
             .change()
             .filter(|_| options.confirm == Confirm::EveryChange)
@@ -100,14 +110,46 @@ async fn apply_plan(
         }
         Ok::<_, Error>(prepared)
     };
-    let prepared = tokio::select! {
+    let mut prepared = tokio::select! {
         approved = approve => approved?,
         () = interrupt.requested() => return Ok(Ending::Interrupted),
     };
-    carry_out(run, &prepared, options).await
+    carry_out(run, &mut prepared, options).await
 }
 
-async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
+/// Carries out a plan, and records the state before it if that is asked for.
+pub(super) async fn carry_out(
+    run: &mut Run,
+    prepared: &mut Prepared,
+    options: &ApplyOptions,
+) -> Result<Ending, Error> {
+    let Some(undo) = &options.undo_out else {
+        return execute(run, prepared, options, None).await;
+    };
+    let interrupt = run.interrupt.clone();
+    let recorded = tokio::select! {
+        recorded = undo_out::record(run, prepared, undo, &interrupt) => recorded?,
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    if run.resume == Resume::SameCommand {
+        run.resume = Resume::OtherUndoFile;
+    }
+    let ending = execute(run, prepared, options, Some(&recorded)).await?;
+    Ok(match recorded.failure() {
+        None => ending,
+        Some(failure) => {
+            run.reporter.event(Event::failure(failure));
+            Ending::Incomplete
+        }
+    })
+}
+
+async fn execute(
+    run: &mut Run,
+    prepared: &Prepared,
+    options: &ApplyOptions,
+    undo: Option<&UndoFile>,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let is_real = options.writing.dry_run == DryRun::None;
     if !is_real {
@@ -129,6 +171,8 @@ async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -
     let execution = Execution {
         gate: wait.as_ref().map(|wait| wait as &dyn Gate),
         dependencies: Some(&dependencies),
+        undo,
+        resume: run.resume,
         ..prepared.execution(&interrupt)
     };
     let work = async {
@@ -151,13 +195,13 @@ async fn carry_out(run: &mut Run, prepared: &Prepared, options: &ApplyOptions) -
 
 async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Prepared, Error> {
     let prepared = prepare::to_write(run, shared, options).await?;
-    check_permissions(&prepared).await?;
+    check_permissions(&prepared, options).await?;
     Ok(prepared)
 }
 
 /// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
 /// checks nothing.
-async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
+pub(super) async fn check_permissions(prepared: &Prepared, options: &ApplyOptions) -> Result<(), Error> {
     let Prepared {
         cluster,
         named,
@@ -172,6 +216,10 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     }
     let parent = state.parent_object();
     let manager = &writing.field_manager;
-    let needed = permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
+    let mut needed =
+        permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
+    if options.undo_out.is_some() {
+        needed.read_applied(desired, plan);
+    }
     session::permissions::check(&cluster.server, &needed, writing.concurrency).await
 }

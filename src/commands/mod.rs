@@ -13,6 +13,7 @@ mod list;
 mod manual;
 mod move_members;
 mod rbac;
+mod undo;
 mod verify;
 mod view;
 

@@ -144,6 +144,14 @@ pub enum Error {
     /// A saved plan is stale: the cluster has changed.
     #[error("{}", in_lines(&messages::stale(.0)))]
     Overtaken(Vec<Drift>),
+    /// The run to undo was on another cluster.
+    #[error("the undo file is of another cluster: {then}, not {now}")]
+    OtherCluster {
+        /// The address of the cluster of the run.
+        then: String,
+        /// The address of this cluster.
+        now: String,
+    },
     /// Secrets of the manifests have changed since a saved plan was made.
     #[error("{}", in_lines(&messages::each(.0)))]
     Altered(Vec<Alteration>),
@@ -187,6 +195,7 @@ impl Error {
             Self::Refused(_)
             | Self::NotConfirmed(_)
             | Self::Overtaken(_)
+            | Self::OtherCluster { .. }
             | Self::Altered(_)
             | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,

@@ -19,6 +19,7 @@ mod parent_record;
 mod reread;
 mod starting_webhooks;
 mod steps;
+pub mod undo_file;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
+use undo_file::UndoFile;
 pub use wave::WaveEvent;
 
 use crate::cluster::apiserver::ApiServer;
@@ -91,6 +93,10 @@ pub struct Execution<'a> {
     pub gate: Option<&'a dyn Gate>,
     /// What waits for objects that others depend on; `None` in a run that writes nothing.
     pub dependencies: Option<&'a dyn DependencyGate>,
+    /// Where the writes are noted for an undo; `None` if they are not.
+    pub undo: Option<&'a UndoFile>,
+    /// How the run is finished after an interrupt.
+    pub resume: Resume,
 }
 
 /// Receives the events of a run.
@@ -171,13 +177,7 @@ impl Execution<'_> {
         };
         if ending == Ending::Interrupted {
             let left = self.plan.objects().saturating_sub(done);
-            // A plan that is bound to the objects of its time is stale once some of it is done.
-            let resume = if self.plan.preconditions.are_bound() {
-                Resume::NewPlan
-            } else {
-                Resume::SameCommand
-            };
-            sink(interrupt::left(left, resume));
+            sink(interrupt::left(left, self.resume));
         }
         Ok(ending)
     }

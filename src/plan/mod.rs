@@ -33,6 +33,7 @@ mod renewal;
 pub mod saved;
 mod scope;
 mod skip_reason;
+pub mod undo;
 mod unowned_objects;
 mod waves;
 

@@ -107,9 +107,10 @@ impl Plan {
         self.prune_waves().flatten()
     }
 
-    /// Returns the kept members that a run reports: all, unless pruning is disabled.
+    /// Returns the kept members that a run reports: all that it concerns, unless pruning is disabled.
     pub fn reported_skips(&self) -> impl Iterator<Item = &Skip> {
-        let is_reported = |skip: &&Skip| skip.reason != SkipReason::PruningDisabled;
+        let is_reported =
+            |skip: &&Skip| !matches!(skip.reason, SkipReason::PruningDisabled | SkipReason::NotInRun);
         self.skips.iter().filter(is_reported)
     }
 

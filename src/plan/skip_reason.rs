@@ -12,6 +12,8 @@ use crate::model::text::shell_word;
 pub enum SkipReason {
     /// The user said `--prune=false`.
     PruningDisabled,
+    /// The run does not concern it: it undoes another one, which did not write this object.
+    NotInRun,
     /// It is already being deleted.
     Terminating {
         /// Conditions that its deletion waits for; empty if unknown.
@@ -74,6 +76,7 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
+            Self::NotInRun => f.write_str("the run that is undone did not write it"),
             Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
             Self::Terminating { waits_for } => {
                 write!(f, "already being deleted, waiting: {}", waits_for.join("; "))

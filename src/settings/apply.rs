@@ -3,8 +3,8 @@
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    Ignore, RecreateChoice, SetReference, TakeOver, WaitOptions, appliers, dry_run, field_manager, hooks,
-    is_interactive, pruning, tooling,
+    Ignore, RecreateChoice, SetReference, TakeOver, UndoOut, WaitOptions, appliers, dry_run, field_manager,
+    hooks, is_interactive, pruning, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -50,6 +50,8 @@ pub struct ApplyOptions {
     pub waiting: WaitOptions,
     /// The rules by which objects are judged that are waited for.
     pub status_rules: StatusRules,
+    /// Where the state before the run is recorded; `None` if it is not.
+    pub undo_out: Option<UndoOut>,
 }
 
 /// The changes that a run asks about.
@@ -63,7 +65,7 @@ pub enum Confirm {
 
 impl Confirm {
     /// Reads `--confirm`, which asks nothing in a dry run.
-    fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
+    pub(super) fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
         if !apply.confirm || dry_run(&apply.dry_run) != DryRun::None {
             return Ok(Self::Dangers);
         }
@@ -104,12 +106,19 @@ impl ApplyOptions {
             },
             waiting,
             status_rules: waiting_rules(apply)?,
+            undo_out: UndoOut::new(apply)?,
             ..options
         })
     }
 
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
+        if apply.planning.allow_data_loss {
+            return Err(Error::Usage {
+                message: "--allow-data-loss: a saved plan has its own policy".to_owned(),
+                hint: "pass it to `kubectl applyset diff SET -f … --out FILE`".to_owned(),
+            });
+        }
         let waiting = WaitOptions::new(&apply.waiting)?;
         pruning::check_wait(
             &plan.policy,
@@ -150,6 +159,7 @@ impl ApplyOptions {
             },
             ignore: plan.ignore.as_ref().map(Ignore::of_plan).transpose()?,
             status_rules: waiting_rules(apply)?,
+            undo_out: UndoOut::new(apply)?,
         })
     }
 
@@ -200,12 +210,13 @@ impl ApplyOptions {
             ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),
             status_rules: StatusRules::default(),
+            undo_out: None,
         })
     }
 }
 
 /// Reads `--wait-rules` and `--wait-for-jobs`.
-fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
+pub(super) fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
     Ok(StatusRules {
         jobs: if apply.wait_for_jobs {
             Jobs::Completed
@@ -255,6 +266,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             DataLoss::Refused
         },
         max_prune: flags.max_prune,
+        prune_only: None,
         appliers: appliers(field_manager),
     }
 }

@@ -64,6 +64,7 @@ impl DeleteOptions {
                     DataLoss::Refused
                 },
                 max_prune: None,
+                prune_only: None,
                 appliers: appliers(&field_manager),
             },
             take_over: TakeOver::new(delete.take_over_set, delete.yes),

@@ -16,6 +16,7 @@ mod recreate;
 mod sources;
 mod status;
 mod style;
+mod undo;
 mod verify;
 mod waiting;
 
@@ -33,6 +34,7 @@ pub use rbac::RbacOptions;
 pub use recreate::RecreateChoice;
 pub use status::status_rules;
 pub use style::style;
+pub use undo::UndoOut;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 pub use waiting::{DEFAULT_WAIT, WaitOptions};
 

@@ -68,6 +68,7 @@ pages! {
     recreate: "docs/guides/recreate.md",
     rename: "docs/guides/rename-and-split.md",
     saved_plan: "docs/guides/saved-plan.md",
+    undo: "docs/guides/undo.md",
     verify: "docs/guides/verify.md",
     wait: "docs/guides/wait.md",
     reference_commands: "docs/reference/commands.md",

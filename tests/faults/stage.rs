@@ -2,7 +2,9 @@
 //! set, bystanders, and what has to hold in the end.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
@@ -39,7 +41,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 12] = [
+pub(super) const SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -63,6 +65,14 @@ pub(super) const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "recreating apply",
         stage: recreating_apply,
+    },
+    Scenario {
+        name: "with an undo file apply",
+        stage: recorded_apply,
+    },
+    Scenario {
+        name: "undo",
+        stage: undo,
     },
     Scenario {
         name: "in order of dependencies apply",
@@ -111,6 +121,8 @@ pub(super) struct Stage {
     /// What may be run, the first being the command itself. Whatever has happened to the
     /// command, each of them puts all in order.
     pub(super) sequels: Vec<Sequel>,
+    /// Files that the commands need.
+    kept_files: Option<Arc<Files>>,
 }
 
 /// A command that is run to its end.
@@ -118,10 +130,51 @@ pub(super) struct Sequel {
     arguments: Vec<String>,
     /// Manifests, for commands that take some.
     files: Option<Files>,
+    /// The undo files of the command, each time another one.
+    undo_files: Option<UndoFiles>,
+    /// Whether there is something to do after a command that has ended somewhere.
+    pub(super) need: Need,
     /// What there is of each set then.
     pub(super) leaves: Vec<Left>,
     /// How it ends where that is so already.
     pub(super) code_when_done: i32,
+}
+
+/// When a sequel can be run.
+pub(super) enum Need {
+    Always,
+    /// If there is this file. Without it, the command has not written anything.
+    File(PathBuf),
+}
+
+impl Need {
+    /// Whether there is nothing to do, because the command has not written anything.
+    pub(super) fn is_missing(&self) -> bool {
+        match self {
+            Self::Always => false,
+            Self::File(file) => !file.exists(),
+        }
+    }
+}
+
+/// Files in a directory, numbered.
+struct UndoFiles {
+    directory: Arc<Files>,
+    next: AtomicUsize,
+}
+
+impl UndoFiles {
+    fn in_directory(directory: &Arc<Files>) -> Self {
+        Self {
+            directory: Arc::clone(directory),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    fn next(&self) -> PathBuf {
+        let number = self.next.fetch_add(1, Ordering::SeqCst);
+        self.directory.path(&format!("undo-{number}"))
+    }
 }
 
 /// What a command leaves of a set.
@@ -161,6 +214,21 @@ impl Sequel {
                 .map(str::to_owned)
                 .to_vec(),
             files: Some(Files::new().with("objects.yaml", &objects_file(objects))),
+            undo_files: None,
+            need: Need::Always,
+            leaves: vec![Left::Members(objects.to_vec())],
+            code_when_done: 0,
+        }
+    }
+
+    /// The undo of a run, which leaves these objects in the set.
+    fn undo(file: &Path, objects: &[Value]) -> Self {
+        let file_name = file.to_str().expect("a path");
+        Self {
+            arguments: ["apply", "--plan", file_name].map(str::to_owned).to_vec(),
+            files: None,
+            undo_files: None,
+            need: Need::File(file.to_owned()),
             leaves: vec![Left::Members(objects.to_vec())],
             code_when_done: 0,
         }
@@ -181,6 +249,8 @@ impl Sequel {
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
+            undo_files: None,
+            need: Need::Always,
             leaves: vec![Left::Nothing, Left::Members(objects.to_vec())],
             code_when_done: 2,
         }
@@ -204,6 +274,8 @@ impl Sequel {
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
+            undo_files: None,
+            need: Need::Always,
             leaves: vec![Left::Nothing],
             code_when_done: 0,
         }
@@ -216,6 +288,8 @@ impl Sequel {
         Self {
             arguments: arguments.map(str::to_owned).to_vec(),
             files: None,
+            undo_files: None,
+            need: Need::Always,
             leaves: vec![Left::Objects(objects.to_vec())],
             code_when_done: 2,
         }
@@ -224,6 +298,10 @@ impl Sequel {
     /// The command, to be run.
     pub(super) fn command(&self, program: Program) -> Program {
         let program = program.args(&self.arguments).args(["-o", "json"]);
+        let program = match &self.undo_files {
+            Some(files) => program.args(["--undo-out".into(), files.next()]),
+            None => program,
+        };
         match &self.files {
             Some(files) => program.args(["-f"]).args([files.directory()]),
             None => program,
@@ -275,6 +353,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
         bystanders,
         recreated: Vec::new(),
         sequels: Vec::new(),
+        kept_files: None,
     };
     (stage, objects)
 }
@@ -305,6 +384,48 @@ fn changed_apply() -> Stage {
     let next = [config_map(a, "three", "1")];
     stage.sequels = vec![Sequel::apply(set, &changed), Sequel::apply(set, &next)];
     stage
+}
+
+/// A run that records the state before. It is repeated, or undone.
+fn recorded_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let changed = changed_objects(&stage);
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    let directory = Arc::new(Files::new());
+    let mut recorded = Sequel::apply(set, &changed);
+    recorded.undo_files = Some(UndoFiles::in_directory(&directory));
+    let undone = Sequel::undo(&directory.path("undo-0"), &objects);
+    stage.sequels = vec![recorded, undone];
+    stage
+}
+
+/// The undo of a run that has created, changed and pruned.
+fn undo() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let changed = changed_objects(&stage);
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    let directory = Arc::new(Files::new());
+    let mut recorded = Sequel::apply(set, &changed);
+    recorded.undo_files = Some(UndoFiles::in_directory(&directory));
+    recorded.command(Program::new()).run().expect(0);
+    let next = [config_map(&stage.namespaces[0], "three", "1")];
+    let undone = Sequel::undo(&directory.path("undo-0"), &objects);
+    stage.sequels = vec![undone, Sequel::apply(set, &next)];
+    stage.kept_files = Some(directory);
+    stage
+}
+
+/// Other objects than those of `with_bystanders`, without two of their kinds.
+fn changed_objects(stage: &Stage) -> Vec<Value> {
+    let [a, b] = &stage.namespaces;
+    vec![
+        config_map(a, "one", "2"),
+        config_map(a, "two", "1"),
+        service(b, "web", 81),
+        secret(b, "new"),
+    ]
 }
 
 /// Prunes once all objects of the manifests are ready, and one object after the others. A fault may

@@ -368,6 +368,12 @@ fn check_claim(result: &Value, now: &Snapshot) -> Result<(), String> {
 
 /// What a person does next puts all in order, and once more changes nothing.
 fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), String> {
+    // Without its undo file, a run has not written anything: it is repeated.
+    let number = if stage.sequels[number].need.is_missing() {
+        0
+    } else {
+        number
+    };
     let sequel = &stage.sequels[number];
     stage.settle();
     let reports_done = sequel.code_when_done != 0;

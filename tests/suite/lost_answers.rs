@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// Breaks the first write of each object with a fault that loses the answer.
-struct Losing(Fault, Mutex<BTreeSet<String>>);
+pub(super) struct Losing(pub(super) Fault, pub(super) Mutex<BTreeSet<String>>);
 
 impl Watch for Losing {
     fn before(&self, sent: &Sent, _: usize) -> Verdict {

@@ -72,6 +72,7 @@ mod statuses;
 mod string_data;
 mod taken_in;
 mod tls;
+mod undo;
 mod unrecorded;
 mod unserved;
 mod validation;

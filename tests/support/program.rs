@@ -95,6 +95,24 @@ impl Program {
         limited
     }
 
+    /// The program with an administrator's kubeconfig, whose files may have so many bytes, rounded up
+    /// to the next 512; a write beyond that fails.
+    pub(crate) fn with_file_size(bytes: u64) -> Self {
+        let mut limited = Self::new();
+        let blocks = bytes.div_ceil(512);
+        let script = format!("trap '' XFSZ && ulimit -f {blocks} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).arg(limited.command.get_program());
+        for (name, value) in limited.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        limited.command = command;
+        limited
+    }
+
     /// More arguments.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.command.args(arguments);

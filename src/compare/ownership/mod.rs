@@ -9,6 +9,7 @@ mod managed_fields;
 mod managers;
 mod merge_patch;
 mod migration;
+mod owned_fields;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
@@ -24,6 +25,7 @@ pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
     secret_migration_patch,
 };
+pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
 pub use stale_fields::{field_set, without_stale_fields};
 
 /// The annotation with the last manifest of client-side apply.

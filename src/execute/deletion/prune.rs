@@ -252,6 +252,9 @@ impl Execution<'_> {
             held.report(left, sink);
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(self.predicted(news, wave).counted(|outcome| {
+                    if let Some(undo) = self.undo {
+                        undo.note_outcome(outcome);
+                    }
                     *failed += usize::from(outcome.action == Action::Failed);
                     *kept += usize::from(outcome.action == Action::Skipped);
                 }));

@@ -19,7 +19,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::model::object::Object;
-use crate::model::settings::{Conflicts, DryRun};
+use crate::model::settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
@@ -207,10 +207,8 @@ impl Execution<'_> {
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
-            return self
-                .server
-                .send(self.member_call(&as_new(object), member_status, None))
-                .await;
+            let call = self.member_call(&as_new(object), member_status, None);
+            return self.noted(object, self.server.send(call).await);
         }
         let is_known_to_need_it = match member_status {
             MemberStatus::Member {
@@ -251,6 +249,14 @@ impl Execution<'_> {
         Ok(reply)
     }
 
+    /// Notes an answer for an undo, if that is asked for.
+    fn noted(&self, object: &DesiredObject, reply: Result<Reply, ApiError>) -> Result<Reply, ApiError> {
+        if let (Some(undo), Ok(reply)) = (self.undo, &reply) {
+            undo.note_written(&object.key, &reply.body);
+        }
+        reply
+    }
+
     /// Two runs that create the same object at once are answered with a conflict that concerns no
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
     /// since it was read. An object with a precondition is sent again only as long as it is unchanged.
@@ -277,9 +283,9 @@ impl Execution<'_> {
             let error = match self.server.send(call).await {
                 Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
                 Ok(reply) if matches!(sent, Sent::Over(_)) && before == Before::Unknown => {
-                    return Ok(Reply { before, ..reply });
+                    return self.noted(object, Ok(Reply { before, ..reply }));
                 }
-                reply => return reply,
+                reply => return self.noted(object, reply),
             };
             if error.before == Before::Unknown {
                 before = Before::Unknown;
@@ -287,12 +293,41 @@ impl Execution<'_> {
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.are_bound()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
-                lock = preconditions.renewed(seen, now.as_ref());
-                if lock.is_none() {
+                let mut renewed = preconditions.renewed(seen, now.as_ref());
+                if renewed.is_none() && error.before == Before::Unknown {
+                    renewed = self.own_write(object, member_status, seen, now.as_ref()).await;
+                }
+                if renewed.is_none() {
                     return Err(error);
                 }
+                lock = renewed;
             }
         }
+    }
+
+    /// Returns the live object as it is `now` if an attempt of this run has made it from what was `seen`,
+    /// and the answer was lost: a dry run of the same apply changes nothing then.
+    async fn own_write(
+        &self,
+        object: &DesiredObject,
+        member_status: &MemberStatus,
+        seen: &Seen,
+        now: Option<&Value>,
+    ) -> Option<Seen> {
+        let preconditions = &self.plan.preconditions;
+        let now = preconditions.written(now?).filter(|now| now.uid == seen.uid)?;
+        let dry = WriteSettings {
+            dry_run: DryRun::Server,
+            ..self.writing.clone()
+        };
+        let execution = Execution {
+            writing: &dry,
+            ..*self
+        };
+        let call = execution.member_call(object, member_status, Some(&now));
+        let answer = self.server.send(call).await.ok()?;
+        let would = preconditions.written(&serde_json::from_slice(&answer.body).ok()?)?;
+        (would.digest == now.digest).then_some(now)
     }
 
     /// Whether all fields in conflict belong to a manager that gives them up to a run:

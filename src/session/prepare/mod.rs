@@ -2,6 +2,8 @@
 //! state → plan. Both make the same plan.
 
 pub mod saved_plan;
+pub mod undo;
+pub mod undo_out;
 
 use super::agreed_losses::Losses;
 use super::connect::{discover, discover_with};
@@ -12,6 +14,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
+use crate::event::Resume;
 use crate::execute::{Execution, Interrupt};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
@@ -333,6 +336,8 @@ impl Prepared {
             interrupt,
             gate: None,
             dependencies: None,
+            undo: None,
+            resume: Resume::default(),
         }
     }
 }

@@ -129,7 +129,7 @@ pub async fn plan(
 }
 
 /// Identifies the cluster, to recognize it later.
-async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
+pub(super) async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
     let found = read::namespaces(&cluster.server, &names).await;
     let mut found = found.map_err(|(place, error)| Error::List { place, error })?;
@@ -143,7 +143,7 @@ fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
 }
 
 /// `secrets`, or `widgets.example.com`.
-fn resource_argument(resource: &Resource) -> String {
+pub(super) fn resource_argument(resource: &Resource) -> String {
     match resource.group.as_str() {
         "" => resource.plural.clone(),
         group => format!("{}.{group}", resource.plural),
@@ -182,7 +182,7 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
 }
 
 /// Refuses `-`, which elsewhere means standard input or output.
-fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
+pub(super) fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::Usage {
             message: format!("{flag} -: not supported: a plan is saved in a file"),
@@ -289,7 +289,7 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
 }
 
 /// Reads the rest of a parent whose own manifest is applied.
-async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
+pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
@@ -302,7 +302,7 @@ async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>
 }
 
 /// Returns the fields that the set leaves to others: they may change between a plan and its run.
-fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
+pub(super) fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
     let members = members.filter(|member| !member.ignored.is_empty());
     members
@@ -310,7 +310,7 @@ fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
         .collect()
 }
 
-fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
+pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     let members = prepared.state.observed.members.iter();
     let members = members.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
     let served = &prepared.state.places.resources;

@@ -1,0 +1,73 @@
+//! `apply --plan` of an undo file: record → verdicts → plan → execute → report.
+
+use std::path::Path;
+
+use super::apply::{carry_out, check_permissions, style};
+use crate::cli::{Apply, GlobalFlags};
+use crate::error::{Error, Exit};
+use crate::event::{Ending, Event, Operation};
+use crate::plan::undo::UndoRecord;
+use crate::report::SetDocument;
+use crate::session::prepare::undo::{self, Undo, UndoScope};
+use crate::session::prompt::{self, Questions};
+use crate::session::run::Run;
+use crate::settings::{ApplyOptions, Confirm};
+
+/// Undoes the run whose undo file has this text.
+pub(super) async fn run(
+    file: &Path,
+    text: &str,
+    arguments: &Apply,
+    shared: &GlobalFlags,
+) -> Result<Exit, Error> {
+    let record = undo::record(file, text)?;
+    let mut options = ApplyOptions::of_undo(&record.run, arguments, shared)?;
+    let mut run = Run::begin(
+        Operation::Apply,
+        SetDocument::named(&options.set.name),
+        style(arguments, shared),
+        options.writing.dry_run,
+        Questions::at_terminal(options.is_interactive, &[]),
+    );
+    run.limit(options.waiting.limit);
+    let outcome = undo(&mut run, shared, &mut options, (file, &record)).await;
+    run.finish(outcome.map_err(Error::in_reach_of_rbac))
+}
+
+async fn undo(
+    run: &mut Run,
+    shared: &GlobalFlags,
+    options: &mut ApplyOptions,
+    (file, record): (&Path, &UndoRecord),
+) -> Result<Ending, Error> {
+    let interrupt = run.interrupt.clone();
+    let approve = async {
+        let undo = undo::plan(run, shared, options, (file, record)).await?;
+        check_permissions(&undo.prepared, options).await?;
+        if let Some(change) = undo
+            .prepared
+            .change()
+            .filter(|_| options.confirm == Confirm::EveryChange)
+        {
+            let outline = prompt::outline(&undo.prepared.plan, &undo.prepared.desired);
+            run.confirm(vec![change], Some(outline)).await?;
+        }
+        Ok::<_, Error>(undo)
+    };
+    let Undo {
+        mut prepared,
+        outcomes,
+        scope,
+    } = tokio::select! {
+        approved = approve => approved?,
+        () = interrupt.requested() => return Ok(Ending::Interrupted),
+    };
+    for outcome in outcomes {
+        run.reporter.event(Event::Object(outcome));
+    }
+    let ending = carry_out(run, &mut prepared, options).await?;
+    Ok(match (ending, scope) {
+        (Ending::Done, UndoScope::Partial) => Ending::Incomplete,
+        (ending, _) => ending,
+    })
+}

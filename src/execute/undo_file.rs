@@ -1,0 +1,139 @@
+//! Writes the undo file of a run: the state before the first write at once, then a line after each
+//! write.
+//!
+//! A note that cannot be written stops the run like an interrupt.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::event::{Action, ObjectOutcome};
+use crate::execute::Interrupt;
+use crate::model::identity::ObjectKey;
+use crate::model::text::os_cause;
+use crate::plan::saved::Salt;
+use crate::plan::undo::{self, Entry, RecordedRun, UndoItem, Written};
+
+/// The undo file of a run that writes.
+#[derive(Debug)]
+pub struct UndoFile {
+    path: PathBuf,
+    file: RefCell<File>,
+    places: HashMap<ObjectKey, usize>,
+    salt: Salt,
+    interrupt: Interrupt,
+    failure: RefCell<Option<String>>,
+}
+
+impl UndoFile {
+    /// Writes the state of all objects before the run. The file appears complete and on disk, or not at
+    /// all, and only its owner may read it.
+    ///
+    /// # Errors
+    ///
+    /// If the file exists already, or cannot be written.
+    pub fn create(
+        path: &Path,
+        run: &RecordedRun,
+        items: &[UndoItem],
+        interrupt: &Interrupt,
+    ) -> io::Result<Self> {
+        let directory = directory(path);
+        // A temporary file has mode 0600, and keeps it.
+        let mut file = NamedTempFile::new_in(directory)?;
+        file.write_all(undo::begin(run, items).as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path)?;
+        sync_directory(directory)?;
+        let file = OpenOptions::new().append(true).open(path)?;
+        let places = items.iter().enumerate();
+        Ok(Self {
+            path: path.to_owned(),
+            file: RefCell::new(file),
+            places: places.map(|(place, item)| (item.key.clone(), place)).collect(),
+            salt: run.salt.clone(),
+            interrupt: interrupt.clone(),
+            failure: RefCell::default(),
+        })
+    }
+
+    /// Notes what a write has made of an object, as the server answered it.
+    pub(crate) fn note_written(&self, key: &ObjectKey, body: &[u8]) {
+        let object: Value = serde_json::from_slice(body).unwrap_or_default();
+        let metadata = &object["metadata"];
+        // An answer about another object says nothing.
+        if metadata["name"] != key.name || metadata["namespace"].as_str() != key.namespace.as_deref() {
+            return;
+        }
+        // What is not noted, an undo asks the server.
+        if let Some(written) = Written::of(&object, &self.salt) {
+            self.note(key, Some(written));
+        }
+    }
+
+    /// Notes an object that was pruned.
+    pub(crate) fn note_outcome(&self, outcome: &ObjectOutcome) {
+        if outcome.action == Action::Pruned {
+            self.note(&outcome.subject.key(), None);
+        }
+    }
+
+    /// Returns the error that stopped the run, if there is one.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+
+    fn note(&self, key: &ObjectKey, written: Option<Written>) {
+        let Some(&item) = self.places.get(key) else { return };
+        let line = undo::line(&Entry { item, written });
+        let mut failure = self.failure.borrow_mut();
+        // After a line that is not complete, no other line could be read.
+        if failure.is_some() {
+            return;
+        }
+        let mut file = self.file.borrow_mut();
+        let noted = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        if let Err(error) = noted {
+            *failure = Some(format!(
+                "{}: the undo file cannot be continued: {}; the run stops",
+                self.path.display(),
+                os_cause(&error)
+            ));
+            if !self.interrupt.is_requested() {
+                self.interrupt.request(|_| {});
+            }
+        }
+    }
+}
+
+/// Checks before a run connects that its undo file can be created.
+///
+/// # Errors
+///
+/// If there is something at this path, or no file can be created in its directory.
+pub fn check(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    NamedTempFile::new_in(directory(path)).map(drop)
+}
+
+fn directory(path: &Path) -> &Path {
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
+}
+
+/// Makes the name of a new file last. Not every system can open directories.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        fs::File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}

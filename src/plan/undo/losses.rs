@@ -1,0 +1,128 @@
+//! What an undo cannot restore: the data of volumes, what is deleted with a namespace or a CRD, fields
+//! of others, and what is not a member.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Change, UndoItem, Values};
+use crate::compare::ownership::{applied_version, other_deciders};
+use crate::model::contents::Contents;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::plan::Plan;
+
+/// Something that an undo cannot restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Loss {
+    /// The object that the run changes.
+    pub object: ObjectKey,
+    /// What is lost with it, as a noun.
+    pub what: String,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: an undo cannot restore {}", self.object, self.what)
+    }
+}
+
+/// The most objects that one loss names.
+const NAMED: usize = 10;
+
+/// Returns what undoing a run could not restore. `contents` is what namespaces and CRDs hold that it
+/// prunes, and `parent` the set's parent, if the run applies a manifest of it.
+pub fn losses(
+    plan: &Plan,
+    items: &[UndoItem],
+    contents: &BTreeMap<ObjectKey, Contents>,
+    parent: Option<&ObjectKey>,
+    (manager, id): (&str, &str),
+) -> Vec<Loss> {
+    let recorded: BTreeSet<&ObjectKey> = items.iter().map(|item| &item.key).collect();
+    let mut losses = Vec::new();
+    for item in items {
+        let mut lose = |what: String| {
+            losses.push(Loss {
+                object: item.key.clone(),
+                what,
+            });
+        };
+        if item.values == Values::Omitted && item.change != Change::Create {
+            lose("its values (--undo-secrets=omit)".to_owned());
+        }
+        if let Some(other) = item.former_set().filter(|other| *other != id) {
+            lose(format!("its membership in ApplySet {other}"));
+        }
+        let Some(was) = &item.was else { continue };
+        if let Some(version) = applied_version(&was["metadata"], manager)
+            && was["apiVersion"] != version
+        {
+            lose(format!("the fields that only {version} has"));
+        }
+        if item.change != Change::Prune {
+            continue;
+        }
+        if let Some(data) = data(&item.key.group_kind, was) {
+            lose(data.to_owned());
+        }
+        let others = other_deciders(&was["metadata"], manager);
+        if !others.is_empty() {
+            let others: Vec<String> = others.into_iter().collect();
+            lose(format!("the fields of {}", others.join(", ")));
+        }
+        if let Some(contents) = contents.get(&item.key) {
+            lose_contents(contents, &recorded, &mut lose);
+        }
+    }
+    for detachment in &plan.dependents.detachments {
+        losses.push(Loss {
+            object: detachment.dependent.key.clone(),
+            what: "its owner references".to_owned(),
+        });
+    }
+    losses.extend(parent.map(|parent| Loss {
+        object: parent.clone(),
+        what: "the content of the set's parent".to_owned(),
+    }));
+    losses
+}
+
+/// The data that is deleted with an object.
+fn data(kind: &GroupKind, was: &Value) -> Option<&'static str> {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim") => Some("the data of its volume"),
+        ("", "PersistentVolume") => Some("the data of the volume"),
+        ("apps", "StatefulSet") => {
+            let policy = &was["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"];
+            (policy == "Delete").then_some("the data of its volumes")
+        }
+        _ => None,
+    }
+}
+
+fn lose_contents(contents: &Contents, recorded: &BTreeSet<&ObjectKey>, lose: &mut impl FnMut(String)) {
+    let others = contents.objects.iter();
+    let others: Vec<String> = others
+        .filter(|held| !recorded.contains(&held.key) && held.owners.is_empty())
+        .map(|held| held.key.to_string())
+        .collect();
+    if !others.is_empty() {
+        let more = others.len().saturating_sub(NAMED);
+        let named = others.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let rest = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        lose(format!("what else it contains: {named}{rest}"));
+    }
+    if !contents.unknown.is_empty() {
+        lose(format!(
+            "its {}, which could not be listed",
+            contents.unknown.join(", ")
+        ));
+    }
+}

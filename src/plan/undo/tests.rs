@@ -1,0 +1,244 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::resource::Scope;
+use crate::plan::fixtures::{resource, set};
+
+const MANAGER: &str = "applyset";
+
+fn salt() -> Salt {
+    serde_json::from_value(json!("salt")).expect("a salt")
+}
+
+fn id() -> String {
+    set().id.to_string()
+}
+
+/// A live object with this value, in the set with this id.
+fn live(uid: &str, value: &str, set: Option<&str>) -> Value {
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"key": value},
+        "metadata": {"name": "a", "namespace": "shop", "uid": uid, "resourceVersion": "7", "managedFields": [
+            {"manager": MANAGER, "operation": "Apply", "apiVersion": "v1", "fieldsV1": {
+                "f:data": {"f:key": {}}, "f:metadata": {"f:labels": {(format!("f:{PART_OF_LABEL}")): {}}},
+            }},
+        ]},
+    });
+    if let Some(set) = set {
+        object["metadata"]["labels"] = json!({PART_OF_LABEL: set});
+    }
+    object
+}
+
+fn member(uid: &str, value: &str) -> Value {
+    live(uid, value, Some(&id()))
+}
+
+fn touched(mut object: Value) -> Value {
+    let entries = object["metadata"]["managedFields"]
+        .as_array_mut()
+        .expect("entries");
+    entries.push(json!({"manager": "kubectl-label", "operation": "Update", "fieldsV1": {"f:spec": {}}}));
+    object
+}
+
+fn going(mut object: Value) -> Value {
+    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    object
+}
+
+fn manifest(value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": value}, "metadata": {"name": "a", "namespace": "shop"}})
+}
+
+fn item(kind: &str, was: Option<Value>, manifest: Option<Value>, values: Values) -> UndoItem {
+    let resource = resource(kind, Scope::Namespaced);
+    let key = ObjectKey {
+        group_kind: resource.group_kind(),
+        namespace: Some("shop".to_owned()),
+        name: "a".to_owned(),
+    };
+    UndoItem::new(key, &resource, was, manifest, values, &salt()).expect("something to undo")
+}
+
+/// What becomes of the item, in one word; `unchanged?` stands for a question with its two answers.
+fn verdict(item: &UndoItem, written: Option<&Value>, now: Option<&Value>) -> String {
+    let written = written.and_then(|written| Written::of(written, &salt()));
+    name(judge(item, written.as_ref(), now, (MANAGER, &id()), &salt()))
+}
+
+fn name(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::AsBefore => "as before".to_owned(),
+        Verdict::Absent => "absent".to_owned(),
+        Verdict::Restore(manifest) => format!("restore {}", manifest["data"]["key"]),
+        Verdict::Create(manifest) => format!("create {}", manifest["data"]["key"]),
+        Verdict::Delete => "delete".to_owned(),
+        Verdict::Skip(_) => "skip".to_owned(),
+        Verdict::Ask(question) => {
+            let then = name(answered(question.clone(), true));
+            let otherwise = name(answered(question, false));
+            format!("ask: {then}, {otherwise}")
+        }
+    }
+}
+
+#[test]
+fn an_object_is_undone_only_if_it_is_as_the_run_left_it() {
+    let created = item("ConfigMap", None, Some(manifest("2")), Values::Kept);
+    let changed = item(
+        "ConfigMap",
+        Some(member("u", "1")),
+        Some(manifest("2")),
+        Values::Kept,
+    );
+    let pruned = item("ConfigMap", Some(member("u", "1")), None, Values::Kept);
+    let taken = item(
+        "ConfigMap",
+        Some(live("u", "1", None)),
+        Some(manifest("2")),
+        Values::Kept,
+    );
+    let others = item(
+        "ConfigMap",
+        Some(live("u", "1", Some("other"))),
+        Some(manifest("2")),
+        Values::Kept,
+    );
+    let secret = item(
+        "Secret",
+        Some(member("u", "1")),
+        Some(manifest("2")),
+        Values::Omitted,
+    );
+    let (before, after) = (member("u", "1"), member("u", "2"));
+    let (edited, replaced) = (touched(member("u", "2")), member("v", "2"));
+    let doomed = going(member("u", "2"));
+    let table = [
+        (&created, Some(&after), None, "absent"),
+        (&created, Some(&after), Some(&after), "delete"),
+        (&created, Some(&after), Some(&edited), "skip"),
+        (&created, Some(&after), Some(&replaced), "skip"),
+        (&created, Some(&after), Some(&doomed), "skip"),
+        // The run was killed before it noted the write.
+        (&created, None, Some(&after), "ask: delete, skip"),
+        (&created, None, Some(&edited), "skip"),
+        (&created, None, None, "absent"),
+        (&changed, Some(&after), Some(&after), "restore \"1\""),
+        (&changed, Some(&after), Some(&before), "as before"),
+        (&changed, Some(&after), Some(&edited), "ask: as before, skip"),
+        (&changed, Some(&after), Some(&replaced), "ask: as before, skip"),
+        (&changed, Some(&after), None, "skip"),
+        (&changed, None, Some(&before), "as before"),
+        (
+            &changed,
+            None,
+            Some(&after),
+            "ask: as before, ask: restore \"1\", skip",
+        ),
+        (&changed, None, Some(&replaced), "ask: as before, skip"),
+        (&changed, None, Some(&doomed), "skip"),
+        // A run that recreates leaves another UID.
+        (&changed, Some(&replaced), Some(&replaced), "restore \"1\""),
+        (&pruned, None, None, "create \"1\""),
+        (&pruned, None, Some(&before), "as before"),
+        (&pruned, None, Some(&doomed), "skip"),
+        (&pruned, None, Some(&replaced), "ask: as before, skip"),
+        (&taken, Some(&after), Some(&after), "restore \"1\""),
+        (&others, Some(&after), Some(&after), "skip"),
+        (&secret, Some(&after), Some(&after), "skip"),
+        (&secret, Some(&after), Some(&before), "as before"),
+        (&secret, Some(&after), None, "skip"),
+    ];
+    for (number, (item, written, now, expected)) in table.into_iter().enumerate() {
+        assert_eq!(verdict(item, written, now), expected, "case {number}");
+    }
+}
+
+fn run() -> RecordedRun {
+    serde_json::from_value(json!({
+        "cluster": {"uid": "u", "server": "https://x", "certificateAuthority": null},
+        "set": {"id": id(), "resource": "secrets", "name": "web", "namespace": "shop", "tooling": "kubectl-applyset/v0.1.0"},
+        "fieldManager": MANAGER,
+        "salt": "salt",
+    }))
+    .expect("a run")
+}
+
+#[test]
+fn a_file_can_be_read_wherever_it_was_cut_off_behind_its_beginning() {
+    let items = [
+        item(
+            "ConfigMap",
+            Some(member("u", "1")),
+            Some(manifest("2")),
+            Values::Kept,
+        ),
+        item("ConfigMap", None, Some(manifest("2")), Values::Kept),
+    ];
+    let begun = begin(&run(), &items);
+    let written = Written::of(&member("u", "2"), &salt());
+    let notes = [
+        Entry {
+            item: 0,
+            written: written.clone(),
+        },
+        Entry {
+            item: 1,
+            written: written.clone(),
+        },
+    ];
+    let text = notes.iter().fold(begun.clone(), |text, note| text + &line(note));
+    assert!(is_undo_file(&text));
+    let whole = read(&text).expect("a file");
+    assert_eq!((whole.run, whole.items), (run(), items.to_vec()));
+    assert_eq!(whole.written, [written.clone(), written.clone()]);
+    for length in 0..text.len() {
+        let cut = read(&text[..length]);
+        match cut {
+            Ok(record) => {
+                let noted = text[begun.len()..length.max(begun.len())].matches('\n').count();
+                assert_eq!(record.written.iter().flatten().count(), noted, "{length}");
+                assert!(length >= begun.len());
+            }
+            Err(_) => assert!(length < begun.len(), "{length}"),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_edited_is_not_read() {
+    let items = [item("ConfigMap", Some(member("u", "1")), None, Values::Kept)];
+    let text = begin(&run(), &items);
+    assert!(read(&text).is_ok());
+    for edited in [
+        text.replace("\"key\":\"1\"", "\"key\":\"2\""),
+        text.replacen("\"version\":1", "\"version\":2", 1),
+        text.replacen("\"objects\":1", "\"objects\":0", 1),
+        format!("{text}{{\"item\":1}}\n"),
+        format!("{text}x\n"),
+        String::new(),
+    ] {
+        assert!(read(&edited).is_err(), "{edited}");
+    }
+    assert!(!is_undo_file(
+        "{\"apiVersion\":\"kubectl-applyset/v1\",\"kind\":\"Plan\"}"
+    ));
+}
+
+#[test]
+fn values_of_secrets_are_left_out_on_request() {
+    let mut was = member("u", "1");
+    was["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": "1", "a": "b"});
+    let omitted = item("Secret", Some(was.clone()), Some(manifest("2")), Values::Omitted);
+    assert_eq!(omitted.manifest, None);
+    let recorded = omitted.was.expect("an object");
+    assert_eq!(recorded["data"], json!({"key": "***"}));
+    assert_eq!(recorded["metadata"]["annotations"], json!({"a": "b"}));
+    let kept = item("Secret", Some(was.clone()), None, Values::Kept);
+    assert_eq!(kept.was.expect("an object")["data"], was["data"]);
+    let config = item("ConfigMap", Some(was.clone()), None, Values::Omitted);
+    assert_eq!(config.was.expect("an object")["data"], was["data"]);
+}

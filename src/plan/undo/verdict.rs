@@ -1,0 +1,195 @@
+//! Decides how one object is undone: only if it is as it was before the run, or as the run left it.
+
+use serde_json::Value;
+
+use super::{Change, Salt, UndoItem, Values, Written};
+use crate::compare::ownership::{manifest_of, other_deciders};
+use crate::model::applyset::IS_PARENT_TYPE_LABEL;
+use crate::model::applyset::parent::is_applyset_key;
+
+/// The way to undo one object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It is as it was, and exists.
+    AsBefore,
+    /// There is nothing to undo, and no object.
+    Absent,
+    /// This manifest is applied to it.
+    Restore(Value),
+    /// It is created with this manifest.
+    Create(Value),
+    /// It is deleted.
+    Delete,
+    /// It is left as it is, for this reason.
+    Skip(String),
+    /// It depends on what the server says.
+    Ask(Question),
+}
+
+/// A question to the server: would an apply of this manifest change the object? If not, the first
+/// verdict holds, else the other one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The manifest.
+    pub manifest: Value,
+    unchanged: Box<Verdict>,
+    changed: Box<Verdict>,
+}
+
+/// Returns the verdict once the server has answered.
+pub fn answered(question: Question, is_unchanged: bool) -> Verdict {
+    if is_unchanged {
+        *question.unchanged
+    } else {
+        *question.changed
+    }
+}
+
+/// Judges an object as it is now. `written` is what the run noted of it, and `manager` its field manager.
+pub fn judge(
+    item: &UndoItem,
+    written: Option<&Written>,
+    live: Option<&Value>,
+    (manager, id): (&str, &str),
+    salt: &Salt,
+) -> Verdict {
+    let Some(live) = live else {
+        return absent(item, manager);
+    };
+    let now = Written::of(live, salt);
+    if item.state.is_some() && now == item.state {
+        return Verdict::AsBefore;
+    }
+    let is_left_by_run = written.is_some() && now.as_ref() == written;
+    match item.change {
+        _ if live["metadata"]["deletionTimestamp"].is_string() => {
+            Verdict::Skip("already being deleted; run the same command again when it is gone".to_owned())
+        }
+        Change::Create if is_left_by_run => Verdict::Delete,
+        Change::Create => unlike_created(item, written, live, manager),
+        Change::Change | Change::Prune => {
+            let Some(was) = &item.was else {
+                return Verdict::Skip("its state before the run is not recorded".to_owned());
+            };
+            if item.values == Values::Omitted {
+                return Verdict::Skip(OMITTED.to_owned());
+            }
+            let restored = || manifest_of(was, Some(live), manager);
+            match item.change {
+                Change::Change if is_left_by_run => restore(item, restored(), id),
+                Change::Change => unlike_changed(item, written, live, restored(), (manager, id)),
+                // It was not pruned after all.
+                _ if was["metadata"]["uid"] == live["metadata"]["uid"] => Verdict::AsBefore,
+                _ => ask(
+                    manifest_of(was, None, manager),
+                    Verdict::AsBefore,
+                    Verdict::Skip("it exists again, and not as it was".to_owned()),
+                ),
+            }
+        }
+    }
+}
+
+const OMITTED: &str = "its values are not in the file (--undo-secrets=omit)";
+
+fn absent(item: &UndoItem, manager: &str) -> Verdict {
+    match (item.change, &item.was) {
+        (Change::Create, _) => Verdict::Absent,
+        (Change::Change, _) => Verdict::Skip("it was deleted after the run".to_owned()),
+        (Change::Prune, _) if item.values == Values::Omitted => Verdict::Skip(OMITTED.to_owned()),
+        (Change::Prune, Some(was)) => Verdict::Create(without_metadata(manifest_of(was, None, manager))),
+        (Change::Prune, None) => Verdict::Skip("its state before the run is not recorded".to_owned()),
+    }
+}
+
+/// Judges an object that the run was going to create, and that is not known to be as the run left it.
+fn unlike_created(item: &UndoItem, written: Option<&Written>, live: &Value, manager: &str) -> Verdict {
+    if written.is_some() {
+        return Verdict::Skip(changed_since(written, live, manager));
+    }
+    let unknown = "it exists, and the file does not show that the run created it";
+    match &item.manifest {
+        // The run ended between the write and its note.
+        Some(manifest) if other_deciders(&live["metadata"], manager).is_empty() => ask(
+            manifest.clone(),
+            Verdict::Delete,
+            Verdict::Skip(unknown.to_owned()),
+        ),
+        _ => Verdict::Skip(unknown.to_owned()),
+    }
+}
+
+/// Judges an object that the run was going to change, and that is not known to be as the run left it.
+fn unlike_changed(
+    item: &UndoItem,
+    written: Option<&Written>,
+    live: &Value,
+    restored: Value,
+    (manager, id): (&str, &str),
+) -> Verdict {
+    let changed = Verdict::Skip(changed_since(written, live, manager));
+    let is_same = item
+        .was
+        .as_ref()
+        .is_some_and(|was| was["metadata"]["uid"] == live["metadata"]["uid"]);
+    let restore = restore(item, restored.clone(), id);
+    let otherwise = match &item.manifest {
+        // The run ended between the write and its note.
+        Some(manifest) if written.is_none() && is_same => ask(manifest.clone(), restore, changed),
+        _ => changed,
+    };
+    ask(restored, Verdict::AsBefore, otherwise)
+}
+
+/// An object of another set is not given back: that set's record may not cover it any more.
+fn restore(item: &UndoItem, manifest: Value, id: &str) -> Verdict {
+    match item.former_set() {
+        Some(other) if other != id => Verdict::Skip(format!(
+            "it was taken from ApplySet {other}, and is not given back; apply that set to take it"
+        )),
+        _ => Verdict::Restore(without_metadata(manifest)),
+    }
+}
+
+/// Removes ApplySet metadata: a run adds the label of the set itself, and keeps the record of a member
+/// that is a parent.
+fn without_metadata(mut manifest: Value) -> Value {
+    let is_kept = |key: &String| !is_applyset_key(key) || key == IS_PARENT_TYPE_LABEL;
+    let Some(metadata) = manifest["metadata"].as_object_mut() else {
+        return manifest;
+    };
+    for field in ["labels", "annotations"] {
+        let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        let had_any = !pairs.is_empty();
+        pairs.retain(|key, _| is_kept(key));
+        if had_any && pairs.is_empty() {
+            metadata.remove(field);
+        }
+    }
+    manifest
+}
+
+fn changed_since(written: Option<&Written>, live: &Value, manager: &str) -> String {
+    if written.is_some_and(|written| live["metadata"]["uid"] != *written.uid) {
+        return "it was deleted and created again after the run".to_owned();
+    }
+    let others: Vec<String> = other_deciders(&live["metadata"], manager).into_iter().collect();
+    if others.is_empty() {
+        "it was changed after the run".to_owned()
+    } else {
+        format!(
+            "it was changed after the run; other field managers are {}",
+            others.join(", ")
+        )
+    }
+}
+
+fn ask(manifest: Value, unchanged: Verdict, changed: Verdict) -> Verdict {
+    Verdict::Ask(Question {
+        manifest,
+        unchanged: Box::new(unchanged),
+        changed: Box::new(changed),
+    })
+}

@@ -1,0 +1,313 @@
+//! Makes the plan that undoes a recorded run: the objects are read, each is judged, and what is to be
+//! undone is planned and carried out like any other run.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::stream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde_json::{Value, json};
+
+use super::saved_plan::identify;
+use super::{Input, Prepared, Resolved, read_and_plan, resolve};
+use crate::cli::GlobalFlags;
+use crate::cluster::apiserver::{ApiServer, Call, Patch};
+use crate::error::Error;
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::manifest::{Manifest, Naming, Position, Source};
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::model::object::Object;
+use crate::model::text::os_cause;
+use crate::plan::Preconditions;
+use crate::plan::saved::Seen;
+use crate::plan::undo::{self, Question, UndoItem, UndoRecord, Verdict, Written};
+use crate::read::{self, WHOLE_OBJECTS};
+use crate::session::run::Run;
+use crate::settings::ApplyOptions;
+
+/// The plan of an undo.
+pub struct Undo {
+    /// What is undone.
+    pub prepared: Prepared,
+    /// The outcomes of recorded objects that the plan does not hold.
+    pub outcomes: Vec<ObjectOutcome>,
+    /// Whether all of the recorded run is undone once the plan is carried out.
+    pub scope: UndoScope,
+}
+
+/// How much of a recorded run a plan undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoScope {
+    /// All of it.
+    Whole,
+    /// Not the objects that are skipped.
+    Partial,
+}
+
+/// Returns the text of a file if it is an undo file; `None` if it is anything else.
+pub fn text_of(file: &Path) -> Result<Option<String>, Error> {
+    // A saved plan may be large, and is not an undo file; its first line shows that.
+    match first_line_is_undo(file) {
+        Ok(true) => {}
+        // `saved_plan` reports what is wrong with the file.
+        Ok(false) | Err(_) => return Ok(None),
+    }
+    let unreadable = |cause: String| Error::Usage {
+        message: format!("--plan {}: {cause}", file.display()),
+        hint: "name a file that you can read".to_owned(),
+    };
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes));
+    let length = read.map_err(|error| unreadable(os_cause(&error)))?;
+    if length as u64 > LIMIT {
+        return Err(unreadable(format!("larger than {} MiB", LIMIT >> 20)));
+    }
+    // A line that was not written to its end may end within a character.
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The longest undo file that is read, in bytes.
+const LIMIT: u64 = 1 << 30;
+
+/// The longest first line of an undo file, in bytes.
+const LONGEST_HEADER: u64 = 4 << 20;
+
+fn first_line_is_undo(file: &Path) -> io::Result<bool> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(file)?.take(LONGEST_HEADER)).read_until(b'\n', &mut line)?;
+    Ok(undo::is_undo_file(&String::from_utf8_lossy(&line)))
+}
+
+/// Reads the record of a run.
+pub fn record(file: &Path, text: &str) -> Result<UndoRecord, Error> {
+    undo::read(text).map_err(|error| Error::Usage {
+        message: format!("--plan {}: {error}", file.display()),
+        hint: "write another undo file with `kubectl applyset apply SET -f … --undo-out FILE`".to_owned(),
+    })
+}
+
+/// Makes the plan that undoes a run.
+///
+/// # Errors
+///
+/// The cluster is another one, an object cannot be read, or a safety check refuses.
+pub async fn plan(
+    run: &mut Run,
+    shared: &GlobalFlags,
+    options: &mut ApplyOptions,
+    (file, record): (&Path, &UndoRecord),
+) -> Result<Undo, Error> {
+    let connection = run.connect(shared).await?;
+    let server = connection.server.clone();
+    let judged = judge_all(&server, record, options.writing.concurrency).await?;
+    let todo: Vec<&Judged> = judged.iter().filter(|judged| judged.is_to_do()).collect();
+    let manifests = todo.iter().filter_map(|judged| judged.manifest(file)).collect();
+    let input = Input::Saved {
+        manifests,
+        namespace: record.run.set.namespace.clone(),
+    };
+    let mut resolved = resolve(run, connection, options, input).await?;
+    check_cluster(&resolved, record).await?;
+    let id = record.run.set.id.as_str();
+    leave_the_set(&mut resolved, &todo, id);
+    let created = todo.iter().filter(|judged| judged.verdict == Verdict::Delete);
+    let created: BTreeSet<String> = created.filter_map(|judged| judged.uid()).collect();
+    options.policy.prune_only = Some(created.clone());
+    let take_over = options.take_over.confirmation();
+    let (state, policy, mut plan) = read_and_plan(&mut resolved, options, take_over).await?;
+    if !plan.refusals.is_empty() {
+        return Err(Error::Refused(plan.refusals));
+    }
+    let salt = &record.run.salt;
+    let seen = todo.iter().map(|judged| {
+        let seen = judged.live.as_ref().and_then(|live| Seen::of(live, salt));
+        (judged.item.key.clone(), seen)
+    });
+    let recreated = todo.iter().map(|judged| judged.item.key.clone()).collect();
+    plan.preconditions = Preconditions::bound(salt.clone(), seen.collect(), None).recreating(recreated);
+    let outcomes: Vec<ObjectOutcome> = judged.iter().filter_map(Judged::outcome).collect();
+    let is_skipped = outcomes.iter().any(|outcome| outcome.action == Action::Skipped);
+    let pruned: BTreeSet<&str> = plan.all_prunes().map(|live| live.uid.as_str()).collect();
+    let is_kept = created.iter().any(|uid| !pruned.contains(uid.as_str()));
+    let lost = record.run.losses.iter();
+    let lost = lost.filter(|loss| todo.iter().any(|judged| judged.item.key == loss.object));
+    run.warn(&lost.map(undo::Loss::to_string).collect::<Vec<_>>());
+    Ok(Undo {
+        prepared: Prepared::new(run, resolved, options, state, policy, plan),
+        outcomes,
+        scope: if is_skipped || is_kept {
+            UndoScope::Partial
+        } else {
+            UndoScope::Whole
+        },
+    })
+}
+
+/// A recorded object with the way to undo it.
+struct Judged<'a> {
+    item: &'a UndoItem,
+    /// Its line in the file.
+    line: usize,
+    live: Option<Value>,
+    verdict: Verdict,
+}
+
+impl Judged<'_> {
+    fn is_to_do(&self) -> bool {
+        matches!(
+            self.verdict,
+            Verdict::Restore(_) | Verdict::Create(_) | Verdict::Delete
+        )
+    }
+
+    fn uid(&self) -> Option<String> {
+        let uid = &self.live.as_ref()?["metadata"]["uid"];
+        uid.as_str().map(str::to_owned)
+    }
+
+    fn manifest(&self, file: &Path) -> Option<Manifest> {
+        let (Verdict::Restore(manifest) | Verdict::Create(manifest)) = &self.verdict else {
+            return None;
+        };
+        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
+        Some(Manifest {
+            gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
+            name: self.item.key.name.clone(),
+            naming: Naming::Given,
+            namespace: self.item.key.namespace.clone(),
+            object: Object::from(manifest),
+            position: Position {
+                source: Arc::new(Source::Path(file.to_owned())),
+                line: self.line,
+            },
+        })
+    }
+
+    /// The outcome of an object that is not undone.
+    fn outcome(&self) -> Option<ObjectOutcome> {
+        let uid = self.uid();
+        let subject = || Subject::new(&self.item.key, &self.item.resource, uid.as_deref());
+        match &self.verdict {
+            Verdict::AsBefore => Some(ObjectOutcome::new(subject(), Action::Unchanged)),
+            Verdict::Skip(reason) => Some(ObjectOutcome::because(subject(), Action::Skipped, reason)),
+            Verdict::Absent
+            | Verdict::Restore(_)
+            | Verdict::Create(_)
+            | Verdict::Delete
+            | Verdict::Ask(_) => None,
+        }
+    }
+}
+
+async fn judge_all<'r>(
+    server: &ApiServer,
+    record: &'r UndoRecord,
+    concurrency: usize,
+) -> Result<Vec<Judged<'r>>, Error> {
+    let judgements = (0..record.items.len()).map(|place| judge(server, record, place));
+    stream::iter(judgements).buffered(concurrency).try_collect().await
+}
+
+async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> Result<Judged<'r>, Error> {
+    let item = &record.items[place];
+    let written = record.written[place].as_ref();
+    let unread = |error| Error::Read {
+        what: item.key.to_string(),
+        error,
+    };
+    let live = read::object(server, &item.resource, &item.key)
+        .await
+        .map_err(unread)?;
+    let run = &record.run;
+    let names = (run.field_manager.as_str(), run.set.id.as_str());
+    let mut verdict = undo::judge(item, written, live.as_ref(), names, &run.salt);
+    while let Verdict::Ask(question) = verdict {
+        let is_unchanged = match &live {
+            Some(live) => is_unchanged(server, record, item, &question, live).await?,
+            None => false,
+        };
+        verdict = undo::answered(question, is_unchanged);
+    }
+    Ok(Judged {
+        item,
+        // The first line describes the run.
+        line: place + 2,
+        live,
+        verdict,
+    })
+}
+
+/// Returns whether an apply of this manifest would leave the live object as it is, by a dry run.
+async fn is_unchanged(
+    server: &ApiServer,
+    record: &UndoRecord,
+    item: &UndoItem,
+    question: &Question,
+    live: &Value,
+) -> Result<bool, Error> {
+    let mut body = question.manifest.clone();
+    for field in ["uid", "resourceVersion"] {
+        body["metadata"][field] = live["metadata"][field].clone();
+    }
+    let parameters = [
+        ("fieldManager", record.run.field_manager.as_str()),
+        ("fieldValidation", "Strict"),
+        ("dryRun", "All"),
+    ];
+    let path = item.resource.path_of(&item.key);
+    let body = Object::from(&body).body();
+    let call = Call::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Apply, body);
+    match server.send(call).await {
+        Ok(reply) => {
+            let answer: Value = serde_json::from_slice(&reply.body).unwrap_or(json!(null));
+            let salt = &record.run.salt;
+            Ok(Written::of(&answer, salt).is_some_and(|would| Some(would) == Written::of(live, salt)))
+        }
+        // What the server refuses is not what is there.
+        Err(error) if error.status().is_some_and(|status| status.code < 500) => Ok(false),
+        Err(error) => Err(Error::Read {
+            what: item.key.to_string(),
+            error,
+        }),
+    }
+}
+
+async fn check_cluster(resolved: &Resolved, record: &UndoRecord) -> Result<(), Error> {
+    let now = identify(&resolved.cluster).await?;
+    let then = &record.run.cluster;
+    let is_other = match (&then.uid, &now.uid) {
+        (Some(then), Some(now)) => then != now,
+        _ => (&then.server, &then.certificate_authority) != (&now.server, &now.certificate_authority),
+    };
+    if is_other || resolved.named.set.id != record.run.set.id {
+        return Err(Error::OtherCluster {
+            then: then.server.clone(),
+            now: now.server,
+        });
+    }
+    Ok(())
+}
+
+/// Removes the label of the set from the manifests of objects that were not in the set: the apply that
+/// restores them takes them out of it.
+fn leave_the_set(resolved: &mut Resolved, todo: &[&Judged<'_>], id: &str) {
+    let outside = todo.iter().filter(|judged| judged.item.was_outside(id));
+    let outside: BTreeSet<&ObjectKey> = outside.map(|judged| &judged.item.key).collect();
+    for member in &mut resolved.desired.members {
+        if !outside.contains(&member.key) {
+            continue;
+        }
+        let mut metadata = member.object.metadata();
+        if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.remove(PART_OF_LABEL);
+            if labels.is_empty() {
+                metadata.remove("labels");
+            }
+        }
+        member.object = member.object.with_metadata(&metadata);
+    }
+}
