@@ -40,6 +40,7 @@ impl Changes {
         Counts {
             created: self.objects.count(Action::Created),
             configured: self.objects.count(Action::Configured),
+            recreated: self.objects.count(Action::Recreated),
             pruned: self.objects.count(Action::Pruned),
             failed: self.objects.count(Action::Failed),
         }
@@ -47,7 +48,7 @@ impl Changes {
 
     fn is_empty(&self) -> bool {
         let counts = self.counts();
-        !self.parent && counts.created + counts.configured + counts.pruned == 0
+        !self.parent && counts.created + counts.configured + counts.recreated + counts.pruned == 0
     }
 }
 

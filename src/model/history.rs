@@ -73,6 +73,9 @@ pub struct Counts {
     /// Objects that were changed.
     #[serde(skip_serializing_if = "is_zero")]
     pub configured: usize,
+    /// Objects that were deleted and created again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub recreated: usize,
     /// Objects that were deleted because they left the manifests.
     #[serde(skip_serializing_if = "is_zero")]
     pub pruned: usize,
@@ -87,6 +90,7 @@ impl Counts {
         [
             (self.created, "created"),
             (self.configured, "configured"),
+            (self.recreated, "recreated"),
             (self.pruned, "pruned"),
             (self.failed, "failed"),
         ]

@@ -16,11 +16,12 @@ const KUSTOMIZATION: &str = "configMapGenerator: [{name: banner, literals: [text
 const RELEASED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: chart, namespace: shop}\n";
 
 /// The commands in an order in which each finds what it needs.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "apply",
     "diff",
     "list",
     "view",
+    "history",
     "verify",
     "rbac",
     "completion",

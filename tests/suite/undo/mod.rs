@@ -2,6 +2,7 @@
 //! what the run has left, and whatever was interrupted.
 
 mod interrupted;
+mod other_flags;
 mod property;
 mod refused;
 
