@@ -31,6 +31,19 @@ pub struct Resource {
     /// The subresource `status`, in which controllers report.
     #[serde(default)]
     pub status: StatusSubresource,
+    /// The subresource `scale`, through which autoscalers write.
+    #[serde(default)]
+    pub scale: ScaleSubresource,
+}
+
+/// The presence of the subresource `scale`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ScaleSubresource {
+    /// Discovery lists it.
+    Listed,
+    /// Discovery does not list it, or was not asked.
+    #[default]
+    Unlisted,
 }
 
 /// The presence of the subresource `status`.
@@ -78,6 +91,7 @@ impl Resource {
             verbs: Vec::new(),
             origin: Origin::Served,
             status: StatusSubresource::Unlisted,
+            scale: ScaleSubresource::Unlisted,
         }
     }
 
@@ -195,6 +209,7 @@ mod tests {
             verbs: vec!["list".to_owned()],
             origin: Origin::Served,
             status: StatusSubresource::Unlisted,
+            scale: ScaleSubresource::Unlisted,
         }
     }
 

@@ -8,7 +8,7 @@ use kube::core::Version;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::resource::{Origin, Resource, Scope, StatusSubresource};
+use crate::model::resource::{Origin, Resource, ScaleSubresource, Scope, StatusSubresource};
 
 /// The verbs of every custom resource.
 const VERBS: [&str; 8] = [
@@ -36,6 +36,8 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
     versions
         .into_iter()
         .map(|version| Resource {
+            // Nothing of the kind can be live yet.
+            scale: ScaleSubresource::Unlisted,
             group: spec.group.clone(),
             version: version.name,
             kind: names.kind.clone(),

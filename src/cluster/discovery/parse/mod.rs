@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::FailedVersion;
-use crate::model::resource::{Origin, Resource, Scope, StatusSubresource};
+use crate::model::resource::{Origin, Resource, ScaleSubresource, Scope, StatusSubresource};
 
 /// A group-version with its resources, or the reason why they are unknown.
 pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
@@ -79,13 +79,16 @@ pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resour
             expected: "APIResourceList",
         });
     }
-    let with_status: Vec<String> = document
-        .resources
-        .iter()
-        .filter_map(|listed| Some(listed.name.strip_suffix("/status")?.to_owned()))
-        .collect();
+    let with = |subresource: &str| -> Vec<String> {
+        let listed = document.resources.iter();
+        listed
+            .filter_map(|listed| Some(listed.name.strip_suffix(subresource)?.to_owned()))
+            .collect()
+    };
+    let [with_status, with_scale] = ["/status", "/scale"].map(with);
     let resources = document.resources.into_iter().map(|listed| Resource {
         status: status_subresource(with_status.contains(&listed.name)),
+        scale: scale_subresource(with_scale.contains(&listed.name)),
         group: of.group.clone(),
         version: of.version.clone(),
         kind: listed.kind,
@@ -160,6 +163,14 @@ fn status_subresource(is_listed: bool) -> StatusSubresource {
     }
 }
 
+fn scale_subresource(is_listed: bool) -> ScaleSubresource {
+    if is_listed {
+        ScaleSubresource::Listed
+    } else {
+        ScaleSubresource::Unlisted
+    }
+}
+
 /// The resource; `None` for a subresource or one without a kind, which have no objects.
 fn usable(mut resource: Resource) -> Option<Resource> {
     if resource.kind.is_empty() || resource.plural.is_empty() || resource.plural.contains('/') {
@@ -229,6 +240,8 @@ impl VersionDocument {
         let resources = self.resources.into_iter().map(|document| Resource {
             group: group.to_owned(),
             version: self.version.clone(),
+            status: status_subresource(document.has("status")),
+            scale: scale_subresource(document.has("scale")),
             kind: document.response_kind.unwrap_or_default().kind,
             plural: document.resource,
             singular: document.singular_resource,
@@ -240,12 +253,6 @@ impl VersionDocument {
             },
             verbs: document.verbs,
             origin: Origin::Served,
-            status: status_subresource(
-                document
-                    .subresources
-                    .iter()
-                    .any(|subresource| subresource.subresource == "status"),
-            ),
         });
         Ok(resources.filter_map(usable).collect())
     }
@@ -268,6 +275,13 @@ struct ResourceDocument {
     verbs: Vec<String>,
     #[serde(default, deserialize_with = "null_is_empty")]
     subresources: Vec<SubresourceDocument>,
+}
+
+impl ResourceDocument {
+    fn has(&self, name: &str) -> bool {
+        let mut subresources = self.subresources.iter();
+        subresources.any(|subresource| subresource.subresource == name)
+    }
 }
 
 /// `APISubresourceDiscovery`.

@@ -106,6 +106,7 @@ fn every_field_of_an_aggregated_resource() {
             .to_vec(),
             origin: Origin::Served,
             status: StatusSubresource::Listed,
+            scale: crate::model::resource::ScaleSubresource::Listed,
         }
     );
     let apply_sets = groups

@@ -85,6 +85,7 @@ fn definitions_leave_alone_what_is_served() {
         version: "v3".to_owned(),
         origin: Origin::NotYetServed,
         status: StatusSubresource::Unlisted,
+        scale: crate::model::resource::ScaleSubresource::Unlisted,
         ..live.clone()
     };
     assert_eq!(added, [promised]);

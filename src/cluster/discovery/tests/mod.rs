@@ -41,6 +41,7 @@ fn served(group: &str, version: &str, kind: &str, plural: &str, verbs: &[&str]) 
         verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
         origin: Origin::Served,
         status: StatusSubresource::Unlisted,
+        scale: crate::model::resource::ScaleSubresource::Unlisted,
     }
 }
 
