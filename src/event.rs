@@ -221,6 +221,9 @@ pub struct ObjectOutcome {
     /// `true` if the object existed outside of any set and became a member in this run.
     #[serde(rename = "takenIn", skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
+    /// Fields that left the manifest and keep their live values, since an autoscaler writes them.
+    #[serde(rename = "handedOver", skip_serializing_if = "Vec::is_empty")]
+    pub handed_over: Vec<String>,
     /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -235,6 +238,7 @@ impl ObjectOutcome {
             reason: String::new(),
             error: None,
             taken_in: false,
+            handed_over: Vec::new(),
             source: None,
         }
     }

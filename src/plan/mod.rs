@@ -12,6 +12,7 @@ mod dependents;
 mod desired_members;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod handover;
 mod judge;
 mod membership;
 mod nested_parents;
@@ -46,6 +47,9 @@ pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, holders_of_plan};
 pub use desired_members::is_not_yet_served;
+pub use handover::{
+    Handover, HandoverCause, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over, target_of,
+};
 pub use judge::Judge;
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
@@ -120,6 +124,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         },
         skips,
         dependents,
+        handovers: observed.handovers.clone(),
         accepted: Vec::new(),
         preconditions: Preconditions::default(),
         refusals: Vec::new(),

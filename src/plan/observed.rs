@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Dependent, KnownDependencies, OtherParents};
+use super::{Dependent, Handover, KnownDependencies, OtherParents};
 use crate::compare::changes::Verdict;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
@@ -29,6 +29,8 @@ pub struct Observed {
     pub existing: Vec<Live>,
     /// Results of comparing live members with their manifests.
     pub comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// What to do about numbers of replicas that leave the manifests, or return to them.
+    pub handovers: BTreeMap<ObjectKey, Handover>,
     /// What is known of the objects that the manifests depend on.
     pub dependencies: KnownDependencies,
     /// Namespaces that are being deleted, with everything in them.

@@ -55,6 +55,7 @@ pages! {
     testing: "docs/testing.md",
     threat_model: "docs/threat-model.md",
     troubleshooting: "docs/troubleshooting.md",
+    autoscaling: "docs/guides/autoscaling.md",
     delete: "docs/guides/delete.md",
     manifests: "docs/guides/manifests.md",
     migrate_from_kubectl: "docs/guides/migrate-from-kubectl-prune.md",

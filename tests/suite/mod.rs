@@ -22,6 +22,7 @@ mod exact_text;
 mod failures;
 mod filled_during_run;
 mod former_tools;
+mod handover;
 mod history;
 mod hooks;
 mod ignore;

@@ -234,6 +234,52 @@ fn apply_and_diff_read_an_unchanged_set_once() {
 }
 
 #[test]
+fn replicas_that_leave_the_manifest_cost_a_list_a_read_and_a_write() {
+    let _own = own_control_plane();
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let mut web = deployment(&home, "web", 5);
+    set.apply(std::slice::from_ref(&web));
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    cluster().create(&with(
+        named("autoscaling/v2", "HorizontalPodAutoscaler", Some(&home), "web"),
+        &json!({"spec": {"maxReplicas": 9, "scaleTargetRef": target}}),
+    ));
+    web["spec"].as_object_mut().expect("a spec").remove("replicas");
+
+    let sent = sent_with(&set, "apply", std::slice::from_ref(&web));
+
+    assert_cost(
+        &sent,
+        &[
+            (2, "discover"),
+            (1, "get namespaces"),
+            // For the plan, and at the end.
+            (2, "get secrets"),
+            (1, "list members in a namespace"),
+            (1, "list all horizontalpodautoscalers in a namespace"),
+            (1, "create selfsubjectaccessreviews"),
+            (1, "create selfsubjectreviews"),
+            // The history.
+            (1, "record on secrets"),
+            (1, "get deployments"),
+            // The hand-over, and the apply.
+            (2, "patch deployments"),
+        ],
+    );
+    let again = sent_with(&set, "apply", &[web]);
+    assert_cost(
+        &again,
+        &[
+            (2, "discover"),
+            (1, "get namespaces"),
+            (1, "get secrets"),
+            (1, "list members in a namespace"),
+        ],
+    );
+}
+
+#[test]
 fn view_reads_the_parent_and_each_recorded_place() {
     let _own = own_control_plane();
     let (set, _) = applied_set();

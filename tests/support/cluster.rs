@@ -214,6 +214,21 @@ impl Cluster {
         )
     }
 
+    /// Scales the object as its autoscaler does.
+    pub(crate) fn scale(&self, object: &Value, replicas: u32) -> Value {
+        let target = format!(
+            "{}/scale?fieldManager=kube-controller-manager",
+            super::path_of(object)
+        );
+        let patch = serde_json::json!({"spec": {"replicas": replicas}});
+        self.write(
+            &Method::PATCH,
+            &target,
+            "application/merge-patch+json",
+            Some(&patch),
+        )
+    }
+
     /// Server-side apply under another field manager.
     pub(crate) fn apply_as(&self, manager: &str, object: &Value) -> Value {
         let path = format!("{}?fieldManager={manager}&force=true", super::path_of(object));

@@ -10,6 +10,7 @@ mod managers;
 mod merge_patch;
 mod migration;
 mod owned_fields;
+mod replicas;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
@@ -26,6 +27,7 @@ pub use migration::{
     secret_migration_patch,
 };
 pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
+pub use replicas::{HANDOVER_FIELD_MANAGER, Replicas, ReplicasPath, replicas, take_back};
 pub use stale_fields::{field_set, without_stale_fields};
 
 /// The annotation with the last manifest of client-side apply.

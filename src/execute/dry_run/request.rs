@@ -58,6 +58,8 @@ impl Execution<'_> {
     ) -> Result<Reply, ApiError> {
         let carrying = self.carrying(object, member_status).await?;
         let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+        let scaled = self.with_live_replicas(object).await?;
+        let object = scaled.as_ref().unwrap_or(object);
         match self
             .server
             .send(self.member_call(object, member_status, None))

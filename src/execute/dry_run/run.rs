@@ -62,10 +62,9 @@ impl Execution<'_> {
     ) -> MemberReply {
         let prediction = self.predict_on_server(object, subject, member_status).await;
         MemberReply {
-            outcome: prediction.outcome,
             warnings: prediction.warnings,
-            found: None,
-            webhook: None,
+            handover: self.plan.handovers.get(&object.key).cloned(),
+            ..reply_of(prediction.outcome)
         }
     }
 
@@ -78,7 +77,11 @@ impl Execution<'_> {
         member_status: &MemberStatus,
     ) -> MemberReply {
         if matches!(member_status, MemberStatus::Member { .. }) {
-            return reply_of(ObjectOutcome::new(subject, Action::Configured));
+            let outcome = ObjectOutcome::new(subject, Action::Configured);
+            return MemberReply {
+                handover: self.plan.handovers.get(&object.key).cloned(),
+                ..reply_of(outcome)
+            };
         }
         let Some(resource) = self.readable_through(object) else {
             return reply_of(ObjectOutcome::new(subject, Action::Created));

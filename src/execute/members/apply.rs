@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, Before, Call, Patch, Reply};
-use crate::compare::ownership::{self, CLIENT_SIDE_APPLY};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
+use crate::execute::members::handover::mark_handed_over;
 use crate::execute::members::over_live::Sent;
 use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
@@ -20,7 +21,7 @@ use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::settings::{Conflicts, DryRun, WriteSettings};
-use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
+use crate::plan::{Apply, Handover, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 /// Outcome of one member, with the warnings of the server.
@@ -32,6 +33,8 @@ pub(crate) struct MemberReply {
     pub(crate) found: Option<FoundLive>,
     /// Set if the object failed because a webhook could not be called.
     pub(crate) webhook: Option<Unreachable>,
+    /// Set if a field was handed over, or would be in a dry run.
+    pub(crate) handover: Option<Handover>,
 }
 
 /// An object that existed when it was applied, although the plan expected it to be new.
@@ -94,6 +97,7 @@ impl Execution<'_> {
                 None => reason.to_string(),
             };
         }
+        mark_handed_over(reply.handover.as_ref(), &mut reply.outcome);
         reply
     }
 
@@ -124,8 +128,15 @@ impl Execution<'_> {
         member_status: &MemberStatus,
         kinds: &Kinds,
     ) -> MemberReply {
+        let handover = match self.hand_over(object).await {
+            Ok(handover) => handover.cloned(),
+            Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
+        };
         match self.apply_if_allowed(object, member_status, kinds).await {
-            Ok(reply) => self.applied(object, subject, member_status, &reply, kinds),
+            Ok(reply) => MemberReply {
+                handover,
+                ..self.applied(object, subject, member_status, &reply, kinds)
+            },
             Err(Unapplied::Failed(error)) if self.may_recreate(object, member_status, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
@@ -331,7 +342,7 @@ impl Execution<'_> {
     }
 
     /// Whether all fields in conflict belong to a manager that gives them up to a run:
-    /// client-side apply, and of members of a set that is taken over its former tool.
+    /// client-side apply, the hand-over of replicas, and of members of a set that is taken over its former tool.
     pub(crate) fn is_conflict_with_former_owner(
         &self,
         error: &ApiError,
@@ -341,7 +352,7 @@ impl Execution<'_> {
             MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
             MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
         };
-        let owners = [Some(CLIENT_SIDE_APPLY), former];
+        let owners = [Some(CLIENT_SIDE_APPLY), Some(HANDOVER_FIELD_MANAGER), former];
         let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
         let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
         error.status().is_some_and(|status| {
@@ -420,6 +431,7 @@ impl Execution<'_> {
             outcome: ObjectOutcome::new(subject, action),
             found: None,
             webhook: None,
+            handover: None,
         };
         if written.deletion_timestamp.is_some() {
             reply.outcome.action = Action::Failed;
@@ -471,6 +483,7 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
         warnings: Vec::new(),
         found: None,
         webhook: None,
+        handover: None,
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod conflict;
 pub(crate) mod contested;
 pub(crate) mod creation;
 pub(crate) mod found;
+pub(crate) mod handover;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
 pub(crate) mod over_live;

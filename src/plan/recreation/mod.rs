@@ -154,6 +154,7 @@ impl Plan {
             edges: Edges::default(),
             skips: self.skips.clone(),
             dependents: Dependents::default(),
+            handovers: BTreeMap::new(),
             accepted: Vec::new(),
             preconditions: Preconditions::default(),
             refusals: Vec::new(),

@@ -32,7 +32,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::{Conflicts, Validation};
-use crate::plan::{Confirmation, Plan, Policy};
+use crate::plan::{Confirmation, Handover, Plan, Policy};
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -186,6 +186,9 @@ pub struct SavedObject {
     /// True if the object is deleted and created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreated: bool,
+    /// Fields that are handed over to an autoscaler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed_over: Vec<String>,
     /// When it is pruned, as a clause; empty if that only follows the applies.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,
@@ -312,6 +315,12 @@ impl SavedParent {
 fn can_be_read_again(path: &Path) -> bool {
     let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
     path.to_str().is_some() && !is_something_else
+}
+
+/// Returns the fields of an object that a plan hands over.
+pub fn handed_over(plan: &Plan, key: &ObjectKey) -> Vec<String> {
+    let handover = plan.handovers.get(key);
+    handover.and_then(Handover::handed_over).into_iter().collect()
 }
 
 /// The objects that a plan detaches from their owners.

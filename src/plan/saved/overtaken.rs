@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, intents};
+use super::{
+    Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, handed_over, intents,
+};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
@@ -69,6 +71,8 @@ pub enum Drift {
     },
     /// An object would be detached from other owners than in the plan.
     Detached(ObjectKey),
+    /// Other fields of an object would be handed over than in the plan.
+    HandedOver(ObjectKey),
     /// A namespace was deleted or recreated.
     Namespace(String),
     /// The parent was created.
@@ -120,6 +124,9 @@ impl fmt::Display for Drift {
                 }
             }
             Self::Detached(key) => write!(f, "{key}: its owner references to remove differ"),
+            Self::HandedOver(key) => {
+                write!(f, "{key}: what is handed over to an autoscaler differs")
+            }
             Self::Namespace(name) => write!(f, "namespace/{name} was deleted or recreated"),
             Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created"),
             Self::ParentDeleted(parent) => write!(f, "the set's parent {parent} was deleted"),
@@ -182,6 +189,7 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
                 key: key(),
                 intent: intent.clone(),
             }),
+            _ if object.handed_over != handed_over(fresh.plan, &object.key) => Some(Drift::HandedOver(key())),
             _ => None,
         });
     }

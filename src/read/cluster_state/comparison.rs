@@ -6,11 +6,12 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
+use super::autoscalers::Scaled;
 use super::{OverLive, Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, Definition, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership;
+use crate::compare::ownership::{self, Former, LastApplied, Replicas, ReplicasPath};
 use crate::compare::status::{self, Others};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::PART_OF_LABEL;
@@ -18,7 +19,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::object::Object;
-use crate::model::resource::Resource;
+use crate::model::resource::{Resource, ScaleSubresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
@@ -33,6 +34,8 @@ pub(super) struct Compared {
     pub(super) comparisons: BTreeMap<ObjectKey, Verdict>,
     /// What to send of those that changed and have ignored fields.
     pub(super) over_live: BTreeMap<ObjectKey, OverLive>,
+    /// Numbers of replicas that have left the manifest, or returned to it.
+    pub(super) scaled: Scaled,
     /// Those that objects of the manifests depend on, and that are Current.
     pub(super) current: BTreeSet<ObjectKey>,
 }
@@ -52,7 +55,9 @@ pub(super) async fn read_members(
     desired: &Desired,
     places: &ListTargets,
     rules: Rules<'_>,
+    former_manager: Option<&str>,
 ) -> Result<Compared, ReadError> {
+    let former = former(named, rules, former_manager);
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,
@@ -92,6 +97,17 @@ pub(super) async fn read_members(
             });
             (verdict, over_live)
         });
+        let scaled = member.and_then(|member| {
+            let definition = definitions.get(&live.key.group_kind);
+            replicas(member, item, resource, definition, &former)
+        });
+        // The object is as its manifest, but an interrupted run has left its hand-over behind.
+        let compared = match (&scaled, compared) {
+            (Some((path, Replicas::Returned)), Some((Verdict::Unchanged, over_live))) => {
+                Some((Verdict::Send(Reason::FieldAdded(path.to_string())), over_live))
+            }
+            (_, compared) => compared,
+        };
         let current = depended_on.contains(&live.key);
         let current = current.then(|| dependencies::currentness(item, resource, server.now(), rules));
         let reports = depended_on_kinds.contains(&live.key.group_kind) && status::reports(item);
@@ -99,14 +115,14 @@ pub(super) async fn read_members(
             currentness: current.flatten(),
             reports,
         };
-        Some((live, compared, signs))
+        Some((live, compared, signs, scaled))
     };
     let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
     let mut all = Compared::default();
     // Only a complete list shows whether another object of a kind reports.
-    let reporting = listed.iter().filter(|(_, _, signs)| signs.reports);
+    let reporting = listed.iter().filter(|(_, _, signs, _)| signs.reports);
     let reporting: HashSet<GroupKind> = reporting.map(|(live, ..)| live.key.group_kind.clone()).collect();
-    for (live, compared, signs) in listed {
+    for (live, compared, signs, scaled) in listed {
         if named.set.is_parent(&live) {
             continue;
         }
@@ -114,6 +130,9 @@ pub(super) async fn read_members(
             all.comparisons.insert(live.key.clone(), verdict);
             all.over_live
                 .extend(over_live.map(|over_live| (live.key.clone(), over_live)));
+        }
+        if let Some(scaled) = scaled {
+            all.scaled.insert(live.key.clone(), scaled);
         }
         let others = if reporting.contains(&live.key.group_kind) {
             Others::Report
@@ -132,6 +151,33 @@ pub(super) async fn read_members(
 fn body_over(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
     let settled = ignore::body_of(member, live, manager, purpose);
     ownership::with_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
+}
+
+/// Returns the owners whose fields a run takes.
+pub(super) fn former<'a>(named: &NamedSet, rules: Rules<'a>, former_manager: Option<&'a str>) -> Former<'a> {
+    Former {
+        manager: rules.field_manager,
+        tool: former_manager,
+        writers: &[],
+        last_applied: LastApplied::in_set_of(&named.set.tooling),
+    }
+}
+
+/// Returns what a run does about the number of replicas of a member, with the place of that number;
+/// `None` if nothing, or if its kind cannot be scaled.
+fn replicas(
+    member: &DesiredObject,
+    live: &Value,
+    resource: &Resource,
+    definition: Option<&Value>,
+    former: &Former<'_>,
+) -> Option<(ReplicasPath, Replicas)> {
+    if resource.scale == ScaleSubresource::Unlisted {
+        return None;
+    }
+    let path = ReplicasPath::of(definition, &resource.version);
+    let replicas = ownership::replicas(&member.object.value(), live, &path, former)?;
+    Some((path, replicas))
 }
 
 /// Reads the CRDs of the custom resources that are going to be compared: only they show which maps and

@@ -4,6 +4,7 @@
 //! prunes would also delete. This is the only way from a parent to its members for all commands that
 //! write; the rules on the way are those of `plan`.
 
+mod autoscalers;
 mod comparison;
 mod dependencies;
 mod holders;

@@ -60,7 +60,8 @@ impl Scoped {
     }
 }
 
-fn former_tooling(named: &NamedSet, member_status: &ParentStatus) -> Option<Tooling> {
+/// Returns the tool that managed the set until now, if this run takes it over.
+pub(super) fn former_tooling(named: &NamedSet, member_status: &ParentStatus) -> Option<Tooling> {
     match member_status {
         ParentStatus::Recorded(applyset_record)
             if !applyset_record.tooling.is_same_program(&named.set.tooling) =>

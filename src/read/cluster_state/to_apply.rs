@@ -2,10 +2,11 @@
 
 use super::comparison::Compared;
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, dependencies, holders, other_sets};
+use super::{ClusterState, Rules, autoscalers, comparison, dependencies, holders, other_sets, scope};
+use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
 use crate::model::live::Presence;
-use crate::plan::{self, Policy, Unowned};
+use crate::plan::{self, Policy, TakeOwnership, Unowned};
 use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, ReadError, existing};
 
@@ -19,15 +20,18 @@ pub(super) async fn read(
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
     let mut warnings = scoped.member_scope.warnings();
+    let former = scope::former_tooling(named, &scoped.judged.member_status);
+    let former = former.as_ref().map(member_field_manager);
     let mut compared =
-        comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
+        comparison::read_members(server, named, desired, &scoped.member_scope.places, rules, former).await?;
     if let Some(orphans) = &scoped.orphans {
         warnings.extend(orphans.warnings(named, scoped.judged.presence()));
     }
     if scoped.judged.parent.is_none() && !compared.members.is_empty() {
         let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
         compared =
-            comparison::read_members(server, named, desired, &scoped.member_scope.places, rules).await?;
+            comparison::read_members(server, named, desired, &scoped.member_scope.places, rules, former)
+                .await?;
         warnings.push(orphans::orphans_found(
             named,
             compared.members.len(),
@@ -39,6 +43,7 @@ pub(super) async fn read(
         members,
         comparisons,
         over_live,
+        mut scaled,
         current,
     } = compared;
     let mut state = scoped.state(named);
@@ -46,6 +51,10 @@ pub(super) async fn read(
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
     observed.others = other_sets::others(server, named, desired, &members, rules.concurrency).await?;
+    if policy.take_ownership == TakeOwnership::Allowed {
+        let former = comparison::former(named, rules, former);
+        autoscalers::add_taken(server, desired, &observed.others, &former, &mut scaled).await?;
+    }
     observed.existing = match policy.unowned {
         Unowned::TakenIn => Vec::new(),
         Unowned::Refused => {
@@ -62,6 +71,7 @@ pub(super) async fn read(
         &mut warnings,
     )
     .await;
+    observed.handovers = Box::pin(autoscalers::handovers(cluster, desired, scaled, &mut warnings)).await?;
     observed.dependencies = Box::pin(dependencies::known(cluster, desired, &members, current, rules)).await?;
     observed.members = members;
     observed.comparisons = comparisons;

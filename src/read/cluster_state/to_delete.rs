@@ -26,7 +26,7 @@ pub(super) async fn read(
         state.likely_members_left = orphans.left_out.likely_members;
     }
     let observed = &mut state.observed;
-    observed.members = comparison::read_members(server, named, &nothing, &state.places, rules)
+    observed.members = comparison::read_members(server, named, &nothing, &state.places, rules, None)
         .await?
         .members;
     if state.parent.is_none() && observed.members.is_empty() {

@@ -91,6 +91,7 @@ pub async fn plan(
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
+        handed_over: saved::handed_over(&prepared.plan, &key),
         prune_time: times.remove(&key).unwrap_or_default(),
         key,
         intent,

@@ -8,14 +8,15 @@ use super::super::scope::namespaces;
 use super::object_content;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::changes::is_built_in;
-use crate::manifest::desired::Desired;
+use crate::compare::ownership::ReplicasPath;
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
-use crate::model::resource::{Resource, Scope};
+use crate::model::resource::{Resource, ScaleSubresource, Scope};
 use crate::model::set::Set;
-use crate::plan::Recreate;
+use crate::plan::{Recreate, autoscaler_kinds, desired_autoscalers};
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
@@ -69,6 +70,7 @@ pub fn needed_for_set(
         rights.extend(object_content::permissions(member, desired, discovery));
     }
     rights.extend(to_read_dependencies(desired, discovery));
+    rights.extend(to_find_autoscalers(desired, discovery));
     rights
 }
 
@@ -101,6 +103,31 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
     rights.collect()
+}
+
+/// Permissions to list the autoscalers of objects whose number of replicas is not in their manifests: it
+/// may have just left them (`plan::handover`). A run without them keeps the number.
+fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
+    let known = desired_autoscalers(desired);
+    let is_scaled = |member: &&DesiredObject| {
+        member.resource.scale == ScaleSubresource::Listed
+            && !known.contains_key(&member.key)
+            && ReplicasPath::default().value_in(&member.object.value()).is_none()
+    };
+    let namespaces: BTreeSet<Option<&str>> = desired
+        .members
+        .iter()
+        .filter(is_scaled)
+        .map(|member| member.key.namespace.as_deref())
+        .collect();
+    let mut rights = BTreeSet::new();
+    for kind in autoscaler_kinds() {
+        if let KindLookup::Found(resource) = discovery.preferred(&kind) {
+            let namespaces = namespaces.iter().copied();
+            rights.extend(namespaces.map(|namespace| Permission::on(Verb::List, resource, namespace)));
+        }
+    }
+    rights
 }
 
 /// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an

@@ -1,0 +1,550 @@
+//! Replicas that leave the manifest for an autoscaler: the live value stays, in one run, whatever
+//! interrupts it, and returns to the manifest without a conflict.
+
+use std::sync::{Arc, Mutex};
+
+use controlplane::Grant;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::rights::{rule, user};
+use crate::support::{
+    Files, Program, ProgramEnd, Proxy, Run, Sent, Set, Verdict, cluster, definition, deployment, identities,
+    kubectl_apply, named, namespace, objects_file, with,
+};
+
+const HANDOVER: &str = "applyset-handover";
+
+/// The object without replicas.
+fn without_replicas(mut object: Value) -> Value {
+    object["spec"].as_object_mut().expect("a spec").remove("replicas");
+    object
+}
+
+fn autoscaler(home: &str, target: &Value) -> Value {
+    with(
+        named("autoscaling/v2", "HorizontalPodAutoscaler", Some(home), "web"),
+        &json!({"spec": {"minReplicas": 2, "maxReplicas": 10, "scaleTargetRef": reference(target)}}),
+    )
+}
+
+fn reference(target: &Value) -> Value {
+    json!({
+        "apiVersion": target["apiVersion"], "kind": target["kind"], "name": target["metadata"]["name"],
+    })
+}
+
+fn live(object: &Value) -> Value {
+    cluster().live(object).expect("the object")
+}
+
+/// The managers that own the replicas, with their operations.
+fn owners(object: &Value) -> Vec<String> {
+    let live = live(object);
+    let entries = live["metadata"]["managedFields"].as_array().expect("entries");
+    let owning = entries
+        .iter()
+        .filter(|entry| entry.pointer("/fieldsV1/f:spec/f:replicas").is_some());
+    let mut owners: Vec<String> = owning
+        .map(|entry| entry["manager"].as_str().expect("a manager").to_owned())
+        .collect();
+    owners.sort();
+    owners
+}
+
+fn has_handover(object: &Value) -> bool {
+    let live = live(object);
+    let entries = live["metadata"]["managedFields"].as_array().expect("entries");
+    entries.iter().any(|entry| entry["manager"] == HANDOVER)
+}
+
+/// Replicas and generation: each change of the replicas would be another generation.
+fn scale_of(object: &Value) -> (Value, Value) {
+    let live = live(object);
+    (
+        live["spec"]["replicas"].clone(),
+        live["metadata"]["generation"].clone(),
+    )
+}
+
+fn handed_over(run: &Run) -> Vec<Value> {
+    let document = run.document();
+    let results = document["results"].as_array().expect("results");
+    let handed = results
+        .iter()
+        .filter(|result| result["handedOver"] == json!(["spec.replicas"]));
+    handed.map(|result| result["kind"].clone()).collect()
+}
+
+fn sent_of(sent: &[Sent], resource: &str) -> usize {
+    let lists = sent.iter().filter(|sent| {
+        let path = sent.path.split('?').next().unwrap_or_default();
+        sent.method == Method::GET && path.ends_with(&format!("/{resource}"))
+    });
+    lists.count()
+}
+
+#[test]
+fn replicas_stay_when_their_autoscaler_is_among_the_manifests() {
+    for kind in ["Deployment", "StatefulSet", "ReplicaSet"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let mut before = deployment(&home, "web", 5);
+        before["kind"] = json!(kind);
+        let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
+        set.apply(std::slice::from_ref(&before));
+        let scaled = scale_of(&before);
+
+        let run = set.apply(&after);
+
+        assert_eq!(handed_over(&run), [kind], "{}", run.stdout);
+        assert_eq!(run.results("configured"), identities([&before]));
+        assert_eq!(run.warnings(), Vec::<String>::new());
+        assert_eq!(scale_of(&before), scaled);
+        assert_eq!(owners(&before), [HANDOVER]);
+        let run = set.apply(&after);
+        assert_eq!(run.results("unchanged"), identities(&after));
+        // The autoscaler is free to write, and the hand-over ends with that.
+        cluster().scale(&before, 7);
+        assert_eq!(owners(&before), ["kube-controller-manager"]);
+        let run = set.apply(&after);
+        assert_eq!(run.results("unchanged"), identities(&after));
+        assert_eq!(live(&before)["spec"]["replicas"], 7);
+    }
+}
+
+#[test]
+fn replicas_stay_when_their_autoscaler_is_in_the_cluster_even_one() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 1);
+    set.apply(std::slice::from_ref(&before));
+    cluster().create(&autoscaler(&home, &before));
+    let files = Files::new().with("objects.yaml", &objects_file(&[without_replicas(before.clone())]));
+    let lines = set.command(Program::new(), &files).run().expect(0);
+    let line = format!("deployment.apps/web configured in namespace {home}, handed over spec.replicas");
+    assert!(lines.stdout.contains(&line), "{}", lines.stdout);
+    assert_eq!(owners(&before), [HANDOVER]);
+}
+
+#[test]
+fn replicas_of_a_custom_kind_are_where_its_definition_says() {
+    let home = namespace("home");
+    let group = format!("{home}.example.com");
+    let mut scalable = definition(&group, "Namespaced");
+    let version = &mut scalable["spec"]["versions"][0];
+    version["subresources"] = json!({"scale": {
+        "specReplicasPath": ".spec.nodes.size", "statusReplicasPath": ".status.size",
+    }});
+    version["schema"]["openAPIV3Schema"]["properties"] = json!({
+        "spec": {"type": "object", "properties": {"nodes": {"type": "object", "properties": {
+            "size": {"type": "integer", "default": 1}, "zone": {"type": "string"},
+        }}}},
+        "status": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    });
+    cluster().define(&scalable);
+    let ring = with(
+        named(&format!("{group}/v1"), "Widget", Some(&home), "ring"),
+        &json!({"spec": {"nodes": {"size": 4, "zone": "a"}}}),
+    );
+    let set = Set::secret(&home, "web");
+    set.apply(std::slice::from_ref(&ring));
+    let mut without = ring.clone();
+    without["spec"]["nodes"] = json!({"zone": "a"});
+    let run = set.apply(&[without.clone(), autoscaler(&home, &ring)]);
+    assert_eq!(live(&ring)["spec"]["nodes"]["size"], 4, "{}", run.stdout);
+    assert!(run.stdout.contains("spec.nodes.size"), "{}", run.stdout);
+    // Without its autoscaler the default counts, and the warning says so.
+    set.apply(std::slice::from_ref(&ring));
+    let run = set.apply(&[without]);
+    assert_eq!(live(&ring)["spec"]["nodes"]["size"], 1);
+    assert!(
+        run.warnings()[0].contains("write `size: 4`"),
+        "{:?}",
+        run.warnings()
+    );
+}
+
+#[test]
+fn replicas_that_nothing_scales_get_the_default_with_a_warning() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    set.apply(std::slice::from_ref(&before));
+    let other = deployment(&home, "other", 5);
+    cluster().create(&autoscaler(&home, &other));
+    let run = set.apply(&[without_replicas(before.clone())]);
+    assert_eq!(live(&before)["spec"]["replicas"], 1);
+    let warnings = run.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("objects.yaml:1: deployment.apps/web"),
+        "{warnings:?}"
+    );
+    assert!(warnings[0].contains("write `replicas: 5`"), "{warnings:?}");
+    assert!(!has_handover(&before));
+}
+
+#[test]
+fn replicas_stay_when_autoscalers_cannot_be_listed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    set.apply(std::slice::from_ref(&before));
+    let rules = [rule("", "secrets", &["*"]), rule("apps", "deployments", &["*"])];
+    let user = user(&[Grant::in_namespace(&home, rules)]);
+    let files = Files::new().with("objects.yaml", &objects_file(&[without_replicas(before.clone())]));
+    let run = set
+        .command(Program::with_kubeconfig(&user.kubeconfig), &files)
+        .args(["-o", "json"])
+        .run()
+        .expect(0);
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
+    assert_eq!(handed_over(&run), ["Deployment"]);
+    let warnings = run.warnings();
+    assert!(warnings[0].contains("stays 5"), "{warnings:?}");
+    assert!(warnings[0].contains("forbidden"), "{warnings:?}");
+}
+
+#[test]
+fn a_scaled_object_counts_as_an_autoscaler() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    set.apply(std::slice::from_ref(&before));
+    let mut keda = with(
+        definition("keda.sh", "Namespaced"),
+        &json!({"metadata": {"name": "scaledobjects.keda.sh"}, "spec": {"names": {
+            "kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject",
+        }}}),
+    );
+    keda["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    cluster().define(&keda);
+    let scaled = with(
+        named("keda.sh/v1", "ScaledObject", Some(&home), "web"),
+        &json!({"spec": {"scaleTargetRef": {"name": "web"}}}),
+    );
+    cluster().create(&scaled);
+    let run = set.apply(&[without_replicas(before.clone())]);
+    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
+    cluster().delete(&keda);
+}
+
+#[test]
+fn replicas_that_return_to_the_manifest_leave_nothing_behind() {
+    for returned in [5, 3] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let before = deployment(&home, "web", 5);
+        let scaler = autoscaler(&home, &before);
+        set.apply(std::slice::from_ref(&before));
+        set.apply(&[without_replicas(before.clone()), scaler.clone()]);
+        assert_eq!(owners(&before), [HANDOVER]);
+        let after = [deployment(&home, "web", returned), scaler];
+        let (_, generation) = scale_of(&before);
+        for flags in [&["--dry-run=server"][..], &[]] {
+            let run = set.apply_with(&after, flags).expect(0);
+            assert_eq!(run.results("configured"), identities([&before]));
+        }
+        let changes = u64::from(returned != 5);
+        let generation = generation.as_u64().expect("a number") + changes;
+        assert_eq!(scale_of(&before), (json!(returned), json!(generation)));
+        assert_eq!(owners(&before), ["applyset"]);
+        assert!(!has_handover(&before));
+        let run = set.apply(&after);
+        assert_eq!(run.results("unchanged"), identities(&after));
+    }
+}
+
+#[test]
+fn replicas_that_another_manager_owns_stay_without_a_hand_over() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    for is_shared in [false, true] {
+        set.apply_with(std::slice::from_ref(&before), &["--force-conflicts"])
+            .expect(0);
+        cluster().scale(&before, 6);
+        if is_shared {
+            set.apply(&[deployment(&home, "web", 6)]);
+            assert_eq!(owners(&before), ["applyset", "kube-controller-manager"]);
+        }
+        let proxy = Proxy::transparent();
+        set.apply_through(&proxy, &[without_replicas(before.clone())], &[])
+            .expect(0);
+        assert_eq!(live(&before)["spec"]["replicas"], 6);
+        assert_eq!(owners(&before), ["kube-controller-manager"]);
+        assert_eq!(sent_of(&proxy.sent(), "horizontalpodautoscalers"), 0);
+        assert!(!has_handover(&before));
+    }
+}
+
+#[test]
+fn what_client_side_apply_wrote_is_handed_over_too() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
+    set.apply(std::slice::from_ref(&before));
+    kubectl_apply(&[deployment(&home, "web", 6)], &["-n", &home]).expect(0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (target, seeing) = (before.clone(), Arc::clone(&seen));
+    let proxy = Proxy::gated(move |_| {
+        seeing.lock().expect("no panic").push(scale_of(&target));
+        Verdict::Forward
+    });
+    let spec = live(&before)["spec"].clone();
+    let run = set.apply_through(&proxy, &after, &[]).expect(0);
+    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    let seen = seen.lock().expect("no panic");
+    assert!(seen.iter().all(|(replicas, _)| *replicas == 6), "{seen:?}");
+    assert_eq!(
+        live(&before)["spec"],
+        spec,
+        "{seen:?} {:#?}",
+        proxy
+            .sent()
+            .iter()
+            .filter(|sent| sent.is_write())
+            .map(|sent| sent.path.clone())
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(owners(&before), [HANDOVER]);
+}
+
+#[test]
+fn an_object_that_is_taken_from_another_set_keeps_its_replicas() {
+    let home = namespace("home");
+    let before = deployment(&home, "web", 5);
+    let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
+    Set::secret(&home, "former").apply(std::slice::from_ref(&before));
+    let set = Set::secret(&home, "web");
+    for flags in [
+        &["--take-ownership", "--dry-run=server"][..],
+        &["--take-ownership"],
+    ] {
+        let run = set.apply_with(&after, flags).expect(0);
+        assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    }
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
+    assert_eq!(owners(&before), [HANDOVER]);
+}
+
+#[test]
+fn dry_runs_and_diff_show_the_hand_over_and_no_change() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
+    set.apply(std::slice::from_ref(&before));
+    let state = cluster().state(&[&home]);
+    for flags in ["--dry-run=server", "--dry-run=client"] {
+        let run = set.apply_with(&after, &[flags]).expect(0);
+        assert_eq!(handed_over(&run), ["Deployment"], "{flags} {}", run.stdout);
+        assert_eq!(run.results("configured"), identities([&before]), "{flags}");
+    }
+    let files = Files::new().with("objects.yaml", &objects_file(&after));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let run = set.invoke("diff", &["-f", &directory, "-o", "json"]).expect(1);
+    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    let document = run.document();
+    let results = document["results"].as_array().expect("results");
+    let of_deployment = results.iter().find(|result| result["kind"] == "Deployment");
+    assert_eq!(
+        of_deployment.expect("a result")["changes"],
+        json!([]),
+        "{document:#}"
+    );
+    let run = set.invoke("diff", &["-f", &directory]).expect(1);
+    assert!(
+        run.stdout.contains("spec.replicas handed over") || run.stderr.contains("spec.replicas handed over"),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
+    assert_eq!(cluster().state(&[&home]), state);
+}
+
+#[test]
+fn a_saved_plan_hands_over_what_it_showed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let scaler = autoscaler(&home, &before);
+    set.apply(std::slice::from_ref(&before));
+    cluster().create(&scaler);
+    let files = Files::new().with("objects.yaml", &objects_file(&[without_replicas(before.clone())]));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let plans = Files::new();
+    let plan = plans.path("plan.json").to_string_lossy().into_owned();
+    let save = || {
+        set.invoke("diff", &["-f", &directory, "--out", &plan]).expect(1);
+    };
+    let apply = || {
+        Program::new()
+            .args(["apply", "-o", "json", "--plan", &plan])
+            .run()
+    };
+    save();
+    cluster().delete(&scaler);
+    let run = apply();
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert!(
+        run.stderr.contains("handed over") || run.stdout.contains("handed over"),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
+    cluster().create(&scaler);
+    save();
+    let scaled = scale_of(&before);
+    let run = apply().expect(0);
+    assert_eq!(handed_over(&run), ["Deployment"]);
+    assert_eq!(scale_of(&before), scaled);
+    assert_eq!(owners(&before), [HANDOVER]);
+}
+
+#[test]
+fn other_commands_do_not_mind_the_manager_of_the_hand_over() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let scaler = autoscaler(&home, &before);
+    let after = [without_replicas(before.clone()), scaler];
+    set.apply(std::slice::from_ref(&before));
+    set.apply(&after);
+    set.invoke("verify", &[]).expect(0);
+    let other = Set::secret(&home, "other");
+    let files = Files::new().with("objects.yaml", &objects_file(&after));
+    let directory = files.directory().to_string_lossy().into_owned();
+    set.invoke("disband", &["--yes"]).expect(0);
+    other.invoke("adopt", &["-f", &directory, "--yes"]).expect(0);
+    other.apply(&after);
+    assert_eq!(owners(&before), [HANDOVER]);
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
+    let run = other.apply_with(std::slice::from_ref(&before), &["--field-manager", HANDOVER]);
+    run.expect(2);
+}
+
+/// Kills a run that applies `objects` after this many writes.
+fn kill_after(writes: usize, set: &Set, objects: &[Value]) -> ProgramEnd {
+    let proxy = Proxy::holding_after(writes);
+    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    set.command(program, &files).run_until_held(&proxy)
+}
+
+#[test]
+fn a_kill_at_any_write_of_either_direction_converges() {
+    for direction in ["over", "back"] {
+        for writes in 0.. {
+            let home = namespace("home");
+            let set = Set::secret(&home, "web");
+            let with_replicas = deployment(&home, "web", 5);
+            let scaler = autoscaler(&home, &with_replicas);
+            let without = [without_replicas(with_replicas.clone()), scaler.clone()];
+            let with = [with_replicas.clone(), scaler];
+            set.apply(&with);
+            let (goal, owner) = if direction == "over" {
+                (&without, HANDOVER)
+            } else {
+                set.apply(&without);
+                (&with, "applyset")
+            };
+            let scaled = scale_of(&with_replicas);
+            let end = kill_after(writes, &set, goal);
+            assert_eq!(scale_of(&with_replicas), scaled, "{direction} {writes}");
+            set.apply(goal);
+            assert_eq!(scale_of(&with_replicas), scaled, "{direction} {writes}");
+            assert_eq!(owners(&with_replicas), [owner], "{direction} {writes}");
+            let run = set.apply(goal);
+            assert_eq!(run.results("unchanged"), identities(goal));
+            if end == ProgramEnd::Finished {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_autoscaler_that_writes_between_the_two_applies_wins() {
+    for write in 0..3 {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let before = deployment(&home, "web", 5);
+        let scaler = autoscaler(&home, &before);
+        set.apply(&[before.clone(), scaler.clone()]);
+        let target = before.clone();
+        let proxy = Proxy::before_write(write, move || {
+            cluster().scale(&target, 8);
+        });
+        set.apply_through(&proxy, &[without_replicas(before.clone()), scaler], &[])
+            .expect(0);
+        if live(&before)["spec"]["replicas"] == 5 {
+            // There were fewer writes.
+            assert!(write > 1, "{write}");
+        } else {
+            assert_eq!(live(&before)["spec"]["replicas"], 8, "{write}");
+        }
+    }
+}
+
+/// A generator of numbers below a limit: a linear congruence.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |limit| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    }
+}
+
+#[test]
+fn whatever_happens_in_whatever_order_the_number_is_the_last_one_written() {
+    for seed in 0..6 {
+        let mut number = numbers(seed);
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let web = |replicas| deployment(&home, "web", replicas);
+        let scaler = autoscaler(&home, &web(1));
+        set.apply(&[web(5), scaler.clone()]);
+        let mut expected = json!(5);
+        let mut story = Vec::new();
+        for _ in 0..12 {
+            let replicas = u32::try_from(2 + number(8)).expect("a small number");
+            let without = [without_replicas(web(1)), scaler.clone()];
+            let step = number(5);
+            story.push((step, replicas));
+            match step {
+                0 => {
+                    cluster().scale(&web(1), replicas);
+                    expected = json!(replicas);
+                }
+                1 => {
+                    set.apply_with(&[web(replicas), scaler.clone()], &["--force-conflicts"])
+                        .expect(0);
+                    expected = json!(replicas);
+                    assert!(!has_handover(&web(1)), "{seed} {story:?}");
+                }
+                2 => {
+                    kill_after(
+                        usize::try_from(number(3)).expect("a small number"),
+                        &set,
+                        &without,
+                    );
+                }
+                3 => {
+                    set.apply_with(&without, &["--dry-run=server"]).expect(0);
+                }
+                _ => {
+                    set.apply(&without);
+                }
+            }
+            assert_eq!(live(&web(1))["spec"]["replicas"], expected, "{seed} {story:?}");
+        }
+    }
+}
