@@ -13,6 +13,7 @@ pub(crate) mod migrate;
 pub(crate) mod over_live;
 pub(crate) mod recreate;
 pub(crate) mod refused;
+pub(crate) mod reply;
 pub(crate) mod round;
 pub(crate) mod taken_in;
 pub(crate) mod webhooks;
