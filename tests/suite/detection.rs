@@ -129,6 +129,10 @@ fn contents(set: &Set, objects: &[Value]) -> Vec<(String, Option<Value>)> {
                 for field in ["uid", "resourceVersion", "creationTimestamp"] {
                     metadata.remove(field).expect("every object has it");
                 }
+                // The history has the digest of manifests, which name the namespace, and times.
+                if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                    annotations.remove("kubectl-applyset/history");
+                }
                 for entry in metadata["managedFields"].as_array_mut().expect("managers") {
                     entry.as_object_mut().expect("an entry").remove("time");
                 }
