@@ -195,7 +195,8 @@ impl Execution<'_> {
         Ok(ending)
     }
 
-    /// Returns the ending, and the parent as it is then, if there is one.
+    /// Returns the ending, and the parent as it is then; `None` if there is none, or it cannot be read or
+    /// written.
     async fn write_objects(&self, sink: &mut Sink<'_>) -> Result<(Ending, Option<Known>), ParentWriteError> {
         sink(Event::Phase {
             phase: Phase::Applying,
@@ -258,14 +259,16 @@ impl Execution<'_> {
                 .await
                 .map(|()| ending)
         };
-        let ending = kept.unwrap_or_else(|error| {
-            // A parent that could not be written or read just before still cannot be.
-            if reported != Some(error.brief()) {
-                sink(Event::failure(error.to_string()));
+        match kept {
+            Ok(ending) => Ok((ending, Some(known))),
+            Err(error) => {
+                // A parent that could not be written or read just before still cannot be.
+                if reported != Some(error.brief()) {
+                    sink(Event::failure(error.to_string()));
+                }
+                Ok((Ending::Incomplete, None))
             }
-            Ending::Incomplete
-        });
-        Ok((ending, Some(known)))
+        }
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {

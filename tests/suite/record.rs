@@ -39,10 +39,13 @@ fn a_parent_that_was_made_by_the_first_run_has_its_whole_record() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     set.apply(&[config_map(&shop, "one", "1")]);
-    let parent = set.live_parent().expect("a parent");
+    let mut parent = set.live_parent().expect("a parent");
     assert_eq!(parent["metadata"]["labels"], json!({ID: set.id}));
     let tooling = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
     let applyset_metadata = json!({TOOLING: tooling, GROUP_KINDS: "ConfigMap", NAMESPACES: ""});
+    let annotations = parent["metadata"]["annotations"].as_object_mut();
+    let annotations = annotations.expect("annotations");
+    assert!(annotations.remove("kubectl-applyset/history").is_some());
     assert_eq!(parent["metadata"]["annotations"], applyset_metadata);
 }
 
@@ -90,14 +93,15 @@ fn a_change_of_one_object_leaves_the_parent_and_the_others_alone() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
     set.apply(&[config_map(&shop, "one", "1"), config_map(&shop, "two", "1")]);
-    let version = set.parent_version();
+    let record = || [GROUP_KINDS, NAMESPACES, TOOLING].map(|key| set.annotation(key));
+    let before = record();
     let two = cluster().live(&config_map(&shop, "two", "1"));
 
     let run = set.apply(&[config_map(&shop, "one", "2"), config_map(&shop, "two", "1")]);
 
     assert_eq!(run.results("configured"), [format!("ConfigMap {shop}/one")]);
     assert_eq!(run.results("unchanged"), [format!("ConfigMap {shop}/two")]);
-    assert_eq!(set.parent_version(), version);
+    assert_eq!(record(), before);
     assert_eq!(cluster().live(&config_map(&shop, "two", "1")), two);
 }
 
