@@ -57,10 +57,10 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Record the state before, to undo the run
+    /// Record the state before the run, to undo it
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,
-    /// Old values of Secrets: keep (default) or omit
+    /// Secret values in undo file: keep (default) or omit
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "keep", requires = "undo_out")]
     pub undo_secrets: UndoSecretsMode,
     /// List unchanged objects at a terminal, too
@@ -133,7 +133,7 @@ pub struct PlanningFlags {
     /// Take fields that other managers own
     #[arg(long, help_heading = OWNERSHIP)]
     pub force_conflicts: bool,
-    /// Leave fields to others, as Flux's spec.ignore
+    /// Leave fields to others (Flux spec.ignore rules)
     #[arg(long, value_name = "FILE", help_heading = OWNERSHIP, value_hint = ValueHint::FilePath)]
     pub ignore: Option<String>,
     /// Take objects that belong to another set
@@ -179,9 +179,9 @@ pub enum HooksMode {
 /// `--undo-secrets`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UndoSecretsMode {
-    /// The undo file has them.
+    /// Write them to the undo file.
     Keep,
-    /// It does not, and an undo cannot restore them.
+    /// Leave them out; an undo cannot restore them.
     Omit,
 }
 

@@ -82,7 +82,7 @@ Examples:
   # Show the last runs that changed the set
   kubectl applyset history web -n shop
 
-  # Print the digest of the manifests of the last one
+  # Print the digest of the manifests of the last run
   kubectl applyset history web -n shop -o json | jq -r '.runs[0].manifests'";
 
 pub(super) const VIEW: &str = "\

@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
     if document.runs.is_empty() {
         report::note(
             &format!(
-                "{}: no run of apply is recorded; runs that change nothing are not",
+                "{}: no run of apply is recorded; runs without changes never are",
                 document.reference()
             ),
             style,

@@ -28,7 +28,7 @@ impl Error {
             Self::Overtaken(_) | Self::Altered(_) => {
                 "make a new plan with `kubectl applyset diff SET -f … --out FILE`".to_owned()
             }
-            Self::OtherCluster { .. } => "name the cluster of the run with --context or --server".to_owned(),
+            Self::OtherCluster { .. } => "select its cluster with --context or --server".to_owned(),
             Self::NotSaved => "resolve the errors above".to_owned(),
             Self::Connection(error) => error.hint(),
             Self::Discovery(error) => request_hint(error.request()),

@@ -145,7 +145,7 @@ pub enum Error {
     #[error("{}", in_lines(&messages::stale(.0)))]
     Overtaken(Vec<Drift>),
     /// The run to undo was on another cluster.
-    #[error("the undo file is of another cluster: {then}, not {now}")]
+    #[error("the undo file is for another cluster: {then}, not {now}")]
     OtherCluster {
         /// The address of the cluster of the run.
         then: String,

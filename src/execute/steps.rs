@@ -298,7 +298,7 @@ impl Execution<'_> {
         let left = steps.unsent.drain(..).flatten();
         let left: Vec<ObjectKey> = left.map(|apply| self.key(apply).clone()).collect();
         progress.applied.failed += left.len();
-        sink(NotDone::some(left, "what it depends on is not applied"));
+        sink(NotDone::some(left, "what it depends on was not applied"));
     }
 
     /// Skips objects that depend on what will not be Current in this run, and makes the run fail.

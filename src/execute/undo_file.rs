@@ -100,7 +100,7 @@ impl UndoFile {
         let noted = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
         if let Err(error) = noted {
             *failure = Some(format!(
-                "{}: the undo file cannot be continued: {}; the run stops",
+                "{}: cannot append to the undo file: {}; the run stops",
                 self.path.display(),
                 os_cause(&error)
             ));

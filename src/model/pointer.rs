@@ -17,7 +17,7 @@ pub enum PointerError {
     #[error("{0:?} is not a JSON pointer: it must begin with /")]
     NoSlash(String),
     /// A tilde is not part of `~0` or `~1`.
-    #[error("{0:?} is not a JSON pointer: ~ must be written ~0, and / in a name ~1")]
+    #[error("{0:?} is not a JSON pointer: write ~ as ~0, and / in a name as ~1")]
     Escape(String),
 }
 

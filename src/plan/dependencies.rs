@@ -52,7 +52,7 @@ pub(super) fn faults(live: &Live) -> Vec<String> {
     let fault = fault.map(|fault| format!("{}: annotation {DEPENDS_ON} is ignored: {fault}", live.key));
     let itself = objects.iter().filter(|key| **key == live.key);
     let itself =
-        itself.map(|key| format!("{key}: annotation {DEPENDS_ON} names the object itself, which is ignored"));
+        itself.map(|key| format!("{key}: annotation {DEPENDS_ON}: the dependency on itself is ignored"));
     fault.chain(itself).collect()
 }
 

@@ -76,7 +76,7 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
-            Self::NotInRun => f.write_str("the run that is undone did not write it"),
+            Self::NotInRun => f.write_str("the run to undo did not write it"),
             Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
             Self::Terminating { waits_for } => {
                 write!(f, "already being deleted, waiting: {}", waits_for.join("; "))

@@ -60,7 +60,8 @@ impl FieldConflicts {
             .with_hint("remove the fields from the manifests")
             .with_hint("or take them from their owners with --force-conflicts");
         if self.0.iter().any(|conflict| conflict.pointer.is_some()) {
-            message = message.with_hint("or leave them to their owners with --ignore FILE, and in FILE:");
+            message =
+                message.with_hint("or leave them to their owners with --ignore FILE, where FILE contains:");
         }
         Some(message)
     }
@@ -108,7 +109,7 @@ fn lines(conflict: &FieldConflict) -> Vec<String> {
     };
     let since = since
         .as_ref()
-        .map_or_else(String::new, |time| format!(" since {time}"));
+        .map_or_else(String::new, |time| format!(", last write {time}"));
     lines.push(format!("  owner:    {owner}{since}"));
     if let Some([live, manifest]) = values {
         lines.push(format!("  live:     {live}"));
@@ -193,14 +194,14 @@ mod tests {
             message.to_string(),
             "Apply failed with 2 conflicts: other field managers own these fields\n  \
              web.yaml:6: configmap/web in namespace shop: .data.key\n  \
-             \u{20} owner:    \"helm\" since 2026-01-01T00:00:00Z\n  \
+             \u{20} owner:    \"helm\", last write 2026-01-01T00:00:00Z\n  \
              \u{20} live:     \"live\"\n  \
              \u{20} manifest: \"mine\"\n  \
              web.yaml:6: configmap/keys in namespace shop: .data.a\n  \
              \u{20} owner:    \"helm\"\n  \
              hint: remove the fields from the manifests\n  \
              hint: or take them from their owners with --force-conflicts\n  \
-             hint: or leave them to their owners with --ignore FILE, and in FILE:"
+             hint: or leave them to their owners with --ignore FILE, where FILE contains:"
         );
         assert_eq!(
             all.rules(),

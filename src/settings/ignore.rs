@@ -5,7 +5,7 @@ use crate::compare::ignore::IgnoreRules;
 use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
 
-const HINT: &str = "write rules as Flux's spec.ignore: paths as JSON pointers, and target";
+const HINT: &str = "write rules as in Flux's spec.ignore: paths (JSON pointers) and target";
 
 /// The fields that the set leaves to others.
 #[derive(Debug, Clone)]

@@ -33,7 +33,7 @@ impl RecreateChoice {
         let is_never = words.iter().any(|word| *word == "never");
         if is_never && flag.recreate.len() > 1 {
             return Err(error(
-                "never excludes all others",
+                "never cannot be combined with other values",
                 "write never alone, or leave it out",
             ));
         }

@@ -97,7 +97,7 @@ fn a_field_of_another_manager_is_not_taken() {
         // The line of the field, not that of the object.
         "objects.yaml:5: configmap/one in namespace",
         ".data.key",
-        "owner:    \"autoscaler\" since 20",
+        "owner:    \"autoscaler\", last write 20",
         "live:     \"theirs\"",
         "manifest: \"2\"",
         "--force-conflicts",

@@ -7,10 +7,11 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Flags that override a safety check, and are never suggested for a typo.
-const FLAGS_THAT_ALLOW_MORE: [&str; 6] = [
+const FLAGS_THAT_ALLOW_MORE: [&str; 7] = [
     "--allow-data-loss",
     "--allow-prune-all",
     "--force-conflicts",
+    "--recreate",
     "--take-ownership",
     "--take-over-set",
     "--yes",
@@ -44,7 +45,7 @@ const COMMANDS: [(&[&str], &str); 13] = [
     ),
     (
         &["rollback", "undo"],
-        "check out the earlier manifests, and apply them; `kubectl applyset history SET` shows the runs",
+        "undo with `kubectl applyset apply --plan FILE` if the run had --undo-out FILE, else apply the old manifests",
     ),
     (
         &["import"],

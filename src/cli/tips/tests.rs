@@ -56,7 +56,7 @@ fn flags_and_commands_of_other_tools_are_explained() {
         ("deploy web -f x", "applyset apply"),
         ("get web", "applyset view"),
         ("describe web", "applyset view"),
-        ("rollback web 3", "earlier manifests"),
+        ("rollback web 3", "--undo-out FILE"),
         ("template web", "helm template"),
         ("aply web -f x", "'apply'"),
     ] {

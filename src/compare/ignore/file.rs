@@ -45,7 +45,7 @@ pub enum IgnoreFault {
 
 const FORMAT: Format = Format {
     names: &["ignore", "ignoreDifferences"],
-    described: "a list, or have ignore or ignoreDifferences, alone or in spec",
+    described: "a list, or have ignore or ignoreDifferences at the top level or in spec",
 };
 
 const FLUX: &str = "a rule has paths and target";
@@ -208,7 +208,7 @@ fn reason_against(pointer: &Pointer) -> Option<&'static str> {
     let segments: Vec<&str> = pointer.segments().iter().map(String::as_str).collect();
     match segments.as_slice() {
         [] => Some("it is the whole object; remove the object from the manifests"),
-        ["metadata"] => Some("it holds the name; write the labels or annotations instead"),
+        ["metadata"] => Some("it holds the name; write /metadata/labels or /metadata/annotations"),
         ["apiVersion" | "kind", ..] | ["metadata", "name" | "namespace" | "generateName", ..] => {
             Some("it identifies the object")
         }

@@ -44,7 +44,7 @@ fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, l
         Some(rule) => {
             format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
         }
-        None => WAYS_OUT.to_owned(),
+        None => "remove these fields from the manifest, or take them over with --force-conflicts".to_owned(),
     };
     let count = counted(conflicts.len(), "conflict");
     Message::new(format!(

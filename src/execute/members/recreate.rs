@@ -36,7 +36,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 const KEEP: &str = "keep the old value, or give the object another name";
-const AGAIN: &str = "run the same command again, which creates it";
+const AGAIN: &str = "run the same command again to create it";
 
 /// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
 pub(crate) enum NotRecreated {
@@ -154,7 +154,7 @@ impl Execution<'_> {
         match self.server.send(self.creation_dry_run(object)).await {
             Err(error) if is_already_there(&error) => {}
             Err(error) => return Err(NotRecreated::NotCreatable(error)),
-            Ok(_) => return Err(NotRecreated::Changed("it does not exist any more")),
+            Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::of_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
@@ -162,7 +162,7 @@ impl Execution<'_> {
         let unread = |error: ApiError| NotRecreated::Unread(error.kind.to_string());
         let found = read::object(self.server, &object.resource, &object.key).await;
         let found = found.map_err(unread)?;
-        let gone = NotRecreated::Changed("it does not exist any more");
+        let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
         if preconditions.are_bound() && !preconditions.admit(&object.key, &found) {
@@ -270,7 +270,7 @@ impl Execution<'_> {
         loop {
             let found = read::object(self.server, &object.resource, &object.key).await;
             let found = found.map_err(|error| {
-                Message::new(format!("not created again: cannot be read: {}", error.kind)).with_hint(AGAIN)
+                Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(AGAIN)
             })?;
             let live = found.and_then(|found| Live::of(&found, &object.resource));
             let going = live.filter(|live| live.presence == Presence::Terminating);
@@ -338,7 +338,7 @@ fn is_already_there(error: &ApiError) -> bool {
 /// The error of an object that is deleted, and not created again. `going` is what there still is of it.
 fn not_created(going: Option<&Live>, end: &str) -> Message {
     let Some(live) = going else {
-        return Message::new(format!("deleted, and not created again: {end}")).with_hint(AGAIN);
+        return Message::new(format!("deleted, but not created again: {end}")).with_hint(AGAIN);
     };
     let waits_for = match live.waits_for.as_slice() {
         [] => String::new(),

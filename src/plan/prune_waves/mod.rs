@@ -161,7 +161,7 @@ impl<'l> Leaving<'l> {
             text
         } else {
             format!(
-                "{text}; so are those of other cycles through it: {}",
+                "{text}; other cycles through it are ignored, too: {}",
                 listed(others)
             )
         }

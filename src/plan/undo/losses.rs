@@ -71,7 +71,7 @@ pub fn losses(
         let others = other_deciders(&was["metadata"], manager);
         if !others.is_empty() {
             let others: Vec<String> = others.into_iter().collect();
-            lose(format!("the fields of {}", others.join(", ")));
+            lose(format!("the fields owned by {}", others.join(", ")));
         }
         if let Some(contents) = contents.get(&item.key) {
             lose_contents(contents, &recorded, &mut lose);
@@ -117,7 +117,7 @@ fn lose_contents(contents: &Contents, recorded: &BTreeSet<&ObjectKey>, lose: &mu
         } else {
             String::new()
         };
-        lose(format!("what else it contains: {named}{rest}"));
+        lose(format!("the other objects in it: {named}{rest}"));
     }
     if !contents.unknown.is_empty() {
         lose(format!(

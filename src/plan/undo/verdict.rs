@@ -83,7 +83,7 @@ pub fn judge(
                 _ => ask(
                     manifest_of(was, None, manager),
                     Verdict::AsBefore,
-                    Verdict::Skip("it exists again, and not as it was".to_owned()),
+                    Verdict::Skip("it exists again, with other content".to_owned()),
                 ),
             }
         }
@@ -145,7 +145,7 @@ fn unlike_changed(
 fn restore(item: &UndoItem, manifest: Value, id: &str) -> Verdict {
     match item.former_set() {
         Some(other) if other != id => Verdict::Skip(format!(
-            "it was taken from ApplySet {other}, and is not given back; apply that set to take it"
+            "it was taken from ApplySet {other}; to return it, apply that set with --take-ownership"
         )),
         _ => Verdict::Restore(without_metadata(manifest)),
     }
@@ -180,7 +180,7 @@ fn changed_since(written: Option<&Written>, live: &Value, manager: &str) -> Stri
         "it was changed after the run".to_owned()
     } else {
         format!(
-            "it was changed after the run; other field managers are {}",
+            "it was changed after the run; other field managers: {}",
             others.join(", ")
         )
     }

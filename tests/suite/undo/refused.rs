@@ -30,7 +30,7 @@ fn what_changed_after_the_run_is_left_as_it_is() {
     let run = runs.undo("undo", &[]).expect(1);
     let results = results(&run);
     for (name, reason) in [
-        ("edited", "changed after the run; other field managers are tests"),
+        ("edited", "changed after the run; other field managers: tests"),
         ("deleted", "deleted after the run"),
         ("replaced", "deleted and created again"),
         ("pruned", "exists again"),
@@ -185,7 +185,7 @@ fn a_run_stops_when_its_undo_file_cannot_be_continued() {
         .run()
         .expect(1);
     assert!(
-        run.stderr.contains("the undo file cannot be continued"),
+        run.stderr.contains("cannot append to the undo file"),
         "{}",
         run.stderr
     );
