@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use super::{Input, Prepared, to_show};
 use crate::cli::GlobalFlags;
+use crate::cluster::apiserver::ApiServer;
+use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::KindLookup;
 use crate::error::{Error, Exit};
 use crate::event::Action;
@@ -26,7 +28,7 @@ use crate::plan::saved::{
     SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
-use crate::read::{self, Cluster, NamespaceState};
+use crate::read::{self, NamespaceState};
 use crate::report::{Comparison, Differences};
 use crate::session::run::Run;
 use crate::settings::{ApplyOptions, Ignore};
@@ -99,7 +101,7 @@ pub async fn plan(
     // An object that did not exist any more does not have to be pruned.
     let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
     Ok(SavedPlan {
-        cluster: identify(cluster).await?,
+        cluster: identify(&cluster.server, &cluster.endpoint).await?,
         set: SavedSet {
             id: named.set.id.clone(),
             resource: resource_argument(&named.resource),
@@ -130,12 +132,12 @@ pub async fn plan(
 }
 
 /// Identifies the cluster, to recognize it later.
-pub(super) async fn identify(cluster: &Cluster) -> Result<SavedCluster, Error> {
+pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
-    let found = read::namespaces(&cluster.server, &names).await;
+    let found = read::namespaces(server, &names).await;
     let mut found = found.map_err(|(place, error)| Error::List { place, error })?;
     let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
-    Ok(SavedCluster::new(&cluster.endpoint, uid))
+    Ok(SavedCluster::new(endpoint, uid))
 }
 
 fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
@@ -228,7 +230,7 @@ pub async fn approve(
     };
     let seen = look(&prepared, saved).await?;
     let parent_seen = look_at_parent(&prepared, &saved.salt).await?;
-    let cluster = identify(&prepared.cluster).await?;
+    let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let fresh = Fresh {
         cluster: &cluster,
         set: &prepared.named.set,

@@ -15,6 +15,7 @@ use super::saved_plan::identify;
 use super::{Input, Prepared, Resolved, read_and_plan, resolve};
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::{ApiServer, Call, Patch};
+use crate::cluster::connection::Connection;
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::manifest::{Manifest, Naming, Position, Source};
@@ -103,6 +104,8 @@ pub async fn plan(
 ) -> Result<Undo, Error> {
     let connection = run.connect(shared).await?;
     let server = connection.server.clone();
+    // Nothing of the file is sent to another cluster, not even in a dry run.
+    check_cluster(&connection, record).await?;
     let judged = judge_all(&server, record, options.writing.concurrency).await?;
     let todo: Vec<&Judged> = judged.iter().filter(|judged| judged.is_to_do()).collect();
     let manifests = todo.iter().filter_map(|judged| judged.manifest(file)).collect();
@@ -111,7 +114,12 @@ pub async fn plan(
         namespace: record.run.set.namespace.clone(),
     };
     let mut resolved = resolve(run, connection, options, input).await?;
-    check_cluster(&resolved, record).await?;
+    if resolved.named.set.id != record.run.set.id {
+        return Err(Error::OtherCluster {
+            then: record.run.cluster.server.clone(),
+            now: resolved.cluster.endpoint.address.clone(),
+        });
+    }
     let id = record.run.set.id.as_str();
     leave_the_set(&mut resolved, &todo, id);
     let created = todo.iter().filter(|judged| judged.verdict == Verdict::Delete);
@@ -276,14 +284,14 @@ async fn is_unchanged(
     }
 }
 
-async fn check_cluster(resolved: &Resolved, record: &UndoRecord) -> Result<(), Error> {
-    let now = identify(&resolved.cluster).await?;
+async fn check_cluster(connection: &Connection, record: &UndoRecord) -> Result<(), Error> {
+    let now = identify(&connection.server, &connection.endpoint).await?;
     let then = &record.run.cluster;
     let is_other = match (&then.uid, &now.uid) {
         (Some(then), Some(now)) => then != now,
         _ => (&then.server, &then.certificate_authority) != (&now.server, &now.certificate_authority),
     };
-    if is_other || resolved.named.set.id != record.run.set.id {
+    if is_other {
         return Err(Error::OtherCluster {
             then: then.server.clone(),
             now: now.server,

@@ -73,7 +73,7 @@ pub async fn record(
     );
     run.warn(&losses.iter().map(undo::Loss::to_string).collect::<Vec<_>>());
     let recorded = RecordedRun {
-        cluster: identify(&prepared.cluster).await?,
+        cluster: identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?,
         set: SavedSet {
             id: set.id.clone(),
             resource: resource_argument(&prepared.named.resource),
