@@ -35,10 +35,15 @@ pub enum Recreate {
 impl Recreate {
     /// Returns whether the object is recreated if that is needed.
     pub fn chooses(&self, object: &DesiredObject) -> bool {
+        self.chooses_one(&object.key.group_kind, &object.object.metadata())
+    }
+
+    /// Returns the same of an object of this kind with these metadata.
+    pub fn chooses_one(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
         match self {
             Self::Never => false,
-            Self::Marked => is_marked(object),
-            Self::Kinds(kinds) => kinds.contains(&object.key.group_kind) || is_marked(object),
+            Self::Marked => is_marked(metadata),
+            Self::Kinds(kinds) => kinds.contains(kind) || is_marked(metadata),
         }
     }
 
@@ -48,9 +53,8 @@ impl Recreate {
     }
 }
 
-fn is_marked(object: &DesiredObject) -> bool {
-    let metadata = object.object.metadata();
-    recreation_mark(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations")).is_some()
+fn is_marked(metadata: &Map<String, Value>) -> bool {
+    recreation_mark(&pairs(metadata, "labels"), &pairs(metadata, "annotations")).is_some()
 }
 
 fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {

@@ -64,8 +64,12 @@ fn item(kind: &str, was: Option<Value>, manifest: Option<Value>, values: Values)
 
 /// What becomes of the item, in one word; `unchanged?` stands for a question with its two answers.
 fn verdict(item: &UndoItem, written: Option<&Value>, now: Option<&Value>) -> String {
+    verdict_of(&run(), item, written, now)
+}
+
+fn verdict_of(run: &RecordedRun, item: &UndoItem, written: Option<&Value>, now: Option<&Value>) -> String {
     let written = written.and_then(|written| Written::of(written, &salt()));
-    name(judge(item, written.as_ref(), now, (MANAGER, &id()), &salt()))
+    name(judge(item, written.as_ref(), now, run))
 }
 
 fn name(verdict: Verdict) -> String {
@@ -153,6 +157,49 @@ fn an_object_is_undone_only_if_it_is_as_the_run_left_it() {
     ];
     for (number, (item, written, now, expected)) in table.into_iter().enumerate() {
         assert_eq!(verdict(item, written, now), expected, "case {number}");
+    }
+}
+
+#[test]
+fn what_a_run_recreates_is_created_if_it_is_gone() {
+    let kinds = RecordedRun {
+        recreate: Recreate::Kinds([GroupKind::new("", "ConfigMap")].into()),
+        ..run()
+    };
+    let never = RecordedRun {
+        recreate: Recreate::Never,
+        ..run()
+    };
+    let mut marked = manifest("2");
+    marked["metadata"]["labels"] = json!({"kustomize.toolkit.fluxcd.io/force": "enabled"});
+    let was = || Some(member("u", "1"));
+    let plain = item("ConfigMap", was(), Some(manifest("2")), Values::Kept);
+    let by_mark = item("ConfigMap", was(), Some(marked), Values::Kept);
+    let theirs = Some(live("u", "1", Some("other")));
+    let taken = item("ConfigMap", theirs, Some(manifest("2")), Values::Kept);
+    let (after, replaced) = (member("u", "2"), member("v", "2"));
+    let table = [
+        (&kinds, &plain, None, None, "create \"1\""),
+        // The undo was killed, and the run was not.
+        (&kinds, &plain, Some(&replaced), None, "create \"1\""),
+        (&kinds, &plain, Some(&after), None, "create \"1\""),
+        (&never, &plain, None, None, "skip"),
+        (&run(), &plain, None, None, "skip"),
+        (&run(), &by_mark, None, None, "create \"1\""),
+        (&never, &by_mark, None, None, "skip"),
+        (&kinds, &taken, None, None, "skip"),
+        // The run was killed before it noted that it has created the object again.
+        (
+            &kinds,
+            &plain,
+            None,
+            Some(&replaced),
+            "ask: as before, ask: restore \"1\", skip",
+        ),
+        (&never, &plain, None, Some(&replaced), "ask: as before, skip"),
+    ];
+    for (number, (run, item, written, now, expected)) in table.into_iter().enumerate() {
+        assert_eq!(verdict_of(run, item, written, now), expected, "case {number}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Change, Salt, UndoItem, Values, Written};
+use super::{Change, RecordedRun, UndoItem, Values, Written};
 use crate::compare::ownership::{manifest_of, other_deciders};
 use crate::model::applyset::IS_PARENT_TYPE_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
@@ -45,18 +45,13 @@ pub fn answered(question: Question, is_unchanged: bool) -> Verdict {
     }
 }
 
-/// Judges an object as it is now. `written` is what the run noted of it, and `manager` its field manager.
-pub fn judge(
-    item: &UndoItem,
-    written: Option<&Written>,
-    live: Option<&Value>,
-    (manager, id): (&str, &str),
-    salt: &Salt,
-) -> Verdict {
+/// Judges an object as it is now. `written` is what the `run` noted of it.
+pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, run: &RecordedRun) -> Verdict {
+    let (manager, id) = (run.field_manager.as_str(), run.set.id.as_str());
     let Some(live) = live else {
-        return absent(item, manager);
+        return absent(item, run);
     };
-    let now = Written::of(live, salt);
+    let now = Written::of(live, &run.salt);
     if item.state.is_some() && now == item.state {
         return Verdict::AsBefore;
     }
@@ -77,7 +72,7 @@ pub fn judge(
             let restored = || manifest_of(was, Some(live), manager);
             match item.change {
                 Change::Change if is_left_by_run => restore(item, restored(), id),
-                Change::Change => unlike_changed(item, written, live, restored(), (manager, id)),
+                Change::Change => unlike_changed(item, written, live, restored(), run),
                 // It was not pruned after all.
                 _ if was["metadata"]["uid"] == live["metadata"]["uid"] => Verdict::AsBefore,
                 _ => ask(
@@ -92,14 +87,28 @@ pub fn judge(
 
 const OMITTED: &str = "its values are not in the file (--undo-secrets=omit)";
 
-fn absent(item: &UndoItem, manager: &str) -> Verdict {
+fn absent(item: &UndoItem, run: &RecordedRun) -> Verdict {
     match (item.change, &item.was) {
         (Change::Create, _) => Verdict::Absent,
-        (Change::Change, _) => Verdict::Skip("it was deleted after the run".to_owned()),
-        (Change::Prune, _) if item.values == Values::Omitted => Verdict::Skip(OMITTED.to_owned()),
-        (Change::Prune, Some(was)) => Verdict::Create(without_metadata(manifest_of(was, None, manager))),
-        (Change::Prune, None) => Verdict::Skip("its state before the run is not recorded".to_owned()),
+        (Change::Change, _) if !may_be_recreated(item, run) => {
+            Verdict::Skip("it was deleted after the run".to_owned())
+        }
+        (_, None) => Verdict::Skip("its state before the run is not recorded".to_owned()),
+        _ if item.values == Values::Omitted => Verdict::Skip(OMITTED.to_owned()),
+        (_, Some(was)) => Verdict::Create(without_metadata(manifest_of(was, None, &run.field_manager))),
     }
+}
+
+/// Returns whether the run, or an undo of it, deletes the object to create it again if the server refuses
+/// to update it. Either can end in between.
+fn may_be_recreated(item: &UndoItem, run: &RecordedRun) -> bool {
+    let is_of_another_set = item.former_set().is_some_and(|set| set != run.set.id.as_str());
+    let states = [&item.was, &item.manifest];
+    let mut metadata = states
+        .into_iter()
+        .flatten()
+        .filter_map(|object| object["metadata"].as_object());
+    !is_of_another_set && metadata.any(|metadata| run.recreate.chooses_one(&item.key.group_kind, metadata))
 }
 
 /// Judges an object that the run was going to create, and that is not known to be as the run left it.
@@ -125,17 +134,17 @@ fn unlike_changed(
     written: Option<&Written>,
     live: &Value,
     restored: Value,
-    (manager, id): (&str, &str),
+    run: &RecordedRun,
 ) -> Verdict {
-    let changed = Verdict::Skip(changed_since(written, live, manager));
-    let is_same = item
-        .was
-        .as_ref()
-        .is_some_and(|was| was["metadata"]["uid"] == live["metadata"]["uid"]);
-    let restore = restore(item, restored.clone(), id);
+    let changed = Verdict::Skip(changed_since(written, live, &run.field_manager));
+    let was = item.was.as_ref();
+    let is_same = was.is_some_and(|was| was["metadata"]["uid"] == live["metadata"]["uid"]);
+    let restore = restore(item, restored.clone(), run.set.id.as_str());
     let otherwise = match &item.manifest {
         // The run ended between the write and its note.
-        Some(manifest) if written.is_none() && is_same => ask(manifest.clone(), restore, changed),
+        Some(manifest) if written.is_none() && (is_same || may_be_recreated(item, run)) => {
+            ask(manifest.clone(), restore, changed)
+        }
         _ => changed,
     };
     ask(restored, Verdict::AsBefore, otherwise)

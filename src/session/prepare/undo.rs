@@ -230,9 +230,7 @@ async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> 
     let live = read::object(server, &item.resource, &item.key)
         .await
         .map_err(unread)?;
-    let run = &record.run;
-    let names = (run.field_manager.as_str(), run.set.id.as_str());
-    let mut verdict = undo::judge(item, written, live.as_ref(), names, &run.salt);
+    let mut verdict = undo::judge(item, written, live.as_ref(), &record.run);
     while let Verdict::Ask(question) = verdict {
         let is_unchanged = match &live {
             Some(live) => is_unchanged(server, record, item, &question, live).await?,

@@ -5,6 +5,7 @@ mod elsewhere;
 mod interrupted;
 mod other_flags;
 mod property;
+mod recreated;
 mod refused;
 
 use std::collections::BTreeMap;
