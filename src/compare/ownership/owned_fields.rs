@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields::{entries, is_apply_of, is_whole_object, union};
+use super::LAST_APPLIED;
+use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
 
 /// Field managers of Kubernetes' own controllers. What they write follows from the rest of the object.
 const CONTROLLERS: [&str; 5] = [
@@ -18,9 +19,11 @@ const CONTROLLERS: [&str; 5] = [
 
 /// Returns the manifest that `manager` would apply for its fields to be as they are in `was`. `live` is
 /// the object as it is now: fields of others that `manager` has taken since belong to the manifest, too,
-/// since no other manager would restore their values.
+/// since no other manager would restore their values. So do those of client-side apply, which each apply
+/// takes over, and removes if the manifest lacks them.
 pub fn manifest_of(was: &Value, live: Option<&Value>, manager: &str) -> Value {
-    let own = fields_of(&was["metadata"], |entry| is_apply_of(entry, manager));
+    let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
+    let own = fields_of(&was["metadata"], is_own).map(without_last_applied);
     let taken = live.map(|live| {
         let of_others = |entry: &Value| is_whole_object(entry) && !is_apply_of(entry, manager);
         let ours = fields_of(&live["metadata"], |entry| is_apply_of(entry, manager));
@@ -109,6 +112,19 @@ fn remove_finalizers(fields: &mut Value) {
     if metadata.is_empty() {
         fields.remove("f:metadata");
     }
+}
+
+/// The annotation of client-side apply is not part of a manifest.
+fn without_last_applied(mut fields: Value) -> Value {
+    let metadata = fields.get_mut("f:metadata").and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata
+        && let Some(annotations) = metadata.get_mut("f:annotations").and_then(Value::as_object_mut)
+        && annotations.remove(&format!("f:{LAST_APPLIED}")).is_some()
+        && annotations.keys().all(|key| key == ".")
+    {
+        metadata.remove("f:annotations");
+    }
+    fields
 }
 
 fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
@@ -291,6 +307,28 @@ mod tests {
         );
         let manifest = manifest_of(&was, Some(&live), "us");
         assert_eq!(manifest["data"], json!({"a": "1", "b": "2"}));
+    }
+
+    #[test]
+    fn fields_of_client_side_apply_are_part_of_the_manifest() {
+        let annotated = |more: &str| json!({".": {}, (format!("f:{LAST_APPLIED}")): {}, (more): {}});
+        for (annotations, expected) in [
+            (annotated("."), Value::Null),
+            (annotated("f:note"), json!({"note": "x"})),
+        ] {
+            let object = json!({
+                "metadata": {"name": "a", "annotations": {(LAST_APPLIED): "{}", "note": "x"}},
+                "data": {"a": "1", "b": "2"},
+            });
+            let fields =
+                json!({"f:metadata": {"f:annotations": annotations}, "f:data": {".": {}, "f:b": {}}});
+            let was = with_entries(object, &[entry("kubectl-client-side-apply", "Update", &fields)]);
+            for live in [None, Some(&json!({"metadata": {}}))] {
+                let manifest = manifest_of(&was, live, "us");
+                assert_eq!(manifest["data"], json!({"b": "2"}));
+                assert_eq!(manifest["metadata"]["annotations"], expected);
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Change, UndoItem, Values};
-use crate::compare::ownership::{applied_version, other_deciders};
+use crate::compare::ownership::{CLIENT_SIDE_APPLY, applied_version, other_deciders};
 use crate::model::contents::Contents;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::plan::Plan;
@@ -68,7 +68,9 @@ pub fn losses(
         if let Some(data) = data(&item.key.group_kind, was) {
             lose(data.to_owned());
         }
-        let others = other_deciders(&was["metadata"], manager);
+        let mut others = other_deciders(&was["metadata"], manager);
+        // They come back as fields of ours.
+        others.remove(CLIENT_SIDE_APPLY);
         if !others.is_empty() {
             let others: Vec<String> = others.into_iter().collect();
             lose(format!("the fields owned by {}", others.join(", ")));

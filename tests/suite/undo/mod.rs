@@ -1,6 +1,7 @@
 //! `apply --undo-out` records the state before a run, and `apply --plan` goes back to it: only over
 //! what the run has left, and whatever was interrupted.
 
+mod client_side;
 mod elsewhere;
 mod interrupted;
 mod other_flags;
