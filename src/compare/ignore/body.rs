@@ -344,6 +344,39 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
     }
 }
 
+/// Returns whether the live object has anything at this place that its manifest lacks, and whose value a
+/// manager has decided: it is owned. The status is not decided. Items of lists are not looked up, and count
+/// as decided.
+pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String]) -> bool {
+    let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
+        return false;
+    };
+    let mut entries = Entries::of(&live["metadata"], "");
+    let (mut live, mut mine) = (live, Some(manifest));
+    for segment in std::iter::once(first).chain(rest) {
+        let Some(fields) = live.as_object() else {
+            return live.is_array() && mine.is_none();
+        };
+        let Some(below) = fields.get(segment) else {
+            return false;
+        };
+        live = below;
+        mine = mine.and_then(|mine| mine.get(segment));
+        entries = entries.of_field(segment);
+    }
+    has_decided(&entries, live, mine)
+}
+
+fn has_decided(entries: &Entries<'_>, live: &Value, mine: Option<&Value>) -> bool {
+    match live {
+        Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
+            let mine = mine.and_then(|mine| mine.get(name));
+            has_decided(&entries.of_field(name), value, mine)
+        }),
+        _ => mine.is_none() && entries.are_any(),
+    }
+}
+
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty(),

@@ -63,6 +63,19 @@ impl<'a> Entries<'a> {
             .chain(self.updated.iter().copied())
     }
 
+    /// Returns the entries of a field; those of a value that is owned as a whole are those of its parts, too.
+    pub(super) fn of_field(&self, name: &str) -> Self {
+        if self.are_of_one_value() {
+            return self.clone();
+        }
+        self.below(&format!("f:{name}"))
+    }
+
+    /// Returns whether any manager has anything here.
+    pub(super) fn are_any(&self) -> bool {
+        self.all().next().is_some()
+    }
+
     /// Returns the tree of our entry.
     pub(super) fn ours(&self) -> Option<&'a Tree> {
         self.ours
@@ -91,7 +104,7 @@ impl<'a> Entries<'a> {
 
     /// Returns whether the value here is owned as a whole: some entry says so, and none has a part.
     pub(super) fn are_of_one_value(&self) -> bool {
-        self.all().next().is_some() && !self.have_parts()
+        self.are_any() && !self.have_parts()
     }
 
     /// Returns whether parts of the value are owned one by one.

@@ -32,6 +32,21 @@ pub fn body_of(object: &DesiredObject, live: &Value, manager: &str, purpose: Pur
     body(&object.object, &object.ignored, live, manager, purpose)
 }
 
+/// Returns the ignored fields of an object whose live values would be lost if it was deleted, and created
+/// from its manifest. What the manifest lacks, and no manager owns, is a default.
+pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) -> Vec<Pointer> {
+    if object.ignored.is_empty() {
+        return Vec::new();
+    }
+    let manifest = object.object.value();
+    let is_reset = |pointer: &&Pointer| {
+        let ignored = std::slice::from_ref(*pointer);
+        let kept = body(&object.object, ignored, live, manager, Purpose::Send);
+        kept.value() != manifest || body::has_more_than(live, &manifest, pointer.segments())
+    };
+    object.ignored.iter().filter(is_reset).cloned().collect()
+}
+
 /// Returns an object without these fields.
 pub fn without(object: &Value, ignored: &[Pointer]) -> Value {
     let mut left = object.clone();

@@ -410,3 +410,45 @@ fn faults_of_files_have_lines() {
         assert!(error.to_string().contains(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn a_creation_resets_what_others_have_decided() {
+    let manifest = json!({
+        "metadata": {"annotations": {"a": "1"}}, "spec": {"replicas": 1, "items": [{"name": "x"}]},
+    });
+    let object = json!({
+        "metadata": {"annotations": {"a": "1", "b": "2"}}, "status": {"ready": 1},
+        "spec": {"replicas": 1, "limit": 6, "bundle": "x", "atomic": {"q": 1}, "items": [{"name": "x"}]},
+    });
+    let ours = json!({"f:metadata": {"f:annotations": {"f:a": {}}}, "f:spec": {"f:replicas": {}}});
+    let others = json!({
+        "f:metadata": {"f:annotations": {"f:b": {}}}, "f:status": {"f:ready": {}},
+        "f:spec": {"f:bundle": {}, "f:atomic": {}},
+    });
+    let live = live(object, &ours, &json!({}), &others);
+    for (pointer, is_reset) in [
+        ("/spec/replicas", false),
+        ("/spec/limit", false),
+        ("/spec/gone", false),
+        ("/status", false),
+        ("/spec/bundle", true),
+        ("/spec/atomic/q", true),
+        ("/metadata/annotations/a", false),
+        ("/metadata/annotations/b", true),
+        ("/metadata/annotations", true),
+    ] {
+        let mut member = desired("Widget", Some("shop"), "one");
+        member.object = Object::from(&manifest);
+        member.ignored = pointers(&[pointer]);
+        let reset = reset_by_creation(&member, &live, "ours");
+        assert_eq!(!reset.is_empty(), is_reset, "{pointer}");
+        let mut changed = live.clone();
+        changed["spec"]["replicas"] = json!(5);
+        let reset = reset_by_creation(&member, &changed, "ours");
+        assert_eq!(
+            !reset.is_empty(),
+            is_reset || pointer == "/spec/replicas",
+            "{pointer}"
+        );
+    }
+}

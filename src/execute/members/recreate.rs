@@ -13,6 +13,7 @@ use http::{Method, StatusCode};
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::compare::ignore;
 use crate::event::{Action, Subject};
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::object::{Deleting, Purpose};
@@ -167,6 +168,10 @@ impl Execution<'_> {
         let preconditions = &self.plan.preconditions;
         if preconditions.are_bound() && !preconditions.admit(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
+        }
+        let reset = ignore::reset_by_creation(object, &found, &self.writing.field_manager);
+        if !reset.is_empty() {
+            return Err(NotRecreated::Obstacle(RecreationObstacle::ResetsIgnored(reset)));
         }
         let Some(live) = Live::of(&found, &object.resource) else {
             return Err(gone);

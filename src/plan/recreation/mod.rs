@@ -15,6 +15,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
+use crate::model::pointer::Pointer;
 use crate::model::protection::protection;
 use crate::model::recreation_mark::recreation_mark;
 use crate::model::text::listed;
@@ -84,6 +85,8 @@ pub enum RecreationObstacle {
     Holds(Vec<ObjectKey>),
     /// It owns, or may own, these objects that stay, some of which an annotation or label keeps.
     Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
+    /// These fields are left to others, and a new object would not have their values.
+    ResetsIgnored(Vec<Pointer>),
 }
 
 impl RecreationObstacle {
@@ -103,6 +106,11 @@ impl RecreationObstacle {
             }
             Self::LosesData | Self::ParentOfAnotherSet => {
                 format!("{KEEP}, or pass --allow-data-loss if the loss is intended")
+            }
+            Self::ResetsIgnored(_) => {
+                "give the manifest the live values of these fields, or remove their rules from the file of \
+                 --ignore"
+                    .to_owned()
             }
             Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Holds(_) | Self::Owns(..) => {
                 KEEP.to_owned()
@@ -128,6 +136,14 @@ impl fmt::Display for RecreationObstacle {
                 "the garbage collector would then delete {}",
                 with_marks(dependents, marks)
             ),
+            Self::ResetsIgnored(fields) => {
+                let fields: Vec<String> = fields.iter().map(Pointer::to_string).collect();
+                write!(
+                    f,
+                    "fields that are left to others (--ignore) would change: {}",
+                    fields.join(", ")
+                )
+            }
         }
     }
 }

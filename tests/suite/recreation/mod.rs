@@ -1,6 +1,7 @@
 //! Members that the server refuses to update are deleted and created again, where the manifests or the
 //! user ask for that, and never where anything else would be lost.
 
+mod ignored;
 mod interruption;
 mod obstacles;
 mod preview;
