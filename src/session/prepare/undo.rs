@@ -1,7 +1,7 @@
 //! Makes the plan that undoes a recorded run: the objects are read, each is judged, and what is to be
 //! undone is planned and carried out like any other run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -23,9 +23,9 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::text::os_cause;
-use crate::plan::Preconditions;
 use crate::plan::saved::Seen;
 use crate::plan::undo::{self, Question, UndoItem, UndoRecord, Verdict, Written};
+use crate::plan::{Plan, Preconditions};
 use crate::read::{self, WHOLE_OBJECTS};
 use crate::session::run::Run;
 use crate::settings::ApplyOptions;
@@ -130,6 +130,7 @@ pub async fn plan(
     if !plan.refusals.is_empty() {
         return Err(Error::Refused(plan.refusals));
     }
+    bind_deletes(&mut plan, &todo);
     let salt = &record.run.salt;
     let seen = todo.iter().map(|judged| {
         let seen = judged.live.as_ref().and_then(|live| Seen::of(live, salt));
@@ -279,6 +280,21 @@ async fn is_unchanged(
             what: item.key.to_string(),
             error,
         }),
+    }
+}
+
+/// Binds each delete to the version that was judged. The plan has that of a list, which was read later.
+fn bind_deletes(plan: &mut Plan, todo: &[&Judged<'_>]) {
+    let judged = todo.iter().filter_map(|judged| judged.live.as_ref());
+    let judged: HashMap<String, String> = judged
+        .map(Seen::version)
+        .map(|seen| (seen.uid, seen.resource_version))
+        .collect();
+    let waves = plan.prunes.iter_mut().chain(&mut plan.last_prunes);
+    for live in waves.flatten() {
+        if let Some(version) = judged.get(&live.uid) {
+            live.resource_version.clone_from(version);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod elsewhere;
 mod interrupted;
 mod other_flags;
 mod property;
+mod races;
 mod recreated;
 mod refused;
 

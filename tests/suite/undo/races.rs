@@ -1,0 +1,72 @@
+//! Others write while an undo is being prepared.
+
+use std::slice::from_ref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::support::{Proxy, Sent, Verdict, Watch};
+
+/// Has something done right before the members are listed.
+struct BeforeList<F> {
+    act: F,
+    is_done: AtomicBool,
+}
+
+impl<F: Fn() + Send + Sync + 'static> Watch for BeforeList<F> {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if sent.path.contains("/configmaps?") && !self.is_done.swap(true, Ordering::SeqCst) {
+            (self.act)();
+        }
+        Verdict::Forward
+    }
+}
+
+#[test]
+fn what_changes_after_it_was_judged_is_not_deleted() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let [one, created] = ["one", "created"].map(|name| config_map(&home, name, "1"));
+    runs.set.apply(from_ref(&one));
+    runs.apply("undo", &[one, created.clone()], &[]).expect(0);
+    let target = created.clone();
+    let proxy = Proxy::watched(Arc::new(BeforeList {
+        act: move || {
+            cluster().patch(&target, &json!({"data": {"precious": "1"}}));
+        },
+        is_done: AtomicBool::new(false),
+    }));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = runs.undo_by(program, "undo").run();
+    let live = cluster().live(&created);
+    assert_eq!(
+        live.map(|live| live["data"]["precious"].clone()),
+        Some(json!("1")),
+        "{}",
+        run.stderr
+    );
+    run.expect(1);
+    assert_eq!(runs.set.unrecorded(), Vec::<String>::new());
+    let again = runs.undo("undo", &[]).expect(1);
+    assert_eq!(actions(&again)["ConfigMap/created"], "skipped");
+}
+
+#[test]
+fn a_change_of_the_status_alone_does_not_stop_a_delete() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let one = config_map(&home, "one", "1");
+    let created = deployment(&home, "created", 0);
+    runs.set.apply(from_ref(&one));
+    runs.apply("undo", &[one, created.clone()], &[]).expect(0);
+    let target = created.clone();
+    let proxy = Proxy::watched(Arc::new(BeforeList {
+        act: move || {
+            cluster().patch_status(&target, &json!({"observedGeneration": 1}));
+        },
+        is_done: AtomicBool::new(false),
+    }));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = runs.undo_by(program, "undo").run().expect(0);
+    assert_eq!(actions(&run)["Deployment/created"], "pruned");
+}
