@@ -18,7 +18,7 @@ pub use verdict::{Question, Verdict, answered, judge};
 use super::preconditions::{Salt, Seen};
 use super::recreation::Recreate;
 use super::saved::{SavedCluster, SavedSet};
-use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS};
+use crate::compare::diff::SECRET_FIELDS;
 use crate::compare::ownership::content_by_manager;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -181,7 +181,7 @@ impl UndoItem {
     }
 }
 
-/// Removes the values of a Secret, but not their keys.
+/// Removes the values of a Secret, but not their keys. Annotations of several tools hold the values, too.
 fn omit_values(secret: &mut Value) {
     for field in SECRET_FIELDS {
         if let Some(values) = secret.get_mut(field) {
@@ -192,7 +192,7 @@ fn omit_values(secret: &mut Value) {
         }
     }
     if let Some(annotations) = secret["metadata"]["annotations"].as_object_mut() {
-        annotations.remove(LAST_APPLIED);
+        annotations.values_mut().for_each(|value| *value = json!("***"));
     }
 }
 

@@ -283,7 +283,11 @@ fn values_of_secrets_are_left_out_on_request() {
     assert_eq!(omitted.manifest, None);
     let recorded = omitted.was.expect("an object");
     assert_eq!(recorded["data"], json!({"key": "***"}));
-    assert_eq!(recorded["metadata"]["annotations"], json!({"a": "b"}));
+    let annotations = &recorded["metadata"]["annotations"];
+    assert!(
+        annotations.to_string().matches(r#":"***""#).count() == 2,
+        "{annotations}"
+    );
     let kept = item("Secret", Some(was.clone()), None, Values::Kept);
     assert_eq!(kept.was.expect("an object")["data"], was["data"]);
     let config = item("ConfigMap", Some(was.clone()), None, Values::Omitted);

@@ -70,3 +70,18 @@ fn a_change_of_the_status_alone_does_not_stop_a_delete() {
     let run = runs.undo_by(program, "undo").run().expect(0);
     assert_eq!(actions(&run)["Deployment/created"], "pruned");
 }
+
+#[test]
+fn an_annotation_with_the_values_of_a_secret_is_left_out() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let keys = |value: &str| with(secret(&home, "keys"), &json!({"data": {"key": value}}));
+    runs.set.apply(&[keys("b2xk")]);
+    cluster().patch(
+        &keys("b2xk"),
+        &json!({"metadata": {"annotations": {"kapp.k14s.io/original": "{\"data\":{\"key\":\"b2xk\"}}"}}}),
+    );
+    runs.apply("undo", &[keys("bmV3")], &["--undo-secrets=omit"])
+        .expect(0);
+    assert!(!runs.text("undo").contains("b2xk"), "{}", runs.text("undo"));
+}
