@@ -1,5 +1,5 @@
-//! Writes the undo file of a run: the state before the first write at once, then a line after each
-//! write.
+//! Writes the undo file of a run: the state before the first write at once, then a line before and after
+//! each write.
 //!
 //! A note that cannot be written stops the run like an interrupt.
 
@@ -62,6 +62,12 @@ impl UndoFile {
         })
     }
 
+    /// Notes that an object is about to be written. Returns whether it may be.
+    pub(crate) fn begin(&self, key: &ObjectKey) -> bool {
+        self.note(key, None, Durability::Process);
+        self.failure.borrow().is_none()
+    }
+
     /// Notes what a write has made of an object, as the server answered it.
     pub(crate) fn note_written(&self, key: &ObjectKey, body: &[u8]) {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -72,14 +78,14 @@ impl UndoFile {
         }
         // What is not noted, an undo asks the server.
         if let Some(written) = Written::of(&object, &self.salt) {
-            self.note(key, Some(written));
+            self.note(key, Some(written), Durability::Disk);
         }
     }
 
     /// Notes an object that was pruned.
     pub(crate) fn note_outcome(&self, outcome: &ObjectOutcome) {
         if outcome.action == Action::Pruned {
-            self.note(&outcome.subject.key(), None);
+            self.note(&outcome.subject.key(), None, Durability::Disk);
         }
     }
 
@@ -88,7 +94,7 @@ impl UndoFile {
         self.failure.borrow().clone()
     }
 
-    fn note(&self, key: &ObjectKey, written: Option<Written>) {
+    fn note(&self, key: &ObjectKey, written: Option<Written>, durability: Durability) {
         let Some(&item) = self.places.get(key) else { return };
         let line = undo::line(&Entry { item, written });
         let mut failure = self.failure.borrow_mut();
@@ -97,7 +103,10 @@ impl UndoFile {
             return;
         }
         let mut file = self.file.borrow_mut();
-        let noted = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        let noted = file.write_all(line.as_bytes()).and_then(|()| match durability {
+            Durability::Process => Ok(()),
+            Durability::Disk => file.sync_data(),
+        });
         if let Err(error) = noted {
             *failure = Some(format!(
                 "{}: cannot append to the undo file: {}; the run stops",
@@ -109,6 +118,15 @@ impl UndoFile {
             }
         }
     }
+}
+
+/// What a line of the file outlasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// The end of the process. A line that is lost with the machine makes an undo keep an object.
+    Process,
+    /// The end of the machine's power.
+    Disk,
 }
 
 /// Checks before a run connects that its undo file can be created.

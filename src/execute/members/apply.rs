@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, Before, Call, Patch, Reply};
-use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
+use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
@@ -86,6 +86,9 @@ impl Execution<'_> {
         member_status: &MemberStatus,
         kinds: &Kinds,
     ) -> MemberReply {
+        if self.undo.is_some_and(|undo| !undo.begin(&object.key)) {
+            return failed(subject, NOT_RECORDED.to_owned());
+        }
         let handover = match self.hand_over(object).await {
             Ok(handover) => handover.cloned(),
             Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
@@ -299,26 +302,6 @@ impl Execution<'_> {
         (would.digest == now.digest).then_some(now)
     }
 
-    /// Whether all fields in conflict belong to a manager that gives them up to a run:
-    /// client-side apply, the hand-over of replicas, and of members of a set that is taken over its former tool.
-    pub(crate) fn is_conflict_with_former_owner(
-        &self,
-        error: &ApiError,
-        member_status: &MemberStatus,
-    ) -> bool {
-        let former = match member_status {
-            MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
-            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
-        };
-        let owners = [Some(CLIENT_SIDE_APPLY), Some(HANDOVER_FIELD_MANAGER), former];
-        let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
-        let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
-        error.status().is_some_and(|status| {
-            let mut conflicts = status.field_conflicts().peekable();
-            conflicts.peek().is_some() && conflicts.all(|cause| gives_way(&cause.message))
-        })
-    }
-
     /// The apply of a member; with a lock, it fails where the object is another one.
     pub(crate) fn member_call(
         &self,
@@ -409,6 +392,9 @@ pub(crate) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
 
 /// Error for an object that has changed since a saved plan.
 pub(crate) const OVERTAKEN: &str = "not applied: it changed since the plan";
+
+/// Error for an object whose write would not be in the undo file.
+const NOT_RECORDED: &str = "not applied: the undo file cannot be continued";
 
 /// Attempts to apply an object that another client writes at the same time.
 pub(crate) const ATTEMPTS: u32 = 5;

@@ -6,9 +6,10 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, Call, Patch};
-use crate::compare::ownership::{self, Former, LastApplied};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
+use crate::plan::MemberStatus;
 use crate::read::METADATA;
 
 /// Attempts to write an object that other clients write at the same time.
@@ -47,5 +48,25 @@ impl Execution<'_> {
                 reply => return reply.map(drop),
             }
         }
+    }
+
+    /// Whether all fields in conflict belong to a manager that gives them up to a run:
+    /// client-side apply, the hand-over of replicas, and of members of a set that is taken over its former tool.
+    pub(crate) fn is_conflict_with_former_owner(
+        &self,
+        error: &ApiError,
+        member_status: &MemberStatus,
+    ) -> bool {
+        let former = match member_status {
+            MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
+            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
+        };
+        let owners = [Some(CLIENT_SIDE_APPLY), Some(HANDOVER_FIELD_MANAGER), former];
+        let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
+        let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
+        error.status().is_some_and(|status| {
+            let mut conflicts = status.field_conflicts().peekable();
+            conflicts.peek().is_some() && conflicts.all(|cause| gives_way(&cause.message))
+        })
     }
 }

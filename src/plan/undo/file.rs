@@ -1,8 +1,8 @@
 //! The text of an undo file: JSON, a value per line.
 //!
 //! The first line describes the run, then comes a line for each object, then one with the digest of all
-//! lines so far. They are written at once, before the run. Behind them, the run appends a line for each
-//! write. A process that is killed while it appends leaves the last line without its end; that line is
+//! lines so far. They are written at once, before the run. Behind them, the run appends a line before
+//! and after each write. A process that is killed while it appends leaves the last line without its end; that line is
 //! ignored.
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub enum Unreadable {
 pub struct Entry {
     /// The place of the object among those of the run.
     pub item: usize,
-    /// The object as it was written; `None` if it was deleted.
+    /// The object as it was written; `None` if it is about to be written, or was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
 }
@@ -111,11 +111,19 @@ pub fn read(text: &str) -> Result<UndoRecord, Unreadable> {
         return Err(Unreadable::Changed);
     }
     let mut written = vec![None; items.len()];
+    let mut begun = vec![false; items.len()];
     // What is behind the last end of a line was not written to its end.
     while lines.rest.contains('\n') {
         let entry: Entry = lines.next_value()?;
         *written.get_mut(entry.item).ok_or(Unreadable::Changed)? = entry.written;
+        begun[entry.item] = true;
     }
+    // What the run has not begun to write, another one has written.
+    let items = items.into_iter().zip(begun).map(|(item, is_begun)| UndoItem {
+        manifest: item.manifest.filter(|_| is_begun),
+        ..item
+    });
+    let items = items.collect();
     Ok(UndoRecord {
         run: header.run,
         items,

@@ -71,7 +71,8 @@ pub struct UndoItem {
     /// The digest of what it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Written>,
-    /// The manifest that the run was going to apply; `None` if it was not recorded.
+    /// The manifest that the run was going to apply; `None` if it was not recorded, or if the run ended
+    /// before it began to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Value>,
     /// Whether the values of a Secret are in the record.

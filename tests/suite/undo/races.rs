@@ -85,3 +85,25 @@ fn an_annotation_with_the_values_of_a_secret_is_left_out() {
         .expect(0);
     assert!(!runs.text("undo").contains("b2xk"), "{}", runs.text("undo"));
 }
+
+#[test]
+fn an_undo_of_a_killed_run_leaves_what_a_later_run_created() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let one = config_map(&home, "one", "1");
+    let created = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
+    runs.set.apply(from_ref(&one));
+    let proxy = Proxy::holding_after(0);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let objects = [from_ref(&one), &created[..]].concat();
+    runs.start(program, "undo", &objects, &["--concurrency=1"])
+        .run_until_held(&proxy);
+    assert!(created.iter().all(|object| cluster().live(object).is_none()));
+    runs.set.apply(&objects);
+    let run = runs.undo("undo", &[]).expect(1);
+    // The file does not show whether the write that was under way took effect.
+    let left = created.iter().filter(|object| cluster().live(object).is_some());
+    assert_eq!(left.count(), 2, "{}", run.stderr);
+    let skipped = actions(&run).into_values().filter(|action| action == "skipped");
+    assert_eq!(skipped.count(), 2, "{}", run.stdout);
+}
