@@ -1,5 +1,6 @@
 //! Admission webhooks that the server cannot call yet. The tests play the webhooks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 
@@ -9,6 +10,7 @@ use controlplane::ControlPlane;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::depends_on::sent;
 use crate::support::{
     Answer, Files, Program, Proxy, Running, Set, Web, cluster, config_map, custom_resource, definition,
     deployment, eventually, fresh, named, namespace, objects_file, service, unused_address, with,
@@ -278,4 +280,35 @@ fn dry_runs_and_refusals_are_not_waited_for() {
     let answered = set.apply_with(&objects, &["--timeout=2m"]).expect(1);
     assert!(!answered.stderr.contains("waiting for"), "{}", answered.stderr);
     cluster().delete(&webhook);
+}
+
+#[test]
+fn two_webhooks_that_judge_the_same_objects_are_asked_with_pauses() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let hooks = [at(&home, unused_address()), at(&home, unused_address())];
+    let objects: Vec<Value> = (0..30)
+        .map(|number| judged(config_map(&home, &format!("a{number}"), "1")))
+        .collect();
+    for hook in &hooks {
+        cluster().create(hook);
+    }
+    let mut asked = BTreeSet::new();
+    eventually("the server asks both", || {
+        let message = cluster().dry_run_create(&objects[0])?;
+        let names = hooks
+            .iter()
+            .map(|hook| hook["webhooks"][0]["name"].as_str().expect("a name"));
+        asked.extend(names.filter(|name| message.contains(name)));
+        (asked.len() == 2).then_some(())
+    });
+    let proxy = Proxy::transparent();
+    let run = set.apply_through(&proxy, &objects, &["--wait=10s"]).expect(1);
+    for hook in &hooks {
+        cluster().delete(hook);
+    }
+    let patches = sent(&proxy, &Method::PATCH);
+
+    assert_eq!(run.results("failed").len(), 30);
+    assert!(patches.len() < 100, "{}", patches.len());
 }

@@ -68,6 +68,8 @@ pub(crate) struct SetAside<'w> {
     waiting: BTreeMap<String, Vec<(&'w Apply, MemberReply)>>,
     /// Webhooks that could not be called in the latest round.
     refused: BTreeSet<String>,
+    /// The objects of the latest round, by their indexes, that find out whether a webhook can be called.
+    probes: BTreeMap<usize, String>,
     /// Rounds in which no webhook could be called.
     vain_rounds: u32,
     /// The time of the next round, once it is known.
@@ -243,6 +245,8 @@ impl<'w> SetAside<'w> {
             sink(Event::Note(format!("waiting for {}", unreachable.text())));
         }
         self.refused.insert(name.clone());
+        // The server names one of several webhooks, so this says nothing of the one that was asked for.
+        self.refused.extend(self.probes.remove(&apply.index));
         webhooks.begin(&name);
         if webhooks.is_over(&name) {
             webhooks.given_up.insert(name);
@@ -274,12 +278,15 @@ impl<'w> SetAside<'w> {
         self.next = None;
         self.vain_rounds += 1;
         let refused = std::mem::take(&mut self.refused);
+        self.probes.clear();
         let mut round = Round::of(Vec::new());
         for (name, mut objects) in std::mem::take(&mut self.waiting) {
             if interrupt.is_requested() || webhooks.given_up.contains(&name) {
                 round.given_up.extend(objects);
             } else if refused.contains(&name) {
                 let others = objects.split_off(1);
+                let probes = objects.iter().map(|(apply, _)| (apply.index, name.clone()));
+                self.probes.extend(probes);
                 round.objects.extend(objects.into_iter().map(|(apply, _)| apply));
                 if !others.is_empty() {
                     self.waiting.insert(name, others);
