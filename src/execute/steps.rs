@@ -164,6 +164,9 @@ impl Execution<'_> {
     ) -> Result<(), ParentWriteError> {
         let shared = RefCell::new(sink);
         let mut steps = Steps::new();
+        // What has to exist before the parent may have waited, and so may the parent's own manifest.
+        let prerequisites = self.parent.map_or(0, |_| self.plan.prerequisites.len());
+        steps.has_waited = known.overtaken || prerequisites > 0;
         for (place, wave) in self.plan.waves.iter().enumerate() {
             if self.interrupt.is_requested() {
                 return Ok(());

@@ -1,6 +1,7 @@
 //! A module for each capability.
 
 mod adopt;
+mod changed_while_waiting;
 mod completion;
 mod concurrency;
 mod connections;

@@ -1,0 +1,52 @@
+//! What changes while a run waits between its writes: what was read before the wait is read again.
+
+use http::Method;
+use serde_json::json;
+
+use super::depends_on::{after, files, rolled_out};
+use crate::support::{
+    Program, Proxy, Sent, Set, cluster, config_map, deployment, eventually, fresh, named, namespace,
+    namespace_object, with,
+};
+
+#[test]
+fn the_record_covers_what_is_written_after_the_parents_namespace_has_waited() {
+    let home = fresh("home");
+    let away = namespace("away");
+    cluster().create(&namespace_object(&home));
+    let set = Set::secret(&home, "web");
+    let gate = deployment(&away, "gate", 1);
+    cluster().create(&gate);
+    let member = config_map(&home, "member", "1");
+    let space = namespace_object(&home);
+    let before = [space.clone(), member.clone()];
+    set.apply_with(&before, &["--take-ownership=unowned"]);
+    set.apply_with(&before, &[]);
+    let changed = after(
+        with(space, &json!({"metadata": {"labels": {"a": "b"}}})),
+        &[&gate],
+    );
+    let wanted = [
+        changed,
+        member,
+        named("v1", "ServiceAccount", Some(&home), "account"),
+    ];
+    let manifests = files(&wanted);
+    let proxy = Proxy::holding_after(3);
+    let command = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &manifests)
+        .args(["--timeout=2m"]);
+    std::thread::scope(|scope| {
+        let end = scope.spawn(|| command.run_until_held(&proxy));
+        eventually("the wait", || {
+            let is_watch =
+                |sent: &Sent| sent.method == Method::GET && sent.path.contains("/deployments/gate");
+            (proxy.sent().iter().filter(|sent| is_watch(sent)).count() > 1).then_some(())
+        });
+        set.apply(&before);
+        cluster().patch_status(&gate, &rolled_out());
+        end.join().expect("no panic");
+    });
+
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
