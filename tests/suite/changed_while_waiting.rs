@@ -3,11 +3,37 @@
 use http::Method;
 use serde_json::json;
 
-use super::depends_on::{after, files, rolled_out};
+use super::depends_on::{after, files, reference, rolled_out};
 use crate::support::{
-    Program, Proxy, Sent, Set, cluster, config_map, deployment, eventually, fresh, named, namespace,
-    namespace_object, with,
+    Program, Proxy, Sent, Set, cluster, config_map, deployment, eventually, fresh, identities, named,
+    namespace, namespace_object, secret, with,
 };
+
+#[test]
+fn what_a_namespace_depends_on_that_holds_a_kept_object_is_kept_at_once() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let base = secret(&home, "base");
+    let space = namespace_object(&away);
+    let inside = config_map(&away, "inside", "1");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), base.clone(), space.clone(), inside.clone()]);
+    let annotations = json!({"config.kubernetes.io/depends-on": reference(&base)});
+    cluster().patch(&space, &json!({"metadata": {"annotations": annotations}}));
+    let marked = inside.clone();
+    let proxy = Proxy::before_write(0, move || {
+        let annotations = json!({"helm.sh/resource-policy": "keep"});
+        cluster().patch(&marked, &json!({"metadata": {"annotations": annotations}}));
+    });
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&kept), &["--wait=3s"])
+        .expect(0);
+
+    assert_eq!(run.results("skipped"), identities([&base, &inside, &space]));
+    assert!(run.reason("base").contains("stays"), "{}", run.stdout);
+    set.assert_holds(&[kept, base, space, inside]);
+}
 
 #[test]
 fn the_record_covers_what_is_written_after_the_parents_namespace_has_waited() {

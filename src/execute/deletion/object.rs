@@ -114,8 +114,11 @@ impl Deleting<'_> {
         on_event: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
     ) {
         let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
-        for outcome in holders.into_iter().filter_map(|live| left.outcome(live)) {
-            on_event(WaveEvent::Answer(outcome));
+        for holder in holders {
+            if let Some(outcome) = left.outcome(holder) {
+                left.note(&outcome);
+                on_event(WaveEvent::Answer(outcome));
+            }
         }
         if interrupt.is_requested() {
             return;
