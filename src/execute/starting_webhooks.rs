@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -50,30 +51,60 @@ impl<'a> StartingWebhooks<'a> {
         call: Call,
         noted: impl Fn(&Self),
     ) -> Result<Reply, ApiError> {
+        match self
+            .attempts(server, call, noted, async || None::<Infallible>)
+            .await
+        {
+            Ok(reply) => reply,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same; before each further attempt an obstacle is looked for, and returned if there is one: what
+    /// was judged before the wait may have changed.
+    pub(crate) async fn send_unless<T>(
+        &self,
+        server: &ApiServer,
+        call: Call,
+        obstacle: impl AsyncFn() -> Option<T>,
+    ) -> Result<Result<Reply, ApiError>, T> {
+        self.attempts(server, call, |_| {}, obstacle).await
+    }
+
+    async fn attempts<T>(
+        &self,
+        server: &ApiServer,
+        call: Call,
+        noted: impl Fn(&Self),
+        obstacle: impl AsyncFn() -> Option<T>,
+    ) -> Result<Result<Reply, ApiError>, T> {
         let mut vain = 0;
         let mut is_lost = false;
         loop {
             let error = match server.send(call.clone()).await {
                 Ok(reply) if is_lost => {
-                    return Ok(Reply {
+                    return Ok(Ok(Reply {
                         before: Before::Unknown,
                         ..reply
-                    });
+                    }));
                 }
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => return Ok(Ok(reply)),
                 Err(error) => error,
             };
             is_lost |= error.before == Before::Unknown;
             let Some(time) = self.next_attempt(&error, vain) else {
-                return Err(ApiError {
+                return Ok(Err(ApiError {
                     before: if is_lost { Before::Unknown } else { error.before },
                     ..error
-                });
+                }));
             };
             noted(self);
             tokio::select! {
-                () = self.interrupt.requested() => return Err(error),
+                () = self.interrupt.requested() => return Ok(Err(error)),
                 () = sleep_until(time) => vain += 1,
+            }
+            if let Some(obstacle) = obstacle().await {
+                return Err(obstacle);
             }
         }
     }

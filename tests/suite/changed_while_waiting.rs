@@ -1,13 +1,48 @@
 //! What changes while a run waits between its writes: what was read before the wait is read again.
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::depends_on::{after, files, reference, rolled_out};
+use super::webhooks::{client_of, register, webhook};
 use crate::support::{
-    Program, Proxy, Sent, Set, cluster, config_map, deployment, eventually, fresh, identities, named,
-    namespace, namespace_object, secret, with,
+    Answer, Program, Proxy, Sent, Set, Web, cluster, config_map, deployment, eventually, fresh, identities,
+    named, namespace, namespace_object, secret, unused_address, with,
 };
+
+#[test]
+fn what_comes_into_a_namespace_while_its_delete_waits_for_a_webhook_keeps_it() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let space = namespace_object(&away);
+    let inside = config_map(&away, "inside", "1");
+    set.apply(&[kept.clone(), space.clone(), inside.clone()]);
+    let address = unused_address();
+    let kind = "ValidatingWebhookConfiguration";
+    let mut webhook = webhook(kind, &away, "", "namespaces", &client_of(address));
+    webhook["webhooks"][0]["rules"][0]["operations"] = json!(["CREATE", "DELETE"]);
+    webhook["webhooks"][0]["objectSelector"] = json!({});
+    register(&webhook, &space);
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("waiting for webhook");
+    let stranger = config_map(&away, "stranger", "1");
+    cluster().create(&stranger);
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(0);
+    cluster().delete(&webhook);
+
+    let live = cluster().live(&space).expect("the namespace");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    assert!(cluster().live(&stranger).is_some());
+    assert_eq!(run.results("skipped"), identities([&space]));
+    set.assert_holds_at_least(&[kept, space]);
+}
 
 #[test]
 fn what_a_namespace_depends_on_that_holds_a_kept_object_is_kept_at_once() {

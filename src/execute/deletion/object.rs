@@ -158,7 +158,14 @@ impl Deleting<'_> {
                 return done();
             }
             let call = self.deletion(&current);
-            let before = match self.webhooks.send(self.server, call).await {
+            // A container may gain objects while its webhook starts.
+            let filled = async || Box::pin(self.filled(iter::once(&current))).await.pop();
+            let sent = self.webhooks.send_unless(self.server, call, filled);
+            let sent = match sent.await {
+                Ok(sent) => sent,
+                Err(outcome) => return outcome,
+            };
+            let before = match sent {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
                 Err(error) if error.is_missing_object() => return gone(),
