@@ -282,6 +282,8 @@ pub(crate) struct Held<'l> {
     pub(crate) kept: Vec<ObjectOutcome>,
     /// They stay, because what depends on them is not gone yet.
     pub(crate) waiting: Vec<ObjectOutcome>,
+    /// Whether anything was waited for: what was read before may have changed.
+    pub(crate) has_waited: bool,
 }
 
 impl Held<'_> {
@@ -322,6 +324,7 @@ impl DependentsFirst<'_> {
             .map(|dependent| (dependent.uid.as_str(), dependent))
             .collect();
         let awaited: Vec<&Live> = awaited.into_values().collect();
+        held.has_waited = !awaited.is_empty();
         let missed = match self.gate {
             _ if awaited.is_empty() || self.interrupt.is_requested() => BTreeSet::new(),
             Some(gate) => gate.gone(awaited, sink).await,

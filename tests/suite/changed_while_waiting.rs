@@ -3,12 +3,22 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::depends_on::{after, files, reference, rolled_out};
+use super::depends_on::{after, files, held, let_go, reference, rolled_out};
 use super::webhooks::{client_of, register, webhook};
 use crate::support::{
     Answer, Program, Proxy, Sent, Set, Web, cluster, config_map, deployment, eventually, fresh, identities,
     named, namespace, namespace_object, secret, unused_address, with,
 };
+
+/// Makes the live `owner` own the object.
+fn own(owner: &Value, object: &Value) {
+    let live = cluster().live(owner).expect("an owner");
+    let reference = json!({
+        "apiVersion": "v1", "kind": "Secret", "name": live["metadata"]["name"],
+        "uid": live["metadata"]["uid"],
+    });
+    cluster().patch(object, &json!({"metadata": {"ownerReferences": [reference]}}));
+}
 
 #[test]
 fn what_comes_into_a_namespace_while_its_delete_waits_for_a_webhook_keeps_it() {
@@ -110,4 +120,47 @@ fn the_record_covers_what_is_written_after_the_parents_namespace_has_waited() {
     });
 
     assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
+fn what_comes_to_be_owned_while_dependents_go_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    own(&base, &kept);
+    let_go(&user);
+    let run = running.finish().expect(1);
+    assert_eq!(run.results("failed"), identities([&base]));
+
+    set.assert_holds_at_least(&[kept, base]);
+}
+
+#[test]
+fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
+    let kept = with(config_map(&home, "kept", "1"), &keep);
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let mut running = set
+        .deletion(Program::new())
+        .args(["-v", "--yes", "--timeout=1m", "-o", "json"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    own(&base, &kept);
+    let_go(&user);
+    let run = running.finish().expect(1);
+    assert_eq!(run.results("failed"), identities([&base]));
+    set.assert_holds_at_least(&[kept, base]);
 }

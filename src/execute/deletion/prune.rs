@@ -233,15 +233,6 @@ impl Execution<'_> {
             .await;
         applied.report_held(&detached, sink);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
-        let deleting = Deleting {
-            server: self.server,
-            judge: &judge,
-            writing: self.writing,
-            done: Action::Pruned,
-            purpose: Purpose::Removal,
-            preconditions: &self.plan.preconditions,
-            webhooks: &webhooks,
-        };
         let Pruned { failed, kept, left } = pruned;
         let dependents_first = self.dependents_first();
         for wave in waves {
@@ -250,6 +241,22 @@ impl Execution<'_> {
             *kept += held.kept.len();
             *failed += held.waiting.len();
             held.report(left, sink);
+            if held.has_waited && !held.free.is_empty() && !self.interrupt.is_requested() {
+                let Some(dependents) = self.dependents(applied, sink).await else {
+                    *failed += held.free.len();
+                    return Err(Stopped);
+                };
+                judge.renew(&dependents);
+            }
+            let deleting = Deleting {
+                server: self.server,
+                judge: &judge,
+                writing: self.writing,
+                done: Action::Pruned,
+                purpose: Purpose::Removal,
+                preconditions: &self.plan.preconditions,
+                webhooks: &webhooks,
+            };
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(self.predicted(news, wave).counted(|outcome| {
                     if let Some(undo) = self.undo {
@@ -333,7 +340,7 @@ impl Execution<'_> {
             Ok(dependents) => Some(dependents),
             Err(unread) => {
                 applied.report_held(&BTreeSet::new(), sink);
-                sink(Event::failure(format!("{unread}; nothing was pruned")));
+                sink(Event::failure(format!("{unread}; nothing more was pruned")));
                 sink(NotDone::all("not pruned: owner references cannot be read"));
                 None
             }

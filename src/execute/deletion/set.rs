@@ -122,7 +122,7 @@ impl SetDeletion<'_> {
             .detaching()
             .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
             .await;
-        let attached = dependents.without(&detached);
+        let mut attached = dependents.without(&detached);
         let dependents_first = self.dependents_first();
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         for wave in self.plan.prune_waves() {
@@ -131,6 +131,18 @@ impl SetDeletion<'_> {
             failed += held.waiting.len();
             done += held.kept.len() + held.waiting.len();
             held.report(&mut left, sink);
+            if held.has_waited && !held.free.is_empty() && !self.interrupt.is_requested() {
+                match self.dependents(&nothing).await {
+                    Ok(now) => attached = now,
+                    Err(unread) => {
+                        sink(Event::failure(format!("{unread}; nothing more was deleted")));
+                        sink(NotDone::all("not deleted: owner references cannot be read"));
+                        failed += held.free.len();
+                        break;
+                    }
+                }
+                judge.renew(&attached);
+            }
             let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     done += 1;
