@@ -2,6 +2,7 @@
 //! is Current. No workload is ever run here, so the tests write the status that a controller would.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -430,4 +431,28 @@ fn dry_runs_diffs_and_saved_plans_say_when_objects_are_pruned() {
     let run = apply(&["--wait=0"]).expect(0);
     assert_eq!(run.results("pruned").len(), 2);
     set.assert_holds(&wanted);
+}
+
+#[test]
+fn a_run_in_which_a_prune_failed_does_not_wait_for_the_members() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, "web", 1);
+    let [late, early] = [last(secret(&home, "late")), secret(&home, "early")];
+    set.apply(&[web.clone(), late.clone(), early.clone()]);
+    let patch = |id: Value| json!({"metadata": {"labels": {"applyset.kubernetes.io/id": id}}});
+    let (object, becomes) = (early.clone(), patch(json!("applyset-any-v1")));
+    let proxy = Proxy::before_write(0, move || {
+        cluster().patch(&object, &becomes);
+    });
+    let manifests = files(std::slice::from_ref(&web));
+    let run = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &manifests)
+        .args(["--wait=0", "-o", "json"])
+        .start()
+        .finish_within(Duration::from_secs(20))
+        .expect("an end")
+        .expect(1);
+    assert_eq!(run.results("failed"), identities([&early]));
+    assert_eq!(run.results("skipped"), identities([&late]));
 }

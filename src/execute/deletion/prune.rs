@@ -48,6 +48,10 @@ impl Execution<'_> {
         let mut renewed: Option<Plan> = None;
         for order in [PruneOrder::Regular, PruneOrder::Last] {
             let now = self.with_plan(renewed.as_ref());
+            // What is pruned last comes only if all others have succeeded.
+            if pruned.failed > 0 || self.interrupt.is_requested() {
+                break;
+            }
             if !has_waited && now.waits_before(order) {
                 has_waited = true;
                 let passage = now.until_ready(sink).await;
@@ -126,14 +130,11 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether the last prunes may begin: all others have succeeded, and are gone if the run
-    /// waits. An object that is pruned last may be what releases the finalizers of the others.
+    /// Returns whether the last prunes may begin: all others are gone if the run waits. An object that is
+    /// pruned last may be what releases the finalizers of the others.
     async fn may_prune_last(&self, pruned: &mut Pruned, sink: &mut Sink<'_>) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
-        }
-        if pruned.failed > 0 || self.interrupt.is_requested() {
-            return false;
         }
         let is_open = match self.gate {
             Some(gate) => gate.gone(sink).await == Passage::Open,
