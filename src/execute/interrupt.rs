@@ -110,7 +110,7 @@ impl Interrupt {
 /// Reports that a run ends before so many objects, and how to finish it.
 pub(super) fn left(objects: usize, resume: Resume) -> Event {
     let what = match objects {
-        0 => "all objects are done, the set's record is not".to_owned(),
+        0 => "no object is left, but the set's record was not narrowed".to_owned(),
         left => format!("{} not done", counted(left, "object")),
     };
     Event::Warning(format!("run ended early: {what}; {resume}"))

@@ -17,7 +17,7 @@ const NAME: usize = 32;
 const NAMESPACE: usize = 16;
 
 /// The hint below the objects.
-const HOW_TO_STOP: &str = "Ctrl-C stops waiting; everything is written";
+const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
 
 /// The objects of one wait.
 pub(super) struct WaitScreen {
@@ -172,12 +172,12 @@ mod tests {
                 "  x deployment.apps/billing  shop-front  ImagePullBackOff: not\\nfound",
                 "  . deployment.apps/web      shop-front  1 of 3 replicas are ready",
                 "  . deployment.apps/a        shop-front",
-                "  . and 2 more               Ctrl-C stops waiting; everything is written",
+                "  . and 2 more               Ctrl-C stops waiting; the same command continues",
             ]
         );
         let narrow = screen.lines(40, 10);
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:?}");
         assert_eq!(narrow.len(), 6);
-        assert_eq!(narrow[5], "    Ctrl-C stops waiting; everything is…");
+        assert_eq!(narrow[5], "    Ctrl-C stops waiting; the same comm…");
     }
 }

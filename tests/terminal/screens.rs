@@ -255,7 +255,7 @@ fn a_wait_shows_each_object_and_leaves_nothing_behind() {
     );
     assert_eq!(
         shown[place + 2],
-        "    Ctrl-C stops waiting; everything is written"
+        "    Ctrl-C stops waiting; the same command continues"
     );
     assert!(shown.iter().all(|row| row.chars().count() <= 80), "{shown:#?}");
     let pid = child.id().to_string();
