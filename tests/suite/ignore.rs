@@ -5,8 +5,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, Proxy, Run, Set, cluster, config_map, deployment, named, namespace, objects_file, secret,
-    service, with,
+    Files, Program, Proxy, Run, Set, cluster, config_map, deployment, kubectl_apply, named, namespace,
+    objects_file, secret, service, with,
 };
 
 const REPLICAS: &str = "ignore:\n- paths: [/spec/replicas]\n  target: {kind: Deployment}\n";
@@ -363,4 +363,86 @@ fn rules_without_effect_are_warned_about() {
         warnings[1].ends_with("ignore.yaml:4: no matching manifest has /data/gone"),
         "{warnings:?}"
     );
+}
+
+/// Takes in an object that exists, without force.
+fn take_in(home: &str, rules: &Rules, object: &Value) {
+    let set = Set::secret(home, "web");
+    let run = rules.apply(&set, std::slice::from_ref(object), &[]).expect(0);
+    assert_eq!(run.results("configured").len(), 1, "{}", run.stdout);
+    let run = rules.apply(&set, std::slice::from_ref(object), &[]).expect(0);
+    assert_eq!(run.results("unchanged").len(), 1, "{}", run.stdout);
+}
+
+#[test]
+fn an_object_that_is_taken_in_has_no_conflict_at_the_field() {
+    let rules = Rules::of("- paths: [/data/a]\n");
+    for is_applied in [false, true] {
+        let home = namespace("home");
+        let map = named("v1", "ConfigMap", Some(&home), "one");
+        let data = |data: &Value| with(map.clone(), &json!({"data": data}));
+        let theirs = data(&json!({"a": "2", "b": "2"}));
+        if is_applied {
+            cluster().apply_as("autoscaler", &theirs);
+        } else {
+            cluster().create_as("kubectl-create", &theirs);
+        }
+        // Only the other field is in conflict.
+        let mine = data(&json!({"a": "1", "b": "1"}));
+        let refused = rules
+            .apply(&Set::secret(&home, "refused"), &[mine], &[])
+            .expect(1);
+        let conflict = "Apply failed with 1 conflict:";
+        assert!(refused.stderr.contains(conflict), "{}", refused.stderr);
+        assert!(refused.stderr.contains(".data.b"), "{}", refused.stderr);
+
+        take_in(&home, &rules, &data(&json!({"a": "1", "c": "1"})));
+        assert_eq!(live(&map, "/data"), json!({"a": "2", "b": "2", "c": "1"}));
+    }
+}
+
+#[test]
+fn replicas_stay_when_an_object_of_client_side_apply_is_taken_in() {
+    let home = namespace("home");
+    let web = deployment(&home, "web", 2);
+    kubectl_apply(std::slice::from_ref(&web), &["-n", &home]).expect(0);
+    cluster().scale(&web, 5);
+    let next = with(web, &image("app:2"));
+
+    take_in(&home, &Rules::of(REPLICAS), &next);
+
+    assert_eq!(live(&next, "/spec/replicas"), 5);
+    assert_eq!(live(&next, "/spec/template/spec/containers/0/image"), "app:2");
+}
+
+#[test]
+fn a_write_of_the_field_during_a_run_makes_no_conflict() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let rules = Rules::of(&format!(
+        "{REPLICAS}- paths: [/data/key]\n  target: {{kind: Secret}}\n"
+    ));
+    // The Secret is the parent.
+    let objects = [deployment(&home, "web", 2), secret(&home, "web")];
+    rules.apply(&set, &objects, &["--allow-prune-all"]).expect(0);
+
+    for (write, theirs) in ["YQ==", "Yg==", "Yw=="].into_iter().enumerate() {
+        let replicas = write + 7;
+        let proxy = Proxy::before_write(write, {
+            let objects = objects.clone();
+            move || {
+                cluster().patch(&objects[0], &json!({"spec": {"replicas": replicas}}));
+                cluster().patch(&objects[1], &json!({"data": {"key": theirs}}));
+            }
+        });
+        let [web, parent] = objects.clone();
+        let next = [
+            with(web, &image(&format!("app:{write}"))),
+            with(parent, &json!({"data": {"more": theirs}})),
+        ];
+        set.apply_through(&proxy, &next, &[&rules.flag(), "--allow-prune-all"])
+            .expect(0);
+        assert_eq!(live(&next[0], "/spec/replicas"), replicas);
+        assert_eq!(live(&next[1], "/data"), json!({"key": theirs, "more": theirs}));
+    }
 }

@@ -253,7 +253,12 @@ impl Execution<'_> {
                 }
             };
             let error = match self.server.send(call).await {
-                Err(error) if attempts < ATTEMPTS && is_passing_conflict(&error) => error,
+                Err(error)
+                    if attempts < ATTEMPTS
+                        && (is_passing_conflict(&error) || self.is_outdated(object, &sent, &error).await) =>
+                {
+                    error
+                }
                 Ok(reply) if matches!(sent, Sent::Over(_)) && before == Before::Unknown => {
                     return self.noted(object, Ok(Reply { before, ..reply }));
                 }

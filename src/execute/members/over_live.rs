@@ -1,7 +1,7 @@
 //! Objects that are sent over one version of the live object, since what is sent has fields of it: the
 //! ApplySet metadata of a parent, and the fields that the set leaves to others.
 
-use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::cluster::apiserver::{ApiError, ApiServer, Status};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership;
 use crate::execute::Execution;
@@ -57,7 +57,38 @@ pub(crate) async fn carrying(
     }))
 }
 
+/// Whether this is a field conflict, and the object has changed since it was `seen`: a field that is sent
+/// as it was then is in conflict with its new value. The server looks for such conflicts before it
+/// compares the resourceVersion.
+pub(crate) async fn is_outdated(
+    server: &ApiServer,
+    object: &DesiredObject,
+    seen: &Seen,
+    error: &ApiError,
+) -> bool {
+    if !is_field_conflict(error) {
+        return false;
+    }
+    let now = read::metadata(server, &object.resource, &object.key).await;
+    let is_seen = |now: &Seen| now.uid == seen.uid && now.resource_version == seen.resource_version;
+    now.is_ok_and(|now| !now.is_some_and(|now| is_seen(&Seen::version(&now))))
+}
+
+fn is_field_conflict(error: &ApiError) -> bool {
+    error.status().is_some_and(Status::is_field_conflict)
+}
+
 impl Execution<'_> {
+    /// Whether this is a field conflict, and what was sent does not fit the object as it is now: it was
+    /// sent to be created, or over a former version.
+    pub(crate) async fn is_outdated(&self, object: &DesiredObject, sent: &Sent, error: &ApiError) -> bool {
+        match sent {
+            Sent::Manifest => false,
+            Sent::New(_) => is_field_conflict(error),
+            Sent::Over(carrying) => is_outdated(self.server, object, &carrying.seen, error).await,
+        }
+    }
+
     /// Returns what to send for a member that may be the parent of another set, or that has ignored
     /// fields; `None` if that is its manifest alone.
     pub(crate) async fn carrying(
