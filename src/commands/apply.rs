@@ -102,11 +102,11 @@ async fn apply_plan(
             .change()
             .filter(|_| options.confirm == Confirm::EveryChange)
         {
-            run.confirm(
-                vec![change],
-                Some(prompt::outline(&prepared.plan, &prepared.desired)),
-            )
-            .await?;
+            let outline = prompt::outline(&prepared.plan, &prepared.desired, &prepared.policy);
+            let recreated = plan.objects.iter().filter(|object| object.recreated);
+            let recreated = recreated.map(|object| object.key.clone()).collect();
+            run.confirm(vec![change], Some(outline.recreating(recreated)))
+                .await?;
         }
         Ok::<_, Error>(prepared)
     };

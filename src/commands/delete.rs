@@ -205,7 +205,7 @@ async fn prepare(
                 if refusals.iter().all(is_lifted_by_the_user) {
                     run.confirm(
                         refusals.clone(),
-                        Some(prompt::outline(&plan, &Desired::default())),
+                        Some(prompt::outline(&plan, &Desired::default(), &policy)),
                     )
                     .await?;
                     losses.confirm(refusals);

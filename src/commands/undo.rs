@@ -8,6 +8,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::plan::undo::UndoRecord;
 use crate::report::SetDocument;
+use crate::session::prepare::Prepared;
 use crate::session::prepare::undo::{self, Undo, UndoScope};
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
@@ -49,7 +50,13 @@ async fn undo(
             .change()
             .filter(|_| options.confirm == Confirm::EveryChange)
         {
-            let outline = prompt::outline(&undo.prepared.plan, &undo.prepared.desired);
+            let Prepared {
+                plan,
+                desired,
+                policy,
+                ..
+            } = &undo.prepared;
+            let outline = prompt::outline(plan, desired, policy);
             run.confirm(vec![change], Some(outline)).await?;
         }
         Ok::<_, Error>(undo)

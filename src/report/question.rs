@@ -60,12 +60,28 @@ pub struct PlanOutline {
     pub created: Vec<ObjectKey>,
     /// Members that it changes.
     pub changed: Vec<ObjectKey>,
+    /// Those of them that it deletes and creates again if the server refuses the change.
+    pub recreatable: Vec<ObjectKey>,
+    /// Members that it deletes and creates again.
+    pub recreated: Vec<ObjectKey>,
     /// Members that it deletes.
     pub removed: Vec<ObjectKey>,
     /// Members that it leaves as they are.
     pub unchanged: usize,
     /// Members that it keeps although the manifests do not hold them.
     pub kept: usize,
+}
+
+impl PlanOutline {
+    /// Returns the same, if it is known that these objects, and no others, are deleted and created again.
+    #[must_use]
+    pub fn recreating(mut self, recreated: Vec<ObjectKey>) -> Self {
+        self.created.retain(|key| !recreated.contains(key));
+        self.changed.retain(|key| !recreated.contains(key));
+        self.recreatable.clear();
+        self.recreated = recreated;
+        self
+    }
 }
 
 /// Shows the question, and returns whether the answer confirms.

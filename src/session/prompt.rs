@@ -3,9 +3,9 @@
 use tokio::sync::oneshot;
 
 use crate::manifest::Source;
-use crate::manifest::desired::Desired;
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, MemberStatus, Plan};
+use crate::plan::{Apply, MemberStatus, Plan, Policy};
 use crate::report::{self, PlanOutline, Question};
 
 /// Presence of a user who can be asked.
@@ -39,19 +39,25 @@ pub async fn answer(question: Question) -> bool {
 }
 
 /// Returns the part of a plan that a prompt shows.
-pub fn outline(plan: &Plan, desired: &Desired) -> PlanOutline {
+pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
     let is_new =
         |status: &MemberStatus| matches!(status, MemberStatus::NotAMember | MemberStatus::OfAnotherSet);
-    let keys = |applies: Vec<&Apply>| -> Vec<ObjectKey> {
-        let objects = applies
-            .into_iter()
-            .filter_map(|apply| desired.members.get(apply.index));
-        objects.map(|object| object.key.clone()).collect()
+    let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
+        let indexes = applies.into_iter().map(|apply| apply.index);
+        indexes.filter_map(|index| desired.members.get(index)).collect()
+    };
+    let keys = |objects: &[&DesiredObject]| -> Vec<ObjectKey> {
+        objects.iter().map(|object| object.key.clone()).collect()
     };
     let (created, changed) = plan.all_applies().partition(|apply| is_new(&apply.member_status));
+    let changed = objects(changed);
+    let mut recreatable = changed.clone();
+    recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
     PlanOutline {
-        created: keys(created),
-        changed: keys(changed),
+        created: keys(&objects(created)),
+        changed: keys(&changed),
+        recreatable: keys(&recreatable),
+        recreated: Vec::new(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         unchanged: plan.unchanged.len(),
         kept: plan.skips.len(),

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Dependents, Edges, Plan, Preconditions, SkipReason, with_marks};
+use super::{DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, with_marks};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -51,6 +51,17 @@ impl Recreate {
     /// Returns whether a run that is bound by these preconditions may recreate the object.
     pub fn allows(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
         preconditions.admit_recreation(&object.key) && self.chooses(object)
+    }
+}
+
+impl Policy {
+    /// Returns whether a run that is bound by these preconditions may delete this member and create it
+    /// again, as far as that is known before the server is asked.
+    pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
+        let keeps_data = self.data_loss == DataLoss::Refused && loses_data(&object.key.group_kind);
+        self.recreate.allows(object, preconditions)
+            && !keeps_data
+            && RecreationObstacle::of_manifest(object).is_none()
     }
 }
 

@@ -55,6 +55,31 @@ fn a_saved_plan_recreates_only_what_it_names() {
     }
 }
 
+#[test]
+fn what_is_certain_to_stay_may_not_be_recreated() {
+    let sets = Policy {
+        recreate: Recreate::Kinds([GroupKind::new("apps", "StatefulSet")].into()),
+        ..policy()
+    };
+    let losing = Policy {
+        data_loss: DataLoss::Allowed,
+        ..sets.clone()
+    };
+    let flux = ("kustomize.toolkit.fluxcd.io/force", "enabled");
+    let kept = ("kustomize.toolkit.fluxcd.io/prune", "disabled");
+    let set = desired("StatefulSet.apps", Some("shop"), "db");
+    for (object, policy, expected) in [
+        (marked(&json!({})), &sets, false),
+        (marked(&json!({flux.0: flux.1})), &sets, true),
+        (marked(&json!({flux.0: flux.1, kept.0: kept.1})), &sets, false),
+        (set.clone(), &sets, false),
+        (set, &losing, true),
+    ] {
+        let found = policy.may_recreate(&object, &Preconditions::default());
+        assert_eq!(found, expected, "{object:?}");
+    }
+}
+
 /// What a run keeps or holds beside the object.
 #[derive(Default)]
 struct Around {

@@ -3,6 +3,8 @@
 //!
 //! Pure.
 
+mod recreation;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paint::{Color, Line, fitted};
@@ -11,7 +13,7 @@ use super::question::{PlanOutline, Question};
 use super::set_summary::reference;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
-use crate::plan::Refusal;
+use crate::plan::{Refusal, loses_data};
 
 /// The widest column of names, and of namespaces.
 const NAMES: usize = 36;
@@ -22,6 +24,9 @@ const AND_MORE: usize = 13;
 const LISTED: usize = 10;
 /// The indentation of these.
 const INDENT: &str = "        ";
+
+/// The sign of a consequence.
+const WARNED: &str = "  ! ";
 
 /// The answer that confirms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +58,7 @@ pub(super) fn title(question: &Question) -> String {
 struct Danger {
     /// The object with its namespace; `None` if it is about the run.
     object: Option<ObjectKey>,
+    sign: &'static str,
     text: String,
     details: Vec<String>,
 }
@@ -71,6 +77,8 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         .collect();
     let removed = question.outline.iter().flat_map(|outline| &outline.removed);
     let removed = folded(removed.filter(|key| !named.contains(key)));
+    let recreated = question.outline.iter().flat_map(|outline| &outline.recreated);
+    let recreated = folded(recreated.filter(|key| !named.contains(key)));
     let mut rest: Vec<(Color, &str, String, String)> = Vec::new();
     let mut add = |color, sign, folded: Folded<'_>| {
         for ((namespace, kind), names) in folded {
@@ -79,6 +87,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         }
     };
     add(Color::Danger, "  - ", removed);
+    add(Color::Danger, "  ± ", recreated);
     // With `--confirm`, the user wants to see every change.
     let shows_changes = |refusal: &Refusal| matches!(refusal, Refusal::ChangesSet { .. });
     if let Some(outline) = &question.outline
@@ -115,6 +124,8 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         let more = counted(hidden, "more kind");
         lines.push(Line::new(Color::Plain, format!("    … and objects of {more}")));
     }
+    let outline = question.outline.iter();
+    lines.extend(outline.flat_map(|outline| recreation::lines(&outline.recreatable, columns)));
     (lines, wanted(question))
 }
 
@@ -136,9 +147,13 @@ pub(super) fn prompt(question: &Question) -> Line {
 fn data_losses(question: &Question) -> usize {
     let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
     let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
-    let removed = question.outline.iter().flat_map(|outline| &outline.removed);
-    let storage = removed.filter(|key| is_storage(&key.group_kind) && !refused.contains(key));
-    refused.len() + storage.count()
+    let outline = || question.outline.iter();
+    let removed = outline().flat_map(|outline| &outline.removed);
+    let removed = removed.filter(|key| is_storage(&key.group_kind));
+    let recreated = outline().flat_map(|outline| &outline.recreated);
+    let recreated = recreated.filter(|key| loses_data(&key.group_kind));
+    let others = removed.chain(recreated).filter(|key| !refused.contains(key));
+    refused.len() + others.count()
 }
 
 fn is_storage(kind: &GroupKind) -> bool {
@@ -168,10 +183,15 @@ fn plan(question: &Question) -> Option<Line> {
         removed,
         unchanged,
         kept,
+        recreated,
+        ..
     } = outline;
     let count = removed.len();
     let of_all = |verb: &str| {
-        let members = counted(changed.len() + count + unchanged + kept, "member");
+        let members = counted(
+            changed.len() + recreated.len() + count + unchanged + kept,
+            "member",
+        );
         format!("-{count} {verb} of {members}")
     };
     let mut refusals = question.refusals.iter();
@@ -181,11 +201,13 @@ fn plan(question: &Question) -> Option<Line> {
         line.with(Color::Danger, of_all("DELETE"))
             .with(Color::Plain, ", and the set")
     } else {
-        line.with(
-            Color::Plain,
-            format!("+{} create  ~{} change  ", created.len(), changed.len()),
-        )
-        .with(Color::Danger, of_all("PRUNE"))
+        let harmless = format!("+{} create  ~{} change  ", created.len(), changed.len());
+        let recreate = match recreated.len() {
+            0 => String::new(),
+            count => format!("±{count} RECREATE  "),
+        };
+        line.with(Color::Plain, harmless)
+            .with(Color::Danger, recreate + &of_all("PRUNE"))
     };
     let others = [(unchanged, "unchanged"), (kept, "kept")];
     let others: Vec<String> = others
@@ -211,11 +233,14 @@ fn dangers(question: &Question) -> Vec<Danger> {
         if let Some(text) = loss(key).filter(|_| !is_named) {
             dangers.push(Danger {
                 object: Some(key.clone()),
+                sign: WARNED,
                 text: text.to_owned(),
                 details: Vec::new(),
             });
         }
     }
+    let recreated = question.outline.iter().flat_map(|outline| &outline.recreated);
+    dangers.extend(recreated.filter_map(recreation::danger));
     // Losses of data come first.
     dangers.sort_by_key(|danger| {
         danger
@@ -231,6 +256,7 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
     let of = |object: Option<&ObjectKey>, text: String, details: Vec<String>| {
         Some(Danger {
             object: object.cloned(),
+            sign: WARNED,
             text,
             details,
         })
@@ -326,7 +352,7 @@ fn listed(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
 
 impl Danger {
     fn lines(&self, name_width: usize, namespace_width: usize, columns: usize) -> Vec<Line> {
-        let line = Line::new(Color::Danger, "  ! ");
+        let line = Line::new(Color::Danger, self.sign);
         let room = columns.saturating_sub(4);
         let mut lines = Vec::new();
         match &self.object {
@@ -347,7 +373,7 @@ impl Danger {
             }
             None => {
                 for (index, part) in wrapped(&self.text, room).into_iter().enumerate() {
-                    let mark = if index == 0 { "  ! " } else { "    " };
+                    let mark = if index == 0 { self.sign } else { "    " };
                     lines.push(Line::new(Color::Danger, mark).with(Color::Plain, part));
                 }
             }

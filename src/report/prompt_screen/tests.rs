@@ -153,3 +153,89 @@ fn nothing_is_wider_than_the_terminal() {
         assert!(line.chars().count() <= 110, "{line}");
     }
 }
+
+fn change_of(parent: &str) -> Refusal {
+    Refusal::ChangesSet {
+        parent: key("Secret", Some("platform"), parent),
+        applies: Vec::new(),
+        prunes: Vec::new(),
+        unchanged: 0,
+    }
+}
+
+#[test]
+fn changes_that_may_be_recreations_are_named() {
+    let shop = Some("shop");
+    let job = key("Job.batch", shop, "migrate");
+    let claim = key("PersistentVolumeClaim", shop, "data");
+    let outline = PlanOutline {
+        changed: vec![key("Service", shop, "web"), job.clone(), claim.clone()],
+        recreatable: vec![job.clone(), claim],
+        ..PlanOutline::default()
+    };
+    assert_eq!(
+        shown(&question(vec![change_of("shop")], Some(outline))),
+        [
+            "Plan: +0 create  ~3 change  -0 PRUNE of 3 members",
+            "",
+            "  ~ job.batch/migrate            shop",
+            "  ~ persistentvolumeclaim/data   shop",
+            "  ~ service/web                  shop",
+            "2 of the changes may delete and create again: persistentvolumeclaim/data (its",
+            "data would be lost), job.batch/migrate",
+            "Continue? Only 'yes' is accepted:",
+        ]
+    );
+    let many = (0..12).map(|number| key("Job.batch", shop, &format!("j-{number:02}")));
+    let volumes = ["a", "b"].map(|name| key("StatefulSet.apps", Some("data"), name));
+    let recreatable: Vec<ObjectKey> = many.chain(volumes).collect();
+    let outline = PlanOutline {
+        changed: recreatable.clone(),
+        recreatable,
+        ..PlanOutline::default()
+    };
+    let text = shown(&question(vec![change_of("shop")], Some(outline))).join(" ");
+    for part in [
+        "14 of the changes may delete and create again: statefulset.apps/a in namespace data (its data",
+        "statefulset.apps/b in namespace data (its data would be lost), job.batch/j-00",
+        "job.batch/j-07 in namespace shop, 4 more Continue?",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn known_recreations_are_no_changes() {
+    let shop = Some("shop");
+    let job = key("Job.batch", shop, "migrate");
+    let database = key("StatefulSet.apps", shop, "db");
+    let outline = PlanOutline {
+        changed: vec![key("Service", shop, "web"), job.clone(), database.clone()],
+        recreatable: vec![job.clone(), database.clone()],
+        ..PlanOutline::default()
+    };
+    let harmless = outline.clone().recreating(vec![job.clone()]);
+    assert_eq!(
+        shown(&question(vec![change_of("shop")], Some(harmless))),
+        [
+            "Plan: +0 create  ~2 change  ±1 RECREATE  -0 PRUNE of 3 members",
+            "",
+            "  ± job.batch/migrate     shop",
+            "  ~ service/web           shop",
+            "  ~ statefulset.apps/db   shop",
+            "Continue? Only 'yes' is accepted:",
+        ]
+    );
+    let lossy = outline.recreating(vec![job, database]);
+    assert_eq!(
+        shown(&question(vec![change_of("shop")], Some(lossy))),
+        [
+            "Plan: +0 create  ~1 change  ±2 RECREATE  -0 PRUNE of 3 members",
+            "",
+            "  ± statefulset.apps/db   shop   RECREATE: its data will be lost",
+            "  ± job.batch/migrate     shop",
+            "  ~ service/web           shop",
+            "1 of these loses data. Type the set's name to continue, Enter to stop:",
+        ]
+    );
+}

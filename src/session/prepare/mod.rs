@@ -94,7 +94,7 @@ pub async fn to_write(
                 if plan.refusals.is_empty() {
                     break (state, policy, plan);
                 }
-                outline = Some(prompt::outline(&plan, &resolved.desired));
+                outline = Some(prompt::outline(&plan, &resolved.desired, &policy));
                 plan.refusals
             }
         };
