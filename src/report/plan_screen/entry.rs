@@ -5,11 +5,15 @@ use serde_json::Value;
 use super::fields::{self, FieldChange, plain};
 use super::text;
 use crate::compare::diff::{AFTER, BEFORE, Difference, HIDDEN};
+use crate::event::ObjectOutcome;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
+use crate::model::text::one_line;
+use crate::plan::loses_data;
 use crate::report::diff::Comparison;
 use crate::report::paint::{Color, Line, fitted, fitted_left};
+use crate::report::prompt_screen::wrapped;
 
 /// The most lines about the fields of one object.
 const LINES: usize = 24;
@@ -56,6 +60,8 @@ pub(super) struct Entry<'a> {
     live: Option<&'a Value>,
     predicted: Option<&'a Value>,
     error: Option<String>,
+    /// What a recreation does, and why.
+    recreation: Option<String>,
 }
 
 impl<'a> Entry<'a> {
@@ -77,6 +83,7 @@ impl<'a> Entry<'a> {
             live: live.as_ref(),
             predicted: predicted.as_ref(),
             error: object.outcome.error.as_ref().map(|error| error.text.clone()),
+            recreation: (sign == Sign::Recreated).then(|| recreation(&object.outcome)),
         }
     }
 
@@ -108,6 +115,7 @@ impl<'a> Entry<'a> {
             live: Some(live),
             predicted: Some(predicted),
             error: None,
+            recreation: None,
         };
         (!entry.changes().is_empty()).then_some(entry)
     }
@@ -128,6 +136,11 @@ impl<'a> Entry<'a> {
         } else {
             vec![head.with(Color::Dim, format!("  {note}"))]
         };
+        let room = columns.saturating_sub(INDENT.len());
+        let recreation = self.recreation.iter().flat_map(|text| wrapped(text, room));
+        lines.extend(
+            recreation.map(|text| Line::new(Color::Danger, format!("{INDENT}{}", fitted(&text, room)))),
+        );
         if let Some(error) = &self.error {
             let error = fitted(error, columns.saturating_sub(INDENT.len()));
             lines.push(Line::new(Color::Red, format!("{INDENT}{error}")));
@@ -184,6 +197,18 @@ impl<'a> Entry<'a> {
             _ => None,
         }
     }
+}
+
+/// `will be deleted and created again: spec.template: field is immutable`
+fn recreation(outcome: &ObjectOutcome) -> String {
+    let mut text = "will be deleted and created again".to_owned();
+    if loses_data(&outcome.subject.key().group_kind) {
+        text.push_str(", and its data will be lost");
+    }
+    if !outcome.reason.is_empty() {
+        text = format!("{text}: {}", one_line(&outcome.reason));
+    }
+    text
 }
 
 /// Returns whether the field is part of the parent's record.

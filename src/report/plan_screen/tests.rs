@@ -137,14 +137,26 @@ fn a_recreated_object_stands_out_and_shows_what_changes() {
     let job = |image: &str| {
         Some(json!({"spec": {"template": {"spec": {"containers": [{"name": "job", "image": image}]}}}}))
     };
+    let mut migrate = comparison(
+        Action::Recreated,
+        "Job.batch",
+        Some("shop"),
+        "migrate",
+        [job("one"), job("two")],
+    );
+    migrate.outcome.reason = "spec.template: field is immutable".to_owned();
+    let size = |size: &str| Some(json!({"spec": {"size": size}}));
+    let mut claim = comparison(
+        Action::Recreated,
+        "PersistentVolumeClaim",
+        Some("shop"),
+        "data",
+        [size("2Gi"), size("1Gi")],
+    );
+    claim.outcome.reason = "spec: field can not be less than status.capacity".to_owned();
     let shown = screen(vec![
-        comparison(
-            Action::Recreated,
-            "Job.batch",
-            Some("shop"),
-            "migrate",
-            [job("one"), job("two")],
-        ),
+        migrate,
+        claim,
         comparison(
             Action::Configured,
             "Secret",
@@ -160,11 +172,16 @@ fn a_recreated_object_stands_out_and_shows_what_changes() {
         shown,
         [
             "secret/shop",
-            "Plan: ~1 change  ±1 RECREATE",
+            "Plan: ~1 change  ±2 RECREATE",
             "",
             "shop",
             "  ± job.batch/migrate",
+            "        will be deleted and created again: spec.template: field is immutable",
             "        containers[job].image  one -> two",
+            "  ± persistentvolumeclaim/data",
+            "        will be deleted and created again, and its data will be lost: spec:",
+            "        field can not be less than status.capacity",
+            "        size  2Gi -> 1Gi",
             "  ~ secret/a",
             "        data.a  *** -> ***",
             "",

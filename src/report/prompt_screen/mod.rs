@@ -386,7 +386,7 @@ impl Danger {
 }
 
 /// Wraps the text to this width at blanks.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let used = lines.last().map_or(0, |line| line.chars().count());
