@@ -159,7 +159,10 @@ impl<'a> Entry<'a> {
             _ if !self.is_member => !is_record(&change.path),
             _ => true,
         };
-        let changes = fields::changes(live, predicted);
+        let changes = match self.sign {
+            Sign::Recreated => fields::changes(&fields::without_old_finalizers(live, predicted), predicted),
+            _ => fields::changes(live, predicted),
+        };
         changes.into_iter().filter(is_shown).collect()
     }
 

@@ -28,10 +28,15 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Fields of metadata that are not shown.
-const HIDDEN: [&str; 2] = ["uid", "creationTimestamp"];
+const HIDDEN: [&str; 4] = [
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
 
-/// Returns the fields that differ, without those that are of no interest: the set's own label, the UID
-/// and the time of creation.
+/// Returns the fields that differ, without those that are of no interest: the set's own label, the UID,
+/// and the times of creation and deletion.
 pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
     let [live, predicted] = [live, predicted].map(without_hidden);
@@ -40,6 +45,21 @@ pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
         change.path = short(&change.path);
     }
     found
+}
+
+/// Returns the old object without the finalizers that the new one does not have: they go with it.
+pub(super) fn without_old_finalizers(live: &Value, predicted: &Value) -> Value {
+    let mut live = live.clone();
+    let new = predicted["metadata"]["finalizers"].as_array();
+    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(old) = metadata.get_mut("finalizers").and_then(Value::as_array_mut)
+    {
+        old.retain(|finalizer| new.is_some_and(|new| new.contains(finalizer)));
+        if old.is_empty() {
+            metadata.remove("finalizers");
+        }
+    }
+    live
 }
 
 fn without_hidden(object: &Value) -> Value {

@@ -240,3 +240,33 @@ fn nothing_is_wider_than_the_terminal() {
         assert!(line.chars().count() <= 80, "{line}");
     }
 }
+
+#[test]
+fn what_the_deletion_removes_in_any_case_makes_no_change() {
+    let old = json!({
+        "metadata": {
+            "finalizers": ["foregroundDeletion", "example.com/kept"],
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "deletionGracePeriodSeconds": 0,
+        },
+        "spec": {"size": 1},
+    });
+    let screen_of = |metadata: Value| {
+        let new = json!({"metadata": metadata, "spec": {"size": 2}});
+        let states = [Some(old.clone()), Some(new)];
+        let shown = screen(vec![comparison(
+            Action::Recreated,
+            "Job.batch",
+            Some("shop"),
+            "migrate",
+            states,
+        )]);
+        shown[6..shown.len() - 2].to_vec()
+    };
+    assert_eq!(screen_of(json!({"labels": {"a": "b"}})).len(), 2);
+    let same = screen_of(json!({"finalizers": ["example.com/kept"]}));
+    assert_eq!(same, ["        size  1 -> 2"]);
+    let new = screen_of(json!({"finalizers": ["example.com/new"]}));
+    assert!(new.iter().any(|line| line.contains("example.com/new")), "{new:?}");
+    assert!(!new.iter().any(|line| line.contains("foreground")), "{new:?}");
+}
