@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
+use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
 use super::{ANSWER_LIMIT, ApiErrorKind, Route, Status};
@@ -83,10 +84,41 @@ impl Failure {
             status.message = format!("the server answered {code}");
         }
         let retry_after = retry::retry_after(headers);
+        let retry = match retry::after_status(code, retry_after) {
+            Retry::Never if is_cut_off(body) => Retry::Once,
+            retry => retry,
+        };
         Self {
             kind: ApiErrorKind::Status(Box::new(status)),
-            retry: retry::after_status(code, retry_after),
+            retry,
             retry_after,
         }
+    }
+}
+
+/// Returns whether something between has cut off the body of an error. The API server sends a Status
+/// object, whose reason decides what the error means, or for a path that it does not know some text.
+fn is_cut_off(body: &[u8]) -> bool {
+    let body = body.trim_ascii();
+    body.is_empty() || (body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_repeated_once_if_its_body_was_cut_off() {
+        for (body, retry) in [
+            ("", Retry::Once),
+            (r#"{"kind":"Status","rea"#, Retry::Once),
+            (r#"{"kind":"Status","reason":"AlreadyExists"}"#, Retry::Never),
+            ("404 page not found\n", Retry::Never),
+        ] {
+            let failure = Failure::status(StatusCode::CONFLICT, &HeaderMap::new(), body.as_bytes());
+            assert_eq!(failure.retry, retry, "{body}");
+        }
+        let overloaded = Failure::status(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), b"");
+        assert_eq!(overloaded.retry, Retry::WhileBusy);
     }
 }
