@@ -691,11 +691,21 @@ impl Stage {
         empty.push(self.namespaces.clone());
     }
 
+    /// The namespace among the members, if there is one.
+    fn live_container(&self) -> Option<Value> {
+        let container = self.container.as_deref().map(namespace_object)?;
+        cluster().live(&container)
+    }
+
+    /// Whether the namespace among the members is there, be it on its way out.
+    pub(super) fn has_container(&self) -> bool {
+        self.live_container().is_some()
+    }
+
     /// Whether the namespace among the members is on its way out.
     pub(super) fn is_container_going(&self) -> bool {
-        let live = self.container.as_deref().map(namespace_object);
-        let live = live.and_then(|object| cluster().live(&object));
-        live.is_some_and(|live| live["metadata"]["deletionTimestamp"].is_string())
+        self.live_container()
+            .is_some_and(|live| live["metadata"]["deletionTimestamp"].is_string())
     }
 
     /// Waits until what is on its way out is gone.

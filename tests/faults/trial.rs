@@ -382,11 +382,12 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
     } else {
         0
     };
+    let had_container = stage.has_container();
     let run = sequel.command(Program::new()).run();
     if run.code != expected {
         return Err(format!("the run after it ends with {}: {}", run.code, run.stderr));
     }
-    if stage.is_container_going() {
+    if had_container && (!stage.has_container() || stage.is_container_going()) {
         // This run has deleted it, and the next one forgets it.
         stage.settle();
         sequel.command(Program::new()).run();
