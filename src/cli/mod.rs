@@ -10,8 +10,8 @@ mod examples;
 mod global;
 mod help;
 mod membership;
+mod spellings;
 mod tips;
-mod words;
 
 pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode};
 pub use arguments::{
@@ -48,8 +48,8 @@ impl Cli {
     /// Parses the arguments, beginning with the name of the program. The error is also the output of
     /// `--help` and `--version`.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let mut command = help::with_pages(words::with_boolean_values(Self::command()));
-        let mut arguments = words::with_levels(arguments);
+        let mut command = help::with_pages(spellings::with_boolean_values(Self::command()));
+        let mut arguments = spellings::with_levels(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
         }

@@ -20,7 +20,7 @@ use crate::model::set::Set;
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
-use crate::read::{Cluster, NamedSet, ParentError, TakingOver, Waits, named_set};
+use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, named_set};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
 use crate::session::membership::{self, SetRead};
@@ -119,7 +119,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
     let membership = &options.membership;
     let concurrency = membership.writing.concurrency;
     let connection = run.connect(shared).await?;
-    let (mut cluster, manifests) = discover_for(connection, &options.selection, run.waits()).await?;
+    let (mut cluster, manifests) = discover_for(connection, &options.selection, run.kind_waits()).await?;
     let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
@@ -266,7 +266,7 @@ fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<Objec
 async fn discover_for(
     connection: Connection,
     selection: &Selection,
-    waits: Waits,
+    waits: KindWaits,
 ) -> Result<(Cluster, Manifests), Error> {
     match selection {
         Selection::Manifests(sources, recursion) => {

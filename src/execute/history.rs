@@ -30,7 +30,7 @@ impl Changes {
     pub(super) fn note(&mut self, event: &Event) {
         match event {
             Event::Object(outcome) => self.objects.add(outcome.action),
-            Event::Revised { before, now } => self.objects.revise(*before, now.action),
+            Event::Revised { before, now } => self.objects.recount(*before, now.action),
             Event::Parent(..) => self.parent = true,
             _ => {}
         }

@@ -6,7 +6,7 @@
 
 mod concurrency_limit;
 mod deletion;
-mod dependencies;
+mod dependency_order;
 mod dry_run;
 mod gate;
 mod history;
@@ -14,12 +14,12 @@ mod interrupt;
 mod kinds;
 mod members;
 mod membership;
-mod outcomes;
 mod parent_record;
 mod reread;
 mod starting_webhooks;
 mod steps;
 pub mod undo_file;
+mod unsent;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,8 @@ use concurrency_limit::ConcurrencyLimit;
 pub use deletion::object::LeftInPlace;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
-use dependencies::DependencyStates;
-pub use dependencies::{Dependency, DependencyGate, Membership};
+use dependency_order::DependencyStates;
+pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
 pub use gate::{Gate, Passage};
 use history::Changes;

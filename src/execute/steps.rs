@@ -17,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::dependencies::Hindrance;
+use super::dependency_order::Hindrance;
 use super::members::webhooks::{Round, SetAside};
 use super::parent_record::requests::{Known, ParentWriteError};
 use super::{Execution, Progress, Sink};
@@ -48,12 +48,12 @@ enum Shown {
 /// The waits for objects that others depend on.
 struct Waits<'s> {
     under_way: FuturesUnordered<LocalBoxFuture<'s, ()>>,
-    found: mpsc::UnboundedSender<Found>,
-    news: mpsc::UnboundedReceiver<Found>,
+    found: mpsc::UnboundedSender<WaitOutcome>,
+    news: mpsc::UnboundedReceiver<WaitOutcome>,
 }
 
 /// What a wait has found out about an object.
-enum Found {
+enum WaitOutcome {
     /// It is Current.
     Current(ObjectKey),
     /// The wait is over, and it is not Current.
@@ -111,7 +111,7 @@ impl Waits<'_> {
     }
 
     /// Returns when something was found out, or at this time.
-    async fn next(&mut self, time: Option<Instant>) -> Option<Found> {
+    async fn next(&mut self, time: Option<Instant>) -> Option<WaitOutcome> {
         let over = async {
             match time {
                 Some(time) => sleep_until(time).await,
@@ -258,8 +258,8 @@ impl Execution<'_> {
         let mut next = Some(found);
         while let Some(found) = next {
             match found {
-                Found::Current(key) => progress.applied.dependencies.arrived(key),
-                Found::Missed(key) => progress.applied.dependencies.missed(key),
+                WaitOutcome::Current(key) => progress.applied.dependencies.arrived(key),
+                WaitOutcome::Missed(key) => progress.applied.dependencies.missed(key),
             }
             next = steps.waits.news.try_recv().ok();
         }
@@ -386,7 +386,7 @@ impl Execution<'_> {
     async fn await_all(
         &self,
         keys: BTreeSet<ObjectKey>,
-        found: mpsc::UnboundedSender<Found>,
+        found: mpsc::UnboundedSender<WaitOutcome>,
         shared: &RefCell<&mut Sink<'_>>,
     ) {
         // The channel is closed once the steps are over.
@@ -394,7 +394,7 @@ impl Execution<'_> {
             if let Event::Awaited(awaited) = &event
                 && awaited.wait_status == WaitStatus::Arrived
             {
-                let _ = found.send(Found::Current(awaited.subject.key()));
+                let _ = found.send(WaitOutcome::Current(awaited.subject.key()));
             }
             (shared.borrow_mut())(event);
         };
@@ -404,9 +404,9 @@ impl Execution<'_> {
         };
         for key in keys {
             let _ = found.send(if missed.contains(&key) {
-                Found::Missed(key)
+                WaitOutcome::Missed(key)
             } else {
-                Found::Current(key)
+                WaitOutcome::Current(key)
             });
         }
     }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable, object_key};
+use super::{FoundInventory, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
@@ -63,7 +63,7 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 /// own namespace is written as `NAMESPACE_NAME`. A copied annotation names another object. On an
 /// object without a namespace, it has the namespace of the application's destination. The label
 /// holds the application alone.
-pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
+pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
     let qualified = format!("{}_{}", found.namespace, found.name);
     let is_application = |text: &str| text == found.name || text == qualified;
     let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
@@ -145,7 +145,7 @@ mod tests {
 
     /// The mark of an object with these values, if any.
     fn mark_of(key: &ObjectKey, id: Option<&str>, instance: Option<&str>) -> Mark {
-        let found = Found {
+        let found = FoundInventory {
             name: "shop-web".to_owned(),
             namespace: "argocd".to_owned(),
             kind: GroupKind::new("argoproj.io", "Application"),

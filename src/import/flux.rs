@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable, object_id};
+use super::{FoundInventory, Mark, Unusable, object_id};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Returns the field managers of the controller that reconciles this kind (`controllerName` in
@@ -32,8 +32,8 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 }
 
 /// Compares the object's labels with this owner: Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
-pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
-    let Found {
+pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
+    let FoundInventory {
         name,
         namespace,
         kind,
@@ -101,7 +101,7 @@ mod tests {
             GroupKind::new("helm.toolkit.fluxcd.io", "HelmRelease"),
         ];
         for kind in kinds {
-            let found = Found {
+            let found = FoundInventory {
                 name: "apps".to_owned(),
                 namespace: "flux-system".to_owned(),
                 kind,

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Found, Inventory, Mark, Place, Unusable};
+use super::{FoundInventory, Inventory, Mark, Place, Unusable};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Suffix of the name of an app's `ConfigMap`, since kapp 0.47.
@@ -101,7 +101,7 @@ fn is_label_value(text: &str) -> bool {
 /// Compares the object's label and identity annotation with this app and object. An object with the
 /// app's label and without an identity of its own is a copy that a controller made, and kapp leaves
 /// it to that controller.
-pub(super) fn mark(found: &Found, key: &ObjectKey, metadata: &Value) -> Mark {
+pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
     let app = found.objects.first().and_then(|object| meta(object).ok());
     match (metadata["labels"][APP_LABEL].as_str(), app) {
         (Some(label), Some(app)) if label == app.label_value => {}
@@ -158,8 +158,8 @@ mod tests {
         ));
     }
 
-    fn found(spec: &str) -> Found {
-        Found {
+    fn found(spec: &str) -> FoundInventory {
+        FoundInventory {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "ConfigMap"),

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Found, Mark, Unusable, object_id, object_key};
+use super::{FoundInventory, Mark, Unusable, object_id, object_key};
 use crate::model::identity::ObjectKey;
 
 /// Label that identifies an inventory of cli-utils.
@@ -52,7 +52,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 }
 
 /// Compares the object's inventory id with this inventory's: kpt deletes only objects that have it.
-pub(super) fn mark(found: &Found, metadata: &Value) -> Mark {
+pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
         Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
         Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn objects_belong_to_the_inventory_whose_id_they_have() {
-        let inventory = |labels: Value| Found {
+        let inventory = |labels: Value| FoundInventory {
             name: "inventory".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("kpt.dev", "ResourceGroup"),

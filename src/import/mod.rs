@@ -96,7 +96,7 @@ pub struct LeftOut {
 
 /// An inventory as it was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundInventory {
     /// Name that the tool gives it.
     pub name: String,
     /// The namespace that it was found in.
@@ -107,7 +107,7 @@ pub struct Found {
     pub objects: Vec<Value>,
 }
 
-impl Found {
+impl FoundInventory {
     fn object(&self) -> Result<&Value, Unusable> {
         self.objects
             .first()
@@ -186,7 +186,7 @@ impl Tool {
     }
 
     /// Reads the inventory.
-    pub fn read(self, found: &Found) -> Result<Inventory, Unusable> {
+    pub fn read(self, found: &FoundInventory) -> Result<Inventory, Unusable> {
         let object = found.object()?;
         match self {
             Self::Helm => helm::read(found).map(Inventory::Objects),
@@ -198,7 +198,7 @@ impl Tool {
     }
 
     /// Reads the objects that the tool has recorded elsewhere than in the inventory.
-    pub fn left_out(self, found: &Found) -> Vec<LeftOut> {
+    pub fn left_out(self, found: &FoundInventory) -> Vec<LeftOut> {
         match self {
             Self::Helm => helm::newer(found),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
@@ -207,7 +207,7 @@ impl Tool {
 
     /// Compares the marks of the live object `key` with the inventory that lists it. Only old versions
     /// of Helm left objects unmarked.
-    pub fn mark(self, found: &Found, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
+    pub fn mark(self, found: &FoundInventory, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
         match self {
             Self::ArgoCd => argocd::mark(found, key, metadata),
             Self::Helm => helm::mark(found, metadata, unmarked),
@@ -219,7 +219,7 @@ impl Tool {
 
     /// Field managers under which the tool writes the objects of this inventory, unless it was given
     /// another name.
-    pub fn field_managers(self, found: &Found) -> &'static [&'static str] {
+    pub fn field_managers(self, found: &FoundInventory) -> &'static [&'static str] {
         match self {
             Self::Helm => &helm::FIELD_MANAGERS,
             Self::Kapp => &kapp::FIELD_MANAGERS,
@@ -246,8 +246,8 @@ impl Tool {
 
     /// Returns advice on how to stop the tool from writing and deleting the objects. It names only the
     /// objects that were read: others may not be the tool's.
-    pub fn advice(self, found: &Found) -> String {
-        let Found { name, namespace, .. } = found;
+    pub fn advice(self, found: &FoundInventory) -> String {
+        let FoundInventory { name, namespace, .. } = found;
         let kind = resource(&found.kind);
         match self {
             Self::Helm => format!(
@@ -305,8 +305,8 @@ fn object_key(group: impl Into<String>, kind: impl Into<String>, namespace: &str
 mod tests {
     use super::*;
 
-    fn found(kind: &GroupKind, objects: Vec<Value>) -> Found {
-        Found {
+    fn found(kind: &GroupKind, objects: Vec<Value>) -> FoundInventory {
+        FoundInventory {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: kind.clone(),

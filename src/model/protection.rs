@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The part of metadata in which a tool looks for its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MetadataPart {
     Annotation,
     /// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
     AnnotationOrLabel,
@@ -15,37 +15,45 @@ enum Place {
 
 /// Each key, its place, and its values that mean "keep". Values are compared without regard to case
 /// and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
-const KEEPING: [(&str, Place, &[&str]); 8] = [
-    ("helm.sh/resource-policy", Place::Annotation, &["keep"]),
+const KEEPING: [(&str, MetadataPart, &[&str]); 8] = [
+    ("helm.sh/resource-policy", MetadataPart::Annotation, &["keep"]),
     (
         "argocd.argoproj.io/sync-options",
-        Place::Annotation,
+        MetadataPart::Annotation,
         &["prune=false", "delete=false", "prune=confirm", "delete=confirm"],
     ),
     (
         "kustomize.toolkit.fluxcd.io/prune",
-        Place::AnnotationOrLabel,
+        MetadataPart::AnnotationOrLabel,
         &["disabled"],
     ),
     (
         "helm.toolkit.fluxcd.io/prune",
-        Place::AnnotationOrLabel,
+        MetadataPart::AnnotationOrLabel,
         &["disabled"],
     ),
-    ("cli-utils.sigs.k8s.io/on-remove", Place::Annotation, &["keep"]),
+    (
+        "cli-utils.sigs.k8s.io/on-remove",
+        MetadataPart::Annotation,
+        &["keep"],
+    ),
     (
         "client.lifecycle.config.k8s.io/deletion",
-        Place::Annotation,
+        MetadataPart::Annotation,
         &["detach"],
     ),
-    ("kapp.k14s.io/delete-strategy", Place::Annotation, &["orphan"]),
-    ("kluctl.io/skip-delete", Place::Annotation, &["true"]),
+    (
+        "kapp.k14s.io/delete-strategy",
+        MetadataPart::Annotation,
+        &["orphan"],
+    ),
+    ("kluctl.io/skip-delete", MetadataPart::Annotation, &["true"]),
 ];
 
 /// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
 pub fn protection(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
     KEEPING.iter().find_map(|(key, place, values)| {
-        let label = (*place == Place::AnnotationOrLabel)
+        let label = (*place == MetadataPart::AnnotationOrLabel)
             .then(|| labels.get(key))
             .flatten();
         let found = [annotations.get(key), label].into_iter().flatten();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prune_rules::reason_to_stay;
-use super::{Kept, ParentDisposition, SkipReason, holds_parent_of};
+use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
 use crate::model::live::Live;
 use crate::model::set::Set;
 
@@ -50,7 +50,7 @@ impl Remains {
         }
         let (parent_holders, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
-        let kept: Kept = remains.kept.iter().map(|live| &live.key).collect();
+        let kept: KeptObjects = remains.kept.iter().map(|live| &live.key).collect();
         let holds_kept = |live: &Live| kept.held_by(live).is_some();
         let (holders, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
         remains.kept.extend(holders);

@@ -14,6 +14,7 @@ mod desired_members;
 pub(crate) mod fixtures;
 mod handover;
 mod judge;
+mod kept_objects;
 mod membership;
 mod nested_parents;
 mod observed;
@@ -42,7 +43,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use container::{holds_parent_of, is_container};
-pub use container_index::Kept;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, holders_of_plan};
@@ -51,6 +51,7 @@ pub use handover::{
     Handover, HandoverCause, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over, target_of,
 };
 pub use judge::Judge;
+pub use kept_objects::KeptObjects;
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,

@@ -32,17 +32,17 @@ pub struct Cluster {
     /// The URL and the certificate authorities of the server.
     pub endpoint: Endpoint,
     /// The waits for kinds that it does not serve yet.
-    pub waits: Waits,
+    pub kind_waits: KindWaits,
 }
 
 /// The waits of a run for kinds that are not served yet.
 #[derive(Clone)]
-pub struct Waits {
+pub struct KindWaits {
     end_of_run: Option<Instant>,
     on_wait: Rc<dyn Fn(&str)>,
 }
 
-impl Waits {
+impl KindWaits {
     /// Returns the waits of a run with this deadline, if any. `on_wait` is called with what is waited
     /// for.
     pub fn new(end_of_run: Option<Instant>, on_wait: impl Fn(&str) + 'static) -> Self {
@@ -109,7 +109,7 @@ impl Cluster {
             let unknown = kinds.iter().filter(is_unknown).cloned();
             unknown.chain(discovery.not_yet_served_kinds()).collect()
         };
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         let defined = unserved::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
         Box::pin(defined).await?;
         let doubtful = manifests
@@ -126,7 +126,7 @@ impl Cluster {
     /// younger than the records. Sends nothing if all are listed.
     pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
         let unlisted = |discovery: &Discovery| unlisted(records, discovery);
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         let settled = unserved::settle(&self.server, &mut self.discovery, unlisted, &wait);
         Box::pin(settled).await
     }
@@ -149,14 +149,14 @@ impl Cluster {
         discovery: &mut Discovery,
         unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     ) -> Result<(), UnsettledError> {
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         Box::pin(unserved::settle(&self.server, discovery, unlisted, &wait)).await
     }
 
     /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
     /// complete. Returns the names of those that still cannot be listed.
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);
         let unlistable = Box::pin(settled).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
@@ -172,7 +172,7 @@ impl Cluster {
         &mut self,
         argument: &str,
     ) -> Result<Option<discovery::UnlistedKind>, UnsettledError> {
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         let named = unserved::await_named(&self.server, &mut self.discovery, argument, &wait);
         Box::pin(named).await
     }
@@ -183,7 +183,7 @@ impl Cluster {
         containers: &[Live],
         concurrency: usize,
     ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
-        let wait = self.waits.begin();
+        let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
         let contents = super::contents(&self.server, discovery, containers, concurrency, &wait);
         Ok(Box::pin(contents).await?)

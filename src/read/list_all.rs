@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
 use super::objects::{self, unreadable};
-use super::parent::{Fields, METADATA};
+use super::parent::{METADATA, ObjectMetadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -165,7 +165,7 @@ impl ParentCandidate {
     /// Reduces an object as a GET or an item of a LIST shows it; `None` if it is not one.
     pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
-        let fields = Fields::deserialize(metadata).ok()?;
+        let fields = ObjectMetadata::deserialize(metadata).ok()?;
         let identity = ParentIdentity {
             group_kind: resource.group_kind(),
             namespace: fields.namespace().map(str::to_owned),

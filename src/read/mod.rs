@@ -31,7 +31,7 @@ mod unserved;
 mod user;
 mod watch;
 
-pub use cluster::{Cluster, Unlisted, Waits};
+pub use cluster::{Cluster, KindWaits, Unlisted};
 pub use cluster_state::{ClusterState, Goal, OverLive, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Deserialize as _;
 
 use super::list::{ListError, METADATA_LIST, Selector, list};
-use super::parent::{Fields, metadata};
+use super::parent::{ObjectMetadata, metadata};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::list_targets::Place;
 use crate::model::live::Presence;
@@ -92,7 +92,7 @@ async fn list_all(
     let (namespaces, everything) = (resource(), everything());
     let all = list(server, &namespaces, None, &everything, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
-        let fields = Fields::deserialize(&item["metadata"]).ok()?;
+        let fields = ObjectMetadata::deserialize(&item["metadata"]).ok()?;
         names
             .contains(name)
             .then(|| (name.to_owned(), fields.namespace_state()))

@@ -25,12 +25,12 @@ pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=m
 
 #[derive(Deserialize)]
 struct Metadata {
-    metadata: Fields,
+    metadata: ObjectMetadata,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Fields {
+pub(super) struct ObjectMetadata {
     name: String,
     namespace: Option<String>,
     uid: String,
@@ -50,7 +50,7 @@ pub async fn parent(
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
-    let fields = Fields::deserialize(&object["metadata"])
+    let fields = ObjectMetadata::deserialize(&object["metadata"])
         .map_err(|error| unreadable(resource, identity, error.to_string()))?;
     Ok(Some(ParentObject::new(identity, fields)))
 }
@@ -76,7 +76,8 @@ pub async fn whole_parent(
         return Ok(None);
     };
     let unreadable = |reason: String| unreadable(resource, identity, reason);
-    let fields = Fields::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
+    let fields =
+        ObjectMetadata::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
     let live = Live::of(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
         object: ParentObject::new(identity, fields),
@@ -114,7 +115,7 @@ pub async fn parents(
     let mut found = Vec::new();
     for resource in kinds {
         let listed = list(server, resource, namespace, &selector, |item| {
-            let fields = Fields::deserialize(item.get("metadata")?).ok()?;
+            let fields = ObjectMetadata::deserialize(item.get("metadata")?).ok()?;
             let identity = ParentIdentity {
                 group_kind: resource.group_kind(),
                 namespace: fields.namespace.clone(),
@@ -148,7 +149,7 @@ pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, L
     .await
 }
 
-impl Fields {
+impl ObjectMetadata {
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -181,7 +182,7 @@ impl Fields {
 }
 
 impl ParentObject {
-    pub(super) fn new(identity: &ParentIdentity, fields: Fields) -> Self {
+    pub(super) fn new(identity: &ParentIdentity, fields: ObjectMetadata) -> Self {
         Self {
             reading: read(identity, &fields.labels, &fields.annotations),
             presence: fields.presence(),
@@ -215,7 +216,7 @@ pub async fn definition_labels(
     }))
 }
 
-pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Fields>, ApiError> {
+pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<ObjectMetadata>, ApiError> {
     let reply = match server.get(path, METADATA).await {
         Ok(reply) => reply,
         Err(error) if error.is_missing_object() => return Ok(None),

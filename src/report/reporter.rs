@@ -114,7 +114,7 @@ impl Reporter {
             }
             Event::Hint(text) => super::hint(&text, self.style),
             Event::Object(outcome) => self.object(outcome),
-            Event::Revised { before, now } => self.revise(before, now),
+            Event::Revised { before, now } => self.recount(before, now),
             Event::Planned(outcomes) => self.pending.plan(outcomes),
             Event::NotDone(not_done) => {
                 for outcome in self.pending.take(&not_done) {
@@ -176,11 +176,11 @@ impl Reporter {
 
     /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
     /// already.
-    fn revise(&mut self, before: Action, now: ObjectOutcome) {
+    fn recount(&mut self, before: Action, now: ObjectOutcome) {
         if self.style.format == Format::Lines {
             self.line(&now);
         }
-        self.summary.revise(before, now.action);
+        self.summary.recount(before, now.action);
         let key = now.subject.key();
         let mut results = self.collected.results.iter_mut();
         if let Some(reported) = results.find(|reported| reported.subject.key() == key) {

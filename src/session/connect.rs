@@ -8,7 +8,7 @@ use crate::cluster::discovery;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
-use crate::read::{Cluster, Waits};
+use crate::read::{Cluster, KindWaits};
 use crate::report::{self, Place, Style};
 use crate::settings;
 
@@ -62,18 +62,18 @@ pub fn place(connection: &Connection) -> Place {
 }
 
 /// Returns the waits of a command without a time limit, which prints what it waits for.
-pub fn unlimited_waits(style: Style) -> Waits {
-    Waits::new(None, move |text| report::note(text, style))
+pub fn unlimited_waits(style: Style) -> KindWaits {
+    KindWaits::new(None, move |text| report::note(text, style))
 }
 
 /// Asks the server what it serves.
-pub async fn discover(connection: Connection, waits: Waits) -> Result<Cluster, Error> {
+pub async fn discover(connection: Connection, kind_waits: KindWaits) -> Result<Cluster, Error> {
     Ok(Cluster {
         discovery: discovery::fetch(&connection.server).await?,
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
-        waits,
+        kind_waits,
     })
 }
 
@@ -83,11 +83,11 @@ pub async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
-    waits: Waits,
+    kind_waits: KindWaits,
     divide: impl FnOnce(Vec<Manifest>) -> Manifests,
 ) -> Result<(Cluster, Manifests), Error> {
     let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
-    let (manifests, cluster) = join(reading, discover(connection, waits)).await;
+    let (manifests, cluster) = join(reading, discover(connection, kind_waits)).await;
     let manifests = match manifests {
         Ok(manifests) => manifests?,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

@@ -13,7 +13,7 @@ use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
-use crate::read::{Cluster, Waits};
+use crate::read::{Cluster, KindWaits};
 use crate::report::{
     self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
 };
@@ -64,10 +64,10 @@ impl Run {
     }
 
     /// The waits for kinds that are not served yet.
-    pub fn waits(&self) -> Waits {
+    pub fn kind_waits(&self) -> KindWaits {
         let style = self.style;
         let end = self.end.map(tokio::time::Instant::from_std);
-        Waits::new(end, move |text| report::note(text, style))
+        KindWaits::new(end, move |text| report::note(text, style))
     }
 
     /// Sets up the connection of this run.
@@ -81,7 +81,7 @@ impl Run {
     /// Connects, and asks the server what it serves.
     pub async fn discover(&mut self, shared: &GlobalFlags) -> Result<Cluster, Error> {
         let connection = self.connect(shared).await?;
-        discover(connection, self.waits()).await
+        discover(connection, self.kind_waits()).await
     }
 
     /// Stops the run when this time is over, as if the user had interrupted it; a moment later without

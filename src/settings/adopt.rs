@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::membership::{Flags, MembershipOptions, label_selector, manifests};
-use super::{SetReference, confirmation};
+use super::{SetReference, confirmation_of_yes};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
 use crate::import::{Tool, Unmarked};
@@ -118,7 +118,7 @@ impl AdoptOptions {
             } else {
                 FormerFields::Taken
             },
-            confirmation: confirmation(adopt.yes),
+            confirmation: confirmation_of_yes(adopt.yes),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
     Ignore, RecreateChoice, SetReference, TakeOver, UndoOut, WaitOptions, appliers, dry_run, field_manager,
-    hooks, is_interactive, pruning, tooling,
+    hooks, is_interactive, prune_when, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -94,7 +94,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
-        pruning::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
+        prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
             take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
@@ -120,7 +120,7 @@ impl ApplyOptions {
             });
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
-        pruning::check_wait(
+        prune_when::check_wait(
             &plan.policy,
             waiting.patience,
             "the plan was made with --prune-when=ready",
@@ -178,7 +178,7 @@ impl ApplyOptions {
             recreate: recreate.base.clone(),
             ..policy(flags, &field_manager)
         };
-        pruning::check(&policy)?;
+        prune_when::check(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,

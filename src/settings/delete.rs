@@ -1,7 +1,8 @@
 //! Reads the flags of `delete`.
 
 use super::{
-    SetReference, TakeOver, WaitOptions, appliers, confirmation, dry_run, field_manager, is_interactive,
+    SetReference, TakeOver, WaitOptions, appliers, confirmation_of_yes, dry_run, field_manager,
+    is_interactive,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -68,7 +69,7 @@ impl DeleteOptions {
                 appliers: appliers(&field_manager),
             },
             take_over: TakeOver::new(delete.take_over_set, delete.yes),
-            confirmation: confirmation(delete.yes),
+            confirmation: confirmation_of_yes(delete.yes),
             absence: if delete.ignore_not_found {
                 MissingSet::Fine
             } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::sources::{recursion, sources};
 use super::{
-    SetReference, TakeOver, appliers, confirmation, dry_run, field_manager, is_interactive, tooling,
+    SetReference, TakeOver, appliers, confirmation_of_yes, dry_run, field_manager, is_interactive, tooling,
 };
 use crate::cli::{Disband, DryRunFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
@@ -106,7 +106,7 @@ impl DisbandOptions {
         };
         Ok(Self {
             membership: MembershipOptions::new(flags, shared)?,
-            confirmation: confirmation(disband.yes),
+            confirmation: confirmation_of_yes(disband.yes),
         })
     }
 }

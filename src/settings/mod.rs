@@ -10,7 +10,7 @@ mod diff;
 mod duration;
 mod ignore;
 mod membership;
-mod pruning;
+mod prune_when;
 mod rbac;
 mod recreate;
 mod sources;
@@ -148,7 +148,7 @@ fn appliers(field_manager: &str) -> BTreeSet<String> {
 }
 
 /// Reads `--yes`.
-fn confirmation(yes: bool) -> Confirmation {
+fn confirmation_of_yes(yes: bool) -> Confirmation {
     if yes {
         Confirmation::Given
     } else {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use http::Method;
-use kubectl_applyset::compare::changes::Definition;
+use kubectl_applyset::compare::changes::CrdVersion;
 use serde_json::{Value, json};
 
 use case::Case;
@@ -196,10 +196,10 @@ impl World {
         }
     }
 
-    fn definition(&self, manifest: &Value) -> Option<Definition<'_>> {
+    fn definition(&self, manifest: &Value) -> Option<CrdVersion<'_>> {
         self.definitions
             .iter()
             .find(|known| known["spec"]["names"]["kind"] == manifest["kind"])
-            .and_then(|known| Definition::of(known, "v1"))
+            .and_then(|known| CrdVersion::of(known, "v1"))
     }
 }

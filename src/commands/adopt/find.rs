@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::search::{Heir, Search};
-use super::{Found, inventory};
+use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
 use crate::error::Error;
@@ -47,7 +47,7 @@ pub(super) async fn find(
     read: &SetRead,
     manifests: Manifests,
     options: &AdoptOptions,
-) -> Result<Found, Error> {
+) -> Result<FoundObjects, Error> {
     let concurrency = options.membership.writing.concurrency;
     match &options.choice {
         Choice::Manifests(..) => {
@@ -56,7 +56,7 @@ pub(super) async fn find(
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
             let found = find_named(cluster, wanted, Search::Named, concurrency).await?;
-            Ok(Found { notes, ..found })
+            Ok(FoundObjects { notes, ..found })
         }
         Choice::Labels {
             selector,
@@ -98,7 +98,7 @@ pub(super) async fn find_named(
     wanted: Vec<(ObjectKey, Arc<Resource>)>,
     search: Search,
     concurrency: usize,
-) -> Result<Found, Error> {
+) -> Result<FoundObjects, Error> {
     let reduce = |object: &Value, resource: &Arc<Resource>| {
         Some(search.candidate(object, Live::of(object, resource)?))
     };
@@ -107,7 +107,7 @@ pub(super) async fn find_named(
         what: key.to_string(),
         error,
     })?;
-    let mut found = Found::default();
+    let mut found = FoundObjects::default();
     for ((key, resource), candidate) in wanted.into_iter().zip(read) {
         match candidate {
             Some(candidate) => found.candidates.push(candidate),
@@ -134,7 +134,7 @@ pub(super) async fn find_labelled(
     labels: &str,
     search: Search,
     concurrency: usize,
-) -> Result<Found, Error> {
+) -> Result<FoundObjects, Error> {
     let selector = Selector {
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
@@ -154,10 +154,10 @@ pub(super) async fn find_labelled(
     };
     let mut candidates = listed.map_err(|failure| ReadError::selecting(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-    Ok(Found {
+    Ok(FoundObjects {
         candidates,
         search,
-        ..Found::default()
+        ..FoundObjects::default()
     })
 }
 

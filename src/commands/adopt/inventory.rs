@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Found;
+use super::FoundObjects;
 use super::find::{find_labelled, find_named, missing_verb, served};
 use super::search::{Heir, Search, Tracked};
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub(super) async fn find(
     unmarked: Unmarked,
     heir: Option<Heir>,
     concurrency: usize,
-) -> Result<Found, Error> {
+) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
     let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
     let (source, inventory) = read_inventory(cluster, reference, namespace).await?;
@@ -58,7 +58,7 @@ pub(super) async fn find(
                     None => warnings.push(format!("{key}: ignored: the server does not have its kind")),
                 }
             }
-            Found {
+            FoundObjects {
                 warnings,
                 ..find_named(cluster, wanted, search(None), concurrency).await?
             }
@@ -169,7 +169,7 @@ async fn read_inventory(
     cluster: &Cluster,
     reference: &InventoryReference,
     namespace: &str,
-) -> Result<(import::Found, Inventory), Error> {
+) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
     let unusable = |reason: &Unusable| Error::Usage {
         message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
@@ -180,7 +180,7 @@ async fn read_inventory(
         let Some(resource) = served(cluster, &kind)? else {
             continue;
         };
-        let found = import::Found {
+        let found = import::FoundInventory {
             name: name.clone(),
             namespace: namespace.to_owned(),
             kind,

@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::model::settings::Hooks;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
-use crate::read::{Cluster, Waits, named_set, parents_of_sets};
+use crate::read::{Cluster, KindWaits, named_set, parents_of_sets};
 use crate::report::SetDocument;
 use crate::session::connect::{discover, discover_with};
 use crate::session::membership::{self, SetRead};
@@ -62,7 +62,7 @@ struct Prepared {
 
 /// The objects to adopt, and how they were found.
 #[derive(Default)]
-struct Found {
+struct FoundObjects {
     candidates: Vec<Candidate>,
     missing: Vec<Left>,
     warnings: Vec<String>,
@@ -107,7 +107,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
 async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let connection = run.connect(shared).await?;
-    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.waits()).await?;
+    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
     let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
     let read =
@@ -201,7 +201,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
 async fn discover_for(
     connection: Connection,
     choice: &Choice,
-    waits: Waits,
+    waits: KindWaits,
 ) -> Result<(Cluster, Manifests), Error> {
     match choice {
         Choice::Manifests(sources, recursion) => {

@@ -26,7 +26,7 @@ pub(super) enum Search {
 /// The inventory of a tool, and how it is read.
 pub(super) struct Tracked {
     pub(super) tool: Tool,
-    pub(super) inventory: import::Found,
+    pub(super) inventory: import::FoundInventory,
     pub(super) unmarked: Unmarked,
     pub(super) selector: Option<String>,
     /// The field manager that takes over the fields of the tool; `None` if the tool keeps them.

@@ -19,7 +19,7 @@ use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
 use crate::model::applyset::parent::Reading;
 use crate::model::resource::Resource;
-use crate::read::{self, Cluster, Waits};
+use crate::read::{self, Cluster, KindWaits};
 use crate::session::connect;
 use crate::settings;
 
@@ -76,18 +76,19 @@ impl Values {
             Source::Users => named_by_kubeconfig(&shared, |names| names.users),
         });
         let found = names.unwrap_or_default().into_iter();
-        let candidate = |found: Found| Some(quoting.candidate(&found.name)?.help(found.help.map(Into::into)));
+        let candidate =
+            |found: Suggestion| Some(quoting.candidate(&found.name)?.help(found.help.map(Into::into)));
         found.filter_map(candidate).collect()
     }
 }
 
 /// One value that was found.
-struct Found {
+struct Suggestion {
     name: String,
     help: Option<String>,
 }
 
-impl From<String> for Found {
+impl From<String> for Suggestion {
     fn from(name: String) -> Self {
         Self { name, help: None }
     }
@@ -115,26 +116,26 @@ fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
 fn named_by_kubeconfig(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
-) -> Option<Vec<Found>> {
+) -> Option<Vec<Suggestion>> {
     let names = settings::connection(&shared.connection).ok()?.names().ok()?;
-    Some(choose(names).into_iter().map(Found::from).collect())
+    Some(choose(names).into_iter().map(Suggestion::from).collect())
 }
 
 /// Ignores the namespace: it is the one that is being typed.
-async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Found>> {
+async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
     let options = ConnectionOptions {
         login: Login::Silent,
         ..settings::connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
     let names = read::namespace_names(&connection.server).await.ok()?;
-    Some(names.into_iter().map(Found::from).collect())
+    Some(names.into_iter().map(Suggestion::from).collect())
 }
 
 /// A resource that is typed already (`cm/`) is the only one that is listed, and stays as typed.
-async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Found>> {
+async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
     let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
-    let cluster = connect::discover(connection, Waits::none()).await.ok()?;
+    let cluster = connect::discover(connection, KindWaits::none()).await.ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
             return None;
@@ -154,13 +155,13 @@ async fn sets_of_kind(
     cluster: &Cluster,
     kind: &Arc<Resource>,
     reference: impl Fn(&str) -> String,
-) -> Vec<Found> {
+) -> Vec<Suggestion> {
     let kinds = slice::from_ref(kind);
     let found = read::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
     let sets = found
         .unwrap_or_default()
         .into_iter()
-        .map(|(identity, parent)| Found {
+        .map(|(identity, parent)| Suggestion {
             name: reference(&identity.name),
             help: match parent.reading {
                 Reading::Parent(bookkeeping) => Some(format!("set of {}", bookkeeping.tooling)),

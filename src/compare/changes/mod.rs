@@ -16,7 +16,7 @@
 //! - *Field set.* The tree of our entry and the manifest must cover each other:
 //!   a child for every field and no other. A leaf `{}` is ambiguous: an atomic map or list
 //!   leaves one, and so do `{}` and `null` of a granular type. A filled map or list above a leaf
-//!   is therefore accepted only if the type is known to be atomic ([`Definition`] for custom
+//!   is therefore accepted only if the type is known to be atomic ([`CrdVersion`] for custom
 //!   resources, a table for the built-in kinds).
 //! - *Merge.* Each value of the manifest must be the live one. Items of an
 //!   associative list are found by their keys, once in the manifest, once in the
@@ -93,7 +93,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use built_in::is_built_in;
-pub use shape::Definition;
+pub use shape::CrdVersion;
 pub use typing::Typing;
 
 /// The decision for an object of the manifests that is live already.
@@ -198,7 +198,7 @@ pub fn compare(
     desired: &Value,
     live: &Value,
     field_manager: &str,
-    definition: Option<&Definition<'_>>,
+    definition: Option<&CrdVersion<'_>>,
 ) -> Verdict {
     match walk::unchanged(desired, live, field_manager, definition) {
         Ok(()) => Verdict::Unchanged,

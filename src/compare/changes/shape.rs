@@ -24,12 +24,12 @@ pub(super) enum Membership {
 
 /// One version of a `CustomResourceDefinition`.
 #[derive(Debug, Clone, Copy)]
-pub struct Definition<'a> {
+pub struct CrdVersion<'a> {
     schema: &'a Map<String, Value>,
     status_subresource: bool,
 }
 
-impl<'a> Definition<'a> {
+impl<'a> CrdVersion<'a> {
     /// Reads the version (`v1alpha1`) of a `CustomResourceDefinition`
     /// (`apiextensions.k8s.io/v1`) as the server has it. `None` if it has no such version, or no
     /// schema to rely on.
@@ -49,7 +49,7 @@ impl<'a> Definition<'a> {
         })
     }
 
-    /// Reduces a `CustomResourceDefinition` to what [`Definition::of`] reads of one version. The
+    /// Reduces a `CustomResourceDefinition` to what [`CrdVersion::of`] reads of one version. The
     /// rest, mostly descriptions, is most of its size.
     pub fn relevant(mut custom_resource_definition: Value, version: &str) -> Value {
         let spec = &mut custom_resource_definition["spec"];
@@ -261,13 +261,13 @@ mod tests {
                 {"name": "v2", "schema": schema, "subresources": {"status": {}}},
             ]},
         });
-        let relevant = Definition::relevant(definition.clone(), "v2");
+        let relevant = CrdVersion::relevant(definition.clone(), "v2");
         assert!(!relevant.to_string().contains("for people"), "{relevant}");
-        assert!(Definition::of(&relevant, "v1").is_none());
-        let kept = Definition::of(&relevant, "v2").expect("a version");
-        let whole = Definition::of(&definition, "v2").expect("a version");
+        assert!(CrdVersion::of(&relevant, "v1").is_none());
+        let kept = CrdVersion::of(&relevant, "v2").expect("a version");
+        let whole = CrdVersion::of(&definition, "v2").expect("a version");
         assert_eq!(kept.status_subresource, whole.status_subresource);
-        let names = |definition: &Definition<'_>| {
+        let names = |definition: &CrdVersion<'_>| {
             let spec = definition.schema["properties"]["spec"]["properties"].clone();
             spec["description"]["type"].clone()
         };
@@ -277,8 +277,8 @@ mod tests {
             json!({"spec": {"preserveUnknownFields": true}}),
             json!(null),
         ] {
-            let relevant = Definition::relevant(without, "v2");
-            assert!(Definition::of(&relevant, "v2").is_none(), "{relevant}");
+            let relevant = CrdVersion::relevant(without, "v2");
+            assert!(CrdVersion::of(&relevant, "v2").is_none(), "{relevant}");
         }
     }
 }

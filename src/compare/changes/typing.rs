@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::Definition;
+use super::CrdVersion;
 use super::built_in::TypeMeta;
 use super::shape::{Membership, Relation, Shape};
 
@@ -25,7 +25,7 @@ pub enum Typing {
 
 impl Typing {
     /// Types a manifest by the definition of its kind, as the server does.
-    pub fn of(manifest: &Value, definition: Option<&Definition<'_>>) -> Self {
+    pub fn of(manifest: &Value, definition: Option<&CrdVersion<'_>>) -> Self {
         let (Some(definition), Some(fields)) = (definition, manifest.as_object()) else {
             return Self::Unknown;
         };
@@ -184,7 +184,7 @@ mod tests {
 
     fn typing(definition: &Value, spec: &Value) -> Typing {
         let manifest = json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": spec});
-        Typing::of(&manifest, Definition::of(definition, "v1").as_ref())
+        Typing::of(&manifest, CrdVersion::of(definition, "v1").as_ref())
     }
 
     fn fields<const N: usize>(paths: [&str; N]) -> Typing {

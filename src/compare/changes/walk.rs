@@ -8,7 +8,7 @@ use super::defaults::Field;
 use super::field_entries::FieldEntries;
 use super::path::readable;
 use super::shape::{Membership, Relation, Shape};
-use super::{Definition, Reason, defaults};
+use super::{CrdVersion, Reason, defaults};
 use crate::compare::ownership::LAST_APPLIED;
 
 /// The greatest depth that is walked: deeper than any schema in use, and shallow enough for any
@@ -23,7 +23,7 @@ pub(super) fn unchanged(
     desired: &Value,
     live: &Value,
     field_manager: &str,
-    definition: Option<&Definition<'_>>,
+    definition: Option<&CrdVersion<'_>>,
 ) -> Step {
     let (Some(desired_fields), Some(existing)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
@@ -63,7 +63,7 @@ pub(super) fn unchanged(
     }
     let mut walk = Walk {
         status_ignored: type_meta.ignores_status()
-            || definition.is_some_and(Definition::has_status_subresource),
+            || definition.is_some_and(CrdVersion::has_status_subresource),
         built_in: type_meta.is_built_in(),
         type_meta,
         path: Vec::with_capacity(16),

@@ -34,7 +34,7 @@ pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, p
     let manifest = object.value();
     let mut body = manifest.clone();
     for pointer in ignored {
-        let place = Place {
+        let place = IgnoredPlace {
             entries: Entries::of(&live["metadata"], manager),
             is_atomic: false,
             purpose,
@@ -64,14 +64,14 @@ fn keep_applyset_metadata(body: &mut Value, manifest: &Value) {
 }
 
 /// A mapping or a list on the way to an ignored field.
-struct Place<'a> {
+struct IgnoredPlace<'a> {
     entries: Entries<'a>,
     /// It is part of a value that is owned as a whole.
     is_atomic: bool,
     purpose: Purpose,
 }
 
-impl Place<'_> {
+impl IgnoredPlace<'_> {
     fn below(&self, key: &str) -> Self {
         let entries = self.entries.below(key);
         Self {

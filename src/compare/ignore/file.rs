@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::labels::{LabelSelector, SelectorError};
 use super::target::{Target, anchored, glob};
-use super::{IgnoreRules, Path, Rule};
+use super::{IgnoreRule, IgnoreRules, Path};
 use crate::compare::rule_file::{self, Fault, Format, at};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::pointer::{Pointer, PointerError};
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
 }
 
 /// Reads a rule of Flux (`IgnoreRule` of kustomize-controller).
-fn flux(item: &Node) -> Outcome<Rule> {
+fn flux(item: &Node) -> Outcome<IgnoreRule> {
     rule_file::only_fields(item, &["paths", "target"], FLUX)?;
     let target = match item.get("target") {
         None => Target::default(),
@@ -122,7 +122,7 @@ const ARGO_CD_FIELDS: [&str; 7] = [
 
 /// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing
 /// group is the core one.
-fn argo_cd(item: &Node) -> Outcome<Rule> {
+fn argo_cd(item: &Node) -> Outcome<IgnoreRule> {
     rule_file::only_fields(item, &ARGO_CD_FIELDS, ARGO_CD)?;
     for name in ["jqPathExpressions", "managedFieldsManagers"] {
         let list = item.get(name);
@@ -175,7 +175,7 @@ fn not_a_pattern(item: &Node, name: &'static str, text: &str, error: &regex::Err
     fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), reason))
 }
 
-fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<Rule> {
+fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<IgnoreRule> {
     let paths = rule_file::texts(item, name)?.into_iter().map(|(text, node)| {
         let never = |error: IgnoreFault| at(node, Fault::Rule(error));
         let pointer = Pointer::parse(text).map_err(|error| never(error.into()))?;
@@ -191,7 +191,7 @@ fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<Rule> {
     if paths.is_empty() {
         return Err(at(item, Fault::Missing(name)));
     }
-    Ok(Rule {
+    Ok(IgnoreRule {
         line: item.position().line(),
         target,
         paths,

@@ -59,12 +59,12 @@ pub fn without(object: &Value, ignored: &[Pointer]) -> Value {
 /// The rules of a file.
 #[derive(Debug, Clone, Default)]
 pub struct IgnoreRules {
-    rules: Vec<Rule>,
+    rules: Vec<IgnoreRule>,
 }
 
 /// Some fields of some objects.
 #[derive(Debug, Clone)]
-struct Rule {
+struct IgnoreRule {
     /// The line on which it begins.
     line: usize,
     target: Target,
@@ -136,7 +136,7 @@ struct Used {
 }
 
 impl Used {
-    fn none(rule: &Rule) -> Self {
+    fn none(rule: &IgnoreRule) -> Self {
         Self {
             matches: false,
             hits: vec![false; rule.paths.len()],
@@ -144,7 +144,7 @@ impl Used {
     }
 }
 
-impl Rule {
+impl IgnoreRule {
     fn warnings(&self, used: &Used, file: &str) -> Vec<String> {
         if !used.matches {
             return vec![format!(

@@ -33,13 +33,13 @@ pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are 
 
 /// Context for removing owner references.
 #[derive(Clone, Copy)]
-pub(crate) struct Detaching<'a> {
+pub(crate) struct Detacher<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) writing: &'a WriteSettings,
     pub(crate) interrupt: &'a Interrupt,
 }
 
-impl Detaching<'_> {
+impl Detacher<'_> {
     /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
     /// them, too: an object that is still attached keeps its owners from being deleted.
     pub(crate) async fn detach_all(

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, Releasing};
-use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unlisted, fail, obstacles, waiting};
+use crate::execute::deletion::remaining::{
+    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
+};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{MembersDeleted, SetDeletion};
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -103,7 +105,7 @@ impl SetDeletion<'_> {
             return ending;
         }
         match self.rest(lingering, &members.deleted, sink).await {
-            Ok(Found { remains, .. }) => {
+            Ok(RemainingList { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
                         "{} kept without a parent to record them: {}",
@@ -130,7 +132,7 @@ impl SetDeletion<'_> {
             return ending;
         }
         match self.rest(lingering, &members.deleted, sink).await {
-            Ok(Found { remains, .. }) => worse(ending, self.report_rest(&remains, sink)),
+            Ok(RemainingList { remains, .. }) => worse(ending, self.report_rest(&remains, sink)),
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
@@ -142,7 +144,7 @@ impl SetDeletion<'_> {
         lingering: Lingering,
         deleted: &BTreeSet<String>,
         sink: &mut Sink<'_>,
-    ) -> Result<Found, Unlisted> {
+    ) -> Result<RemainingList, Unlisted> {
         let homes = match lingering {
             Lingering::Awaited => Vec::new(),
             Lingering::Reported => self.homes().collect(),

@@ -19,7 +19,7 @@ use crate::execute::wave::{WaveEvent, each};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::settings::{DryRun, WriteSettings};
-use crate::plan::{Judge, Judgement, Kept, Preconditions, Refusal, SkipReason, with_marks};
+use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_marks};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// Attempts to judge an object that keeps changing.
@@ -64,7 +64,7 @@ pub(crate) struct Deleting<'a> {
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or were
 /// marked to be kept, or the user may not delete them.
 #[derive(Debug, Default)]
-pub struct LeftInPlace(Kept);
+pub struct LeftInPlace(KeptObjects);
 
 impl LeftInPlace {
     pub(crate) fn note(&mut self, outcome: &ObjectOutcome) {

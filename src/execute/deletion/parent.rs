@@ -9,7 +9,7 @@ use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::object::LeftInPlace;
-use crate::execute::deletion::remaining::{Found, Lingering, Remaining, Unlisted, obstacles};
+use crate::execute::deletion::remaining::{Lingering, Remaining, RemainingList, Unlisted, obstacles};
 use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::remove::{Left, Removal, Removed};
@@ -137,7 +137,7 @@ impl Releasing<'_> {
                         kept,
                         ..Remains::default()
                     };
-                    return self.keep(&parent, Found::of(remains), sink).await;
+                    return self.keep(&parent, RemainingList::of(remains), sink).await;
                 }
                 // Objects that it gained, or that were left in it, keep it.
                 ParentDisposition::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
@@ -146,7 +146,7 @@ impl Releasing<'_> {
                         undeleted,
                         ..Remains::default()
                     };
-                    return self.keep(&parent, Found::of(remains), sink).await;
+                    return self.keep(&parent, RemainingList::of(remains), sink).await;
                 }
                 ParentDisposition::Goes => self.delete_parent(&parent, sink).await?,
                 ParentDisposition::Stays(why) => {
@@ -201,7 +201,7 @@ impl Releasing<'_> {
     }
 
     /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<Found, ReleaseError> {
+    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
         let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
         found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
     }
@@ -209,7 +209,7 @@ impl Releasing<'_> {
     async fn record_left(
         &self,
         current: Option<ParentObject>,
-        found: &Found,
+        found: &RemainingList,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
         let writing = self.parent_writing(OF_THIS_TOOLING);
@@ -335,7 +335,7 @@ impl Releasing<'_> {
     async fn keep(
         &self,
         parent: &WholeParent,
-        found: Found,
+        found: RemainingList,
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
         let going = found.remains.going.len();
@@ -367,7 +367,7 @@ impl Releasing<'_> {
     async fn narrow(
         &self,
         parent: &WholeParent,
-        found: &Found,
+        found: &RemainingList,
         sink: &mut Sink<'_>,
     ) -> Result<Narrowed, ReleaseError> {
         let record = self.record(found);
@@ -394,7 +394,7 @@ impl Releasing<'_> {
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
     /// cannot be listed.
-    fn record(&self, found: &Found) -> Record {
+    fn record(&self, found: &RemainingList) -> Record {
         let homes = self.remaining.homes.iter().copied();
         let keys = found.all().chain(homes).map(|live| &live.key);
         Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
@@ -414,7 +414,7 @@ impl Releasing<'_> {
         Ok(record)
     }
 
-    async fn look(&self) -> Result<Found, Unlisted> {
+    async fn look(&self) -> Result<RemainingList, Unlisted> {
         self.remaining.look(&ParentDisposition::Goes).await
     }
 }

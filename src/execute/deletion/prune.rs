@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::dependents::DependentsLook;
-use crate::execute::deletion::detach::Detaching;
+use crate::execute::deletion::detach::Detacher;
 use crate::execute::deletion::object::{self, Deleting, LeftInPlace, Purpose};
-use crate::execute::dependencies::DependentsFirst;
+use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::WaveEvent;
@@ -229,7 +229,7 @@ impl Execution<'_> {
         judge.renew(&dependents);
         let approved = self.approved(&dependents, waves);
         let detached = self
-            .detaching()
+            .detacher()
             .detach_all(&approved, &mut judge, pace, sink)
             .await;
         applied.report_held(&detached, sink);
@@ -275,8 +275,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn detaching(&self) -> Detaching<'_> {
-        Detaching {
+    fn detacher(&self) -> Detacher<'_> {
+        Detacher {
             server: self.server,
             writing: self.writing,
             interrupt: self.interrupt,

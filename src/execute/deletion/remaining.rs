@@ -69,13 +69,13 @@ pub(crate) struct Unlisted {
 
 /// The result of a list.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct RemainingList {
     pub(crate) remains: Remains,
     /// Objects with copied labels that other objects own. They do not keep the set.
     pub(crate) copies: Vec<Live>,
 }
 
-impl Found {
+impl RemainingList {
     /// The remaining members, without copies.
     pub(crate) fn of(remains: Remains) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Found {
 
 impl Remaining<'_> {
     /// Lists once.
-    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<Found, Unlisted> {
+    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
         self.look_into(&self.places, parent).await
     }
 
@@ -102,7 +102,7 @@ impl Remaining<'_> {
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<Found, Unlisted> {
+    ) -> Result<RemainingList, Unlisted> {
         let mut is_reported = false;
         let begin = Instant::now();
         let mut found = self.look(parent).await?;
@@ -172,13 +172,17 @@ impl Remaining<'_> {
         }
     }
 
-    async fn look_into(&self, places: &ListTargets, parent: &ParentDisposition) -> Result<Found, Unlisted> {
+    async fn look_into(
+        &self,
+        places: &ListTargets,
+        parent: &ParentDisposition,
+    ) -> Result<RemainingList, Unlisted> {
         let found = labelled(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
         let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
         let (copies, left) = found.into_iter().partition(is_copy);
-        Ok(Found {
+        Ok(RemainingList {
             remains: Remains::sort(
                 left,
                 self.set,

@@ -12,10 +12,10 @@ use crate::compare::ownership::{
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::deletion::dependents::{DependentsLook, Unread};
-use crate::execute::deletion::detach::Detaching;
+use crate::execute::deletion::detach::Detacher;
 use crate::execute::deletion::object::{Deleting, LeftInPlace, Purpose, untouched};
 use crate::execute::deletion::report::outcome_event;
-use crate::execute::dependencies::DependentsFirst;
+use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::WaveEvent;
 use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
@@ -119,7 +119,7 @@ impl SetDeletion<'_> {
         };
         let mut judge = self.judge(&nothing, &dependents);
         let detached = self
-            .detaching()
+            .detacher()
             .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
             .await;
         let mut attached = dependents.without(&detached);
@@ -170,8 +170,8 @@ impl SetDeletion<'_> {
         }
     }
 
-    fn detaching(&self) -> Detaching<'_> {
-        Detaching {
+    fn detacher(&self) -> Detacher<'_> {
+        Detacher {
             server: self.server,
             writing: self.writing,
             interrupt: self.interrupt,

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Reply};
-use crate::compare::changes::{Definition, Typing};
+use crate::compare::changes::{CrdVersion, Typing};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::{PATIENCE, pause};
@@ -81,7 +81,7 @@ impl Redefined {
     }
 
     /// Whether an apply that was answered like this was typed by the former schema.
-    pub(crate) fn has_typed(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
+    pub(crate) fn was_served_by_former(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
         self.served_by(object, reply, manager) == Served::Former
     }
 
@@ -89,7 +89,7 @@ impl Redefined {
     fn typings(&self, object: &DesiredObject) -> (Typing, Typing) {
         let manifest = object.object.value();
         let version = &object.resource.version;
-        let typing = |definition| Typing::of(&manifest, Definition::of(definition, version).as_ref());
+        let typing = |definition| Typing::of(&manifest, CrdVersion::of(definition, version).as_ref());
         (typing(&self.former), typing(&self.new))
     }
 

@@ -118,7 +118,7 @@ impl Execution<'_> {
         let is_surprise = precondition == Precondition::Absent && !self.has_made(reply, member_status);
         let mut reply_of = self.judge_reply(reply, subject, member_status);
         if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
-            && redefined.has_typed(object, reply, &self.writing.field_manager)
+            && redefined.was_served_by_former(object, reply, &self.writing.field_manager)
             && reply_of.outcome.error.is_none()
         {
             reply_of.outcome.action = Action::Failed;

@@ -33,7 +33,7 @@ const ON_THE_WAY: Duration = Duration::from_secs(2);
 
 /// An object that existed when it was written.
 #[derive(Debug, Clone, Copy)]
-struct Found<'a> {
+struct ExistingObject<'a> {
     object: &'a DesiredObject,
     uid: &'a str,
     /// The version after the write.
@@ -66,10 +66,10 @@ impl Execution<'_> {
             return;
         }
         let mut befores = {
-            let found: Vec<Found> = replies
+            let found: Vec<ExistingObject> = replies
                 .iter()
                 .filter_map(|(index, reply)| {
-                    Some(Found {
+                    Some(ExistingObject {
                         object: &self.desired.members[*index],
                         uid: reply.outcome.subject.uid.as_deref()?,
                         version: &reply.found.as_ref()?.version,
@@ -101,8 +101,8 @@ impl Execution<'_> {
     }
 
     /// Determines the sets of the objects, except those that a watch shows to have been in no set.
-    async fn befores(&self, found: &[Found<'_>]) -> BTreeMap<ObjectKey, Result<Before, ApiError>> {
-        let mut kinds: BTreeMap<&GroupKind, Vec<Found>> = BTreeMap::new();
+    async fn befores(&self, found: &[ExistingObject<'_>]) -> BTreeMap<ObjectKey, Result<Before, ApiError>> {
+        let mut kinds: BTreeMap<&GroupKind, Vec<ExistingObject>> = BTreeMap::new();
         for one in found {
             kinds.entry(&one.object.key.group_kind).or_default().push(*one);
         }
@@ -125,8 +125,8 @@ impl Execution<'_> {
     /// # Errors
     ///
     /// The server cannot return that version, because it is compacted or invalid.
-    async fn before_write(&self, found: Found<'_>) -> Result<Before, ApiError> {
-        let Found { object, uid, version } = found;
+    async fn before_write(&self, found: ExistingObject<'_>) -> Result<Before, ApiError> {
+        let ExistingObject { object, uid, version } = found;
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
         let Some(version) = version_before(version) else {
             let reason = format!("resourceVersion {version:?} is not a number");
@@ -172,7 +172,7 @@ fn version_before(version: &str) -> Option<u64> {
 }
 
 /// Divides objects of one kind among the collections that show them all.
-fn places<'a>(found: &[Found<'a>]) -> Vec<(Place, Vec<Found<'a>>)> {
+fn places<'a>(found: &[ExistingObject<'a>]) -> Vec<(Place, Vec<ExistingObject<'a>>)> {
     let mut places = ListTargets::default();
     for one in found {
         places.add_resources([Arc::clone(&one.object.resource)]);
@@ -181,7 +181,7 @@ fn places<'a>(found: &[Found<'a>]) -> Vec<(Place, Vec<Found<'a>>)> {
     let collections = places.lists(places.cheapest_reach()).into_iter();
     let divided = collections.map(|place| {
         let is_inside =
-            |one: &&Found| place.namespace.is_none() || place.namespace == one.object.key.namespace;
+            |one: &&ExistingObject| place.namespace.is_none() || place.namespace == one.object.key.namespace;
         let inside = found.iter().filter(is_inside).copied().collect();
         (place, inside)
     });
@@ -190,7 +190,7 @@ fn places<'a>(found: &[Found<'a>]) -> Vec<(Place, Vec<Found<'a>>)> {
 
 /// Returns those objects of one collection that a watch shows to have been in no set. If the watch
 /// fails, the others remain undetermined.
-async fn free(run: &Execution<'_>, place: &Place, found: &[Found<'_>]) -> Vec<ObjectKey> {
+async fn free(run: &Execution<'_>, place: &Place, found: &[ExistingObject<'_>]) -> Vec<ObjectKey> {
     let mut seen = Vec::new();
     let _ = timeout(WATCHED + ON_THE_WAY, look(run, place, found, &mut seen)).await;
     seen
@@ -199,7 +199,7 @@ async fn free(run: &Execution<'_>, place: &Place, found: &[Found<'_>]) -> Vec<Ob
 async fn look(
     run: &Execution<'_>,
     place: &Place,
-    found: &[Found<'_>],
+    found: &[ExistingObject<'_>],
     seen: &mut Vec<ObjectKey>,
 ) -> Result<(), ApiErrorKind> {
     let mut left: BTreeMap<(String, String), &ObjectKey> = found

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{Found, LeftOut, Mark, Place, Unmarked, Unusable};
+use super::{FoundInventory, LeftOut, Mark, Place, Unmarked, Unusable};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
@@ -42,7 +42,7 @@ pub(super) fn needed(secrets: &[Value]) -> Vec<&Value> {
 }
 
 /// Reads the objects of the newest deployed revision, without hooks.
-pub(super) fn read(found: &Found) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, Unusable> {
     let Some(deployed) = newest_deployed(&found.objects) else {
         let newest = found.objects.iter().max_by_key(|secret| version(secret));
         let state = newest.map_or_else(String::new, |secret| format!("; {}", revision(secret)));
@@ -52,7 +52,7 @@ pub(super) fn read(found: &Found) -> Result<Vec<ObjectKey>, Unusable> {
 }
 
 /// Reads the objects that only revisions above the deployed one have, as a failed upgrade leaves them.
-pub(super) fn newer(found: &Found) -> Vec<LeftOut> {
+pub(super) fn newer(found: &FoundInventory) -> Vec<LeftOut> {
     let mut newer = newer_than_deployed(&found.objects);
     if newer.is_empty() {
         return Vec::new();
@@ -115,7 +115,7 @@ fn revision(secret: &Value) -> String {
 }
 
 /// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
-fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+fn objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let unusable = |reason: String| Unusable::new(format!("secret/{name}: {reason}"));
     let payload = payload(found, name, secret).map_err(unusable)?;
@@ -136,7 +136,7 @@ fn objects(found: &Found, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 }
 
 /// Decodes the Secret called `name`. Its type, name, labels and payload have to agree.
-fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String> {
+fn payload(found: &FoundInventory, name: &str, secret: &Value) -> Result<Payload, String> {
     let of_secret = secret["type"].as_str().unwrap_or_default();
     if of_secret != SECRET_TYPE {
         return Err(format!("its type is {of_secret:?}, not {SECRET_TYPE}"));
@@ -167,7 +167,7 @@ fn payload(found: &Found, name: &str, secret: &Value) -> Result<Payload, String>
 }
 
 /// Compares the object's annotations with this release. As in Helm, it needs both.
-pub(super) fn mark(found: &Found, metadata: &Value, unmarked: Unmarked) -> Mark {
+pub(super) fn mark(found: &FoundInventory, metadata: &Value, unmarked: Unmarked) -> Mark {
     let annotation = |key: &str| metadata["annotations"][key].as_str();
     match (annotation(RELEASE_NAME), annotation(RELEASE_NAMESPACE)) {
         (Some(name), Some(namespace)) if name == found.name && namespace == found.namespace => Mark::Own,
@@ -225,8 +225,8 @@ mod tests {
         })
     }
 
-    fn found(secrets: &[Value]) -> Found {
-        Found {
+    fn found(secrets: &[Value]) -> FoundInventory {
+        FoundInventory {
             name: "web".to_owned(),
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "Secret"),

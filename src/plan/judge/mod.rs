@@ -5,9 +5,10 @@ mod recreation;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::container_index::{ContainerIndex, Kept};
+use super::container_index::ContainerIndex;
 use super::dependencies::named_by;
 use super::dependents::{Dependent, Dependents, Detachment};
+use super::kept_objects::KeptObjects;
 use super::{
     DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, holds_parent_of,
     prune_rules,
@@ -36,7 +37,7 @@ pub struct Judge<'a> {
     contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The objects in them that a mark keeps, by container.
     marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
-    kept: Kept,
+    kept: KeptObjects,
     /// The objects that kept ones depend on, each with one of these.
     needed: HashMap<ObjectKey, ObjectKey>,
     /// The objects that desired ones depend on, by their manifests or in the cluster, each with one of
@@ -77,7 +78,7 @@ impl<'a> Judge<'a> {
                 .iter()
                 .map(|(container, held)| (container, data_loss::marked(held).collect()))
                 .collect(),
-            kept: Kept::default(),
+            kept: KeptObjects::default(),
             needed: HashMap::new(),
             needed_by_desired: dependencies(desired).collect(),
             going: BTreeSet::new(),

@@ -4,12 +4,12 @@
 //! Pure: `read` asks the server whether the user has them.
 
 mod object_content;
-mod planned_writes;
+mod planned_run;
 mod rbac_objects;
 mod relabeling;
 mod set_lifetime;
 
-pub use planned_writes::{needed_for_dry_run, needed_for_plan, needed_to_delete};
+pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete};
 pub use rbac_objects::{Subject, name, objects};
 pub use relabeling::{on_parent, to_record, to_relabel, to_release};
 pub use set_lifetime::{Past, needed_for_set, to_recreate};

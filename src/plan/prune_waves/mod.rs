@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container::holds_parent_of;
-use super::container_index::{ContainerIndex, Kept};
+use super::container_index::ContainerIndex;
 use super::dependencies::faults;
+use super::kept_objects::KeptObjects;
 use super::waves::Wave;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
 use crate::model::identity::ObjectKey;
@@ -198,7 +199,7 @@ impl<'l> Leaving<'l> {
         let last = objects().filter(|live| live.prune_order == PruneOrder::Last);
         let mut last: BTreeSet<ObjectKey> = last.map(|live| live.key.clone()).collect();
         loop {
-            let held: Kept = last.iter().collect();
+            let held: KeptObjects = last.iter().collect();
             let dependents = objects().filter(|live| last.contains(&live.key));
             let needed: HashSet<&ObjectKey> =
                 dependents.flat_map(|live| &live.dependencies.objects).collect();

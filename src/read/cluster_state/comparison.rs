@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::autoscalers::Scaled;
 use super::{OverLive, Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::changes::{self, Definition, Reason, Verdict};
+use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied, Replicas, ReplicasPath};
 use crate::compare::status::{self, Others};
@@ -82,7 +82,7 @@ pub(super) async fn read_members(
                 return (Verdict::Send(Reason::OtherVersion), None);
             }
             let definition = definitions.get(&live.key.group_kind);
-            let definition = definition.and_then(|definition| Definition::of(definition, &resource.version));
+            let definition = definition.and_then(|definition| CrdVersion::of(definition, &resource.version));
             let body = |purpose| body_over(member, item, rules.field_manager, purpose);
             let verdict = changes::compare(
                 &body(Purpose::Compare).value(),
@@ -204,7 +204,7 @@ async fn read_definitions(
             error,
         })?;
         Ok::<_, ReadError>(definition.map(|definition| {
-            let schema = Definition::relevant(definition, &resource.version);
+            let schema = CrdVersion::relevant(definition, &resource.version);
             (resource.group_kind(), schema)
         }))
     });

@@ -5,6 +5,8 @@
 //! write; the rules on the way are those of `plan`.
 
 mod autoscalers;
+mod before_apply;
+mod before_delete;
 mod comparison;
 mod dependencies;
 mod holders;
@@ -12,8 +14,6 @@ mod namespaces;
 mod other_sets;
 mod parent;
 mod scope;
-mod to_apply;
-mod to_delete;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -179,10 +179,24 @@ pub async fn cluster_state(
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.
             desired.renew(&cluster.discovery);
-            Box::pin(to_apply::read(cluster, named, scoped, (desired, policy), rules)).await
+            Box::pin(before_apply::read(
+                cluster,
+                named,
+                scoped,
+                (desired, policy),
+                rules,
+            ))
+            .await
         }
         Goal::Delete(policy, managers) => {
-            Box::pin(to_delete::read(cluster, named, scoped, (policy, managers), rules)).await
+            Box::pin(before_delete::read(
+                cluster,
+                named,
+                scoped,
+                (policy, managers),
+                rules,
+            ))
+            .await
         }
         Goal::Join(_) | Goal::Leave(_) => Ok(scoped.state_without_members(named)),
     }

@@ -127,7 +127,7 @@ impl Orphans {
         let found = match (self.members, parent) {
             (0, _) if doubts.is_empty() => None,
             (0, _) => Some(no_record(doubts)),
-            (count, Parent::Gone) => Some(orphans_found(named, count, &self.hidden)),
+            (count, Parent::Gone) => Some(warning_of_found(named, count, &self.hidden)),
             (count, Parent::There) => Some(format!(
                 "found {} of this set that its parent {} does not record{}",
                 counted(count, "object"),
@@ -146,7 +146,7 @@ impl Orphans {
 }
 
 /// The warning that members were found whose parent is gone.
-pub(super) fn orphans_found(named: &NamedSet, count: usize, hidden: &[String]) -> String {
+pub(super) fn warning_of_found(named: &NamedSet, count: usize, hidden: &[String]) -> String {
     format!(
         "found {} of this set, whose parent {} is gone; they become its members again{}",
         counted(count, "object"),

@@ -178,7 +178,7 @@ async fn resolve(
                 connection,
                 options.sources.clone(),
                 options.recursion,
-                run.waits(),
+                run.kind_waits(),
                 divide,
             )
             .await?
@@ -188,7 +188,7 @@ async fn resolve(
                 connection,
                 options.sources.clone(),
                 options.recursion,
-                run.waits(),
+                run.kind_waits(),
                 divide,
             )
             .await?;
@@ -201,7 +201,7 @@ async fn resolve(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let mut cluster = discover(connection, run.waits()).await?;
+            let mut cluster = discover(connection, run.kind_waits()).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)

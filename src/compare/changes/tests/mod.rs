@@ -6,7 +6,7 @@ mod values;
 
 use serde_json::{Value, json};
 
-use super::{Definition, Reason, Verdict, compare};
+use super::{CrdVersion, Reason, Verdict, compare};
 
 const US: &str = "us";
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kubernetes_yaml::Node;
 
 use super::expression::ExpressionError;
-use super::{Clause, Origin, Rule, RuleSet};
+use super::{Clause, KindRule, Origin, RuleSet};
 use crate::compare::rule_file::{self, Fault, Format, at};
 
 /// The fault of a file of status rules, with its line.
@@ -67,7 +67,7 @@ fn rule(
     item: &Node,
     origin: &impl Fn(usize, &str) -> Origin,
     check: Check,
-) -> Result<(String, Rule), RuleFileError> {
+) -> Result<(String, KindRule), RuleFileError> {
     rule_file::only_fields(
         item,
         &FIELDS,
@@ -98,7 +98,7 @@ fn rule(
     let kind = text("kind")?.filter(|kind| !kind.is_empty()).map(str::to_owned);
     let current = clause("current")?.ok_or_else(|| at(item, Fault::Missing("current")))?;
     let name = name_of(&group, kind.as_deref());
-    let rule = Rule {
+    let rule = KindRule {
         kind,
         origin: origin(item.position().line(), &name),
         in_progress: clause("inProgress")?,

@@ -31,12 +31,12 @@ const BUILT_IN: &str = include_str!("../rules.yaml");
 /// Rules by kind.
 #[derive(Debug, Default)]
 pub struct RuleSet {
-    by_group: BTreeMap<String, Vec<Rule>>,
+    by_group: BTreeMap<String, Vec<KindRule>>,
 }
 
 /// The rule of a kind, or of all kinds of a group that have none of their own.
 #[derive(Debug)]
-struct Rule {
+struct KindRule {
     /// `None` for all.
     kind: Option<String>,
     origin: Origin,
@@ -147,7 +147,7 @@ impl RuleSet {
 
     /// Returns the rule of the kind, else that of its group, else that of the groups below a domain
     /// (`*.example.com`).
-    fn rule(&self, group_kind: &GroupKind) -> Option<&Rule> {
+    fn rule(&self, group_kind: &GroupKind) -> Option<&KindRule> {
         let group = group_kind.group.as_str();
         let domains = group
             .match_indices('.')
@@ -164,7 +164,7 @@ impl RuleSet {
     }
 }
 
-impl Rule {
+impl KindRule {
     fn judge(&self, object: &Value) -> (State, String) {
         let clauses = [
             ("inProgress", self.in_progress.as_ref(), State::InProgress),

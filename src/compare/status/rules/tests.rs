@@ -143,7 +143,7 @@ fn the_expressions_have_an_order() {
 #[test]
 fn every_built_in_rule_compiles() {
     let rules = RuleSet::built_in();
-    let all: Vec<&Rule> = rules.by_group.values().flatten().collect();
+    let all: Vec<&KindRule> = rules.by_group.values().flatten().collect();
     assert!(all.len() > 80, "{}", all.len());
     for rule in all {
         let clauses = [

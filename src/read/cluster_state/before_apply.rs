@@ -32,7 +32,7 @@ pub(super) async fn read(
         compared =
             comparison::read_members(server, named, desired, &scoped.member_scope.places, rules, former)
                 .await?;
-        warnings.push(orphans::orphans_found(
+        warnings.push(orphans::warning_of_found(
             named,
             compared.members.len(),
             &found.hidden,

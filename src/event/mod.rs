@@ -3,7 +3,8 @@
 //! `execute` makes events, and `report` makes all output from them: lines, documents and progress. No
 //! text is formatted here.
 
-use std::collections::BTreeMap;
+mod summary;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::manifest::Position;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
 use crate::model::resource::Resource;
+pub use summary::Summary;
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -373,30 +375,6 @@ impl fmt::Display for Action {
             Self::Skipped => "skipped",
             Self::Failed => "failed",
         })
-    }
-}
-
-/// Number of objects for each action.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary(BTreeMap<Action, usize>);
-
-impl Summary {
-    /// Adds an object.
-    pub fn add(&mut self, action: Action) {
-        *self.0.entry(action).or_default() += 1;
-    }
-
-    /// Moves an object from one action to another.
-    pub fn revise(&mut self, before: Action, now: Action) {
-        if let Some(count) = self.0.get_mut(&before) {
-            *count = count.saturating_sub(1);
-        }
-        self.add(now);
-    }
-
-    /// Returns the number of objects with this action.
-    pub fn count(&self, action: Action) -> usize {
-        self.0.get(&action).copied().unwrap_or_default()
     }
 }
 
