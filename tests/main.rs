@@ -8,6 +8,8 @@ mod changes_property;
 mod documentation;
 mod faults;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod integrations;
 mod kubernetes_tables;
 mod language;
 mod layers;

@@ -19,11 +19,11 @@ const PLATFORMS: [(&str, &str); 6] = [
     ("windows", "amd64"),
     ("windows", "arm64"),
 ];
-const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+pub(crate) const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Makes the archives and the manifest for krew below this directory, as a release does, from
 /// this program and from stand-ins for those of other platforms.
-fn make_archives(directory: &Path, program: impl Fn(&Path)) {
+pub(crate) fn make_archives(directory: &Path, program: impl Fn(&Path)) {
     let sboms = directory.join("sboms");
     fs::create_dir_all(&sboms).expect("a directory");
     for (os, arch) in PLATFORMS {

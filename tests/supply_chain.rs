@@ -81,11 +81,9 @@ fn is_pinned_action(reference: &str) -> bool {
 /// A tag can be moved to another commit, by anyone who gets hold of the action's repository.
 #[test]
 fn actions_are_pinned_by_commit() {
-    let page = (
-        "docs/guides/pipelines.md".to_owned(),
-        read(&in_checkout("docs/guides/pipelines.md")),
-    );
-    for (name, text) in workflows().into_iter().chain([page]) {
+    let others = ["action.yml", "docs/guides/github-actions.md"];
+    let others = others.map(|name| (name.to_owned(), read(&in_checkout(name))));
+    for (name, text) in workflows().into_iter().chain(others) {
         let uses = text.lines().filter_map(|line| {
             let line = line.trim_start();
             line.strip_prefix("- ").unwrap_or(line).strip_prefix("uses: ")

@@ -26,7 +26,7 @@ use output::is_alike;
 use page::{Page, Step};
 use shell::Shell;
 
-use crate::support::go_tools;
+use crate::support::jq;
 
 macro_rules! pages {
     ($($test:ident: $path:literal),+ $(,)?) => {
@@ -47,6 +47,7 @@ pages! {
     concepts: "docs/concepts.md",
     faq: "docs/faq.md",
     hooks: "docs/guides/hooks.md",
+    github_actions: "docs/guides/github-actions.md",
     ignore: "docs/guides/ignore.md",
     install: "docs/install.md",
     performance: "docs/performance.md",
@@ -211,17 +212,6 @@ fn collect_scripts(value: &serde_json::Value, scripts: &mut BTreeSet<String>) {
         }
         _ => {}
     }
-}
-
-/// A directory with `jq` in it; another implementation of the language, which Go can build.
-fn jq() -> PathBuf {
-    static JQ: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        let directory = go_tools("jq", &["github.com/itchyny/gojq/cmd/gojq"]);
-        fs::copy(directory.join("gojq"), directory.join("jq")).expect("it was built");
-        directory
-    };
-    JQ.get_or_init(build).clone()
 }
 
 /// The control plane of all pages. It is not that of the other tests, whose objects would be seen.

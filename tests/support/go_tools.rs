@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use super::succeed;
 
@@ -22,4 +23,15 @@ pub(crate) fn go_tools(name: &str, packages: &[&str]) -> PathBuf {
         .env("GOWORK", "off");
     succeed(&mut build);
     directory
+}
+
+/// A directory with `jq` in it; another implementation of the language, which Go can build.
+pub(crate) fn jq() -> PathBuf {
+    static JQ: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let directory = go_tools("jq", &["github.com/itchyny/gojq/cmd/gojq"]);
+        fs::copy(directory.join("gojq"), directory.join("jq")).expect("it was built");
+        directory
+    };
+    JQ.get_or_init(build).clone()
 }

@@ -14,6 +14,7 @@ mod own;
 mod own_names;
 mod program;
 mod proxy;
+mod python_tools;
 mod random;
 mod set;
 mod terminal;
@@ -31,7 +32,7 @@ use tokio::runtime::Runtime;
 pub(crate) use cluster::{Cluster, Member, admin_kubeconfig, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use go_tools::go_tools;
+pub(crate) use go_tools::{go_tools, jq};
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
     cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
@@ -41,6 +42,7 @@ pub(crate) use omission::{Omission, without_groups};
 pub(crate) use own::OwnControlPlane;
 pub(crate) use program::{Program, ProgramEnd, Run, Running, Signal};
 pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
+pub(crate) use python_tools::python_tools;
 pub(crate) use random::Random;
 pub(crate) use set::{Set, objects_file};
 pub(crate) use terminal::Terminal;

@@ -314,7 +314,7 @@ fn has_ended(child: &mut Child) -> bool {
 }
 
 impl Run {
-    pub(super) fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
         Self {
             code: output.status.code().unwrap_or(-1),

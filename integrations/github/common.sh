@@ -1,0 +1,149 @@
+# shellcheck shell=bash
+# What the scripts of action.yml share. Bash 3.2 of macOS runs it, too.
+set -euo pipefail
+umask 077
+
+# GitHub takes comments of 65,536 characters; the rest is for the first and the last line.
+readonly max_bytes=64512
+# shellcheck disable=SC2034 # the scripts use it
+readonly directory=$RUNNER_TEMP/kubectl-applyset
+
+# fail MESSAGE: ends the step, and shows the message on the page of the run.
+fail() {
+    local message=${1//'%'/%25}
+    message=${message//$'\r'/%0D}
+    printf '::error title=kubectl-applyset::%s\n' "${message//$'\n'/%0A}" >&2
+    exit 2
+}
+
+# output NAME VALUE: an output of the step. Values are never text of others.
+output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
+
+# jq ends lines as the platform does.
+json() { jq "$@" | tr -d '\r'; }
+
+# event FILTER: a value of the event that started this run; empty if there is none.
+event() { json -r "$1 // empty" "$GITHUB_EVENT_PATH"; }
+
+# Names become part of a hidden marker, the name of an artifact and a path.
+check_names() {
+    local word='^[A-Za-z0-9][A-Za-z0-9._-]*$'
+    [[ $SET =~ ^[A-Za-z0-9][A-Za-z0-9._/-]*$ ]] || fail 'input set: not the name of a set'
+    [[ -z $NAMESPACE || $NAMESPACE =~ $word ]] || fail 'input namespace: not the name of a namespace'
+    [[ -z $ID || $ID =~ $word ]] || fail 'input id: only letters, digits, dots, dashes and underscores are possible'
+}
+
+# Code of a fork never runs with the credentials of this repository.
+refuse_forks() {
+    case $GITHUB_EVENT_NAME in
+        pull_request_target | workflow_run) fail "event $GITHUB_EVENT_NAME: code of a fork could run with credentials" ;;
+        pull_request*)
+            [[ $(event .pull_request.head.repo.full_name) == "$GITHUB_REPOSITORY" ]] ||
+                fail 'pull request from a fork: it has no access to the cluster'
+            ;;
+    esac
+}
+
+# The commit that the run shows; for a pull request, its last one.
+commit_of_run() {
+    local commit
+    commit=$(event .pull_request.head.sha)
+    printf '%s\n' "${commit:-$GITHUB_SHA}"
+}
+
+artifact_name() { printf '%s\n' "applyset-plan${ID:+-$ID}${NAMESPACE:+-$NAMESPACE}-${SET//\//-}"; }
+
+marker() { printf '%s\n' "<!-- kubectl-applyset${ID:+ $ID} ${NAMESPACE:+$NAMESPACE/}$SET -->"; }
+
+# The last line of a comment begins with this if there is a plan. What is above is text of
+# manifests in part, and proves nothing.
+plan_line() { printf 'Plan `sha256:%s`' "$1"; }
+
+# footer DIGEST COMMIT: the last line of a comment; DIGEST may be empty.
+footer() {
+    local run="$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"
+    if [[ -n $1 ]]; then
+        printf '%s for commit %s, [run %s](%s)\n' "$(plan_line "$1")" "$2" "$GITHUB_RUN_ID" "$run"
+    else
+        printf 'Commit %s, [run %s](%s)\n' "$2" "$GITHUB_RUN_ID" "$run"
+    fi
+}
+
+sha256() {
+    local sum
+    if command -v sha256sum >/dev/null; then sum=$(sha256sum <"$1"); else sum=$(shasum -a 256 <"$1"); fi
+    printf '%s\n' "${sum%% *}"
+}
+
+# api METHOD PATH [ARGUMENT...]: asks GitHub, and prints its answer. PATH is below the repository;
+# the other arguments are those of curl, which finds the token on its standard input.
+api() {
+    local method=$1 path=$2
+    shift 2
+    curl --config - --silent --show-error --fail --location --max-time 60 --request "$method" \
+        --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' \
+        "$@" "$GITHUB_API_URL/repos/$GITHUB_REPOSITORY$path" <<<"header = \"Authorization: Bearer $GH_TOKEN\"" ||
+        fail "$method $path: the request failed; is a permission of the job missing?"
+}
+
+# Not for a command substitution, in which bash continues after a failure. The next two as well.
+#
+# find_pull_request: sets `number` to the pull request of this run; for a push, to the one that was
+# merged as this commit. Empty if there is none.
+find_pull_request() {
+    local answer
+    number=$(event .pull_request.number)
+    if [[ -z $number && $GITHUB_EVENT_NAME == push ]]; then
+        answer=$(api GET "/commits/$GITHUB_SHA/pulls" --retry 3)
+        number=$(json -r --arg commit "$GITHUB_SHA" \
+            '[.[] | select(.merged_at != null and .merge_commit_sha == $commit)][0].number // empty' <<<"$answer")
+    fi
+}
+
+# find_comment: sets `comment` to the comment on the pull request with the marker, as `{"id", "last"}`;
+# empty if there is none. Anyone may write the marker, so the author counts as well.
+find_comment() {
+    local page answer
+    for page in {1..30}; do
+        answer=$(api GET "/issues/$number/comments?per_page=100&page=$page" --retry 3)
+        comment=$(json -c --arg marker "$(marker)" --arg author "$AUTHOR" \
+            '[.[] | select(.user.login == $author and (.body | startswith($marker + "\n")))][0] // empty
+             | {id, last: (.body | rtrimstr("\n") | split("\n")[-1])}' <<<"$answer")
+        if [[ -n $comment || $(json length <<<"$answer") -lt 100 ]]; then break; fi
+    done
+}
+
+# run_program FILE ARGUMENT...: runs the program with its Markdown in FILE, and returns its exit
+# code. Lines that it prints are not commands for the runner.
+run_program() {
+    local file=$1 word line code=0
+    shift
+    while IFS= read -r line; do
+        line=${line%$'\r'}
+        if [[ -n $line ]]; then set -- "$@" "$line"; fi
+    done <<<"$ARGUMENTS"
+    if [[ -n $KUBECONFIG_CONTENT ]]; then
+        export KUBECONFIG=$directory/kubeconfig
+        printf '%s\n' "$KUBECONFIG_CONTENT" >"$KUBECONFIG"
+        trap 'rm -f "$directory/kubeconfig"' EXIT
+    fi
+    unset KUBECONFIG_CONTENT
+    word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    printf '::stop-commands::%s\n' "$word"
+    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" >"$file" || code=$?
+    printf '\n::%s::\n' "$word"
+    return "$code"
+}
+
+# report FILE CODE DIGEST COMMIT: adds what is missing to the Markdown of the program, writes the
+# summary of the job, and makes the comment.
+report() {
+    if [[ ! -s $1 ]]; then
+        printf '**Exit code %s of `kubectl applyset` for %s.** The log of the run says why.\n' "$2" "$SET" >"$1"
+    fi
+    { printf '\n' && footer "$3" "$4"; } >>"$1"
+    cat "$1" >>"$GITHUB_STEP_SUMMARY"
+    { marker && cat "$1"; } >"$directory/comment.md"
+    output comment "$directory/comment.md"
+    output exit-code "$2"
+}

@@ -1,0 +1,351 @@
+//! The action: the workflow of its page runs against the real server and a stand-in for GitHub, and
+//! nothing is applied but what the comment shows.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::rest::{BOT, Rest};
+use super::runner::{Event, Job, Repository, merged};
+use super::{file_of_page, program};
+use crate::release::{VERSION, make_archives};
+use crate::support::{Files, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
+
+const PAGE: &str = "docs/guides/github-actions.md";
+
+/// The archives of a release, made once.
+fn release() -> &'static Path {
+    static RELEASE: OnceLock<PathBuf> = OnceLock::new();
+    RELEASE.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a directory").keep();
+        make_archives(&directory, |file| {
+            fs::copy(program().path("kubectl-applyset"), file).expect("a stand-in");
+        });
+        for archive in fs::read_dir(&directory).expect("archives") {
+            let archive = archive.expect("an archive").path();
+            if archive.to_string_lossy().ends_with(".tar.gz") {
+                fs::write(format!("{}.sigstore.json", archive.display()), "{}").expect("a bundle");
+            }
+        }
+        directory
+    })
+}
+
+/// `gh` for a release in a directory: it hands out files, and believes what has a bundle `{}`.
+fn gh(release: &Path) -> String {
+    let release = release.display();
+    format!(
+        r#"case "$1 $2" in
+"release download")
+    test "$GH_TOKEN" = token-of-the-job || exit 4
+    shift 3
+    while test $# -gt 0; do
+        case $1 in --repo) ;; --pattern) cp "{release}/$2" . ;; *) exit 2 ;; esac
+        shift 2
+    done ;;
+"attestation verify")
+    case "$*" in *"--source-ref refs/tags/{VERSION} --deny-self-hosted-runners"*) ;; *) exit 2 ;; esac
+    test "$(cat "$3.sigstore.json")" = '{{}}' ;;
+*) exit 2 ;;
+esac"#
+    )
+}
+
+/// A repository of a person who has copied the workflow.
+struct Shop {
+    repository: Repository,
+    namespace: String,
+    set: Set,
+    tools: Files,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let namespace = namespace("shop");
+        let tools = Files::new().with_script("gh", &gh(release()));
+        symlink(jq().join("jq"), tools.path("jq")).expect("a link");
+        let kubeconfig = fs::read_to_string(admin_kubeconfig()).expect("a kubeconfig");
+        let repository = Repository {
+            rest: Rest::start(),
+            files: Files::new().with("manifests/.keep", ""),
+            tools: tools.directory().to_owned(),
+            kubeconfig,
+        };
+        let set = Set::secret(&namespace, "web");
+        Self {
+            repository,
+            namespace,
+            set,
+            tools,
+        }
+    }
+
+    /// The workflow of the page for the namespace of this test.
+    fn workflow(&self) -> Value {
+        let text = file_of_page(PAGE, "applyset.yml");
+        let text = text.replace("namespace: shop", &format!("namespace: {}", self.namespace));
+        serde_saphyr::from_str(&text).expect("YAML")
+    }
+
+    fn write(&self, objects: &[Value]) {
+        let path = self.repository.files.path("manifests/objects.yaml");
+        fs::write(path, objects_file(objects)).expect("manifests");
+    }
+
+    /// Merges the pull request: the run of the workflow for this commit.
+    fn merge(&self, run: u64, between: impl Fn(&str)) -> [Job; 2] {
+        let event = Event::merge(run);
+        self.repository.rest.state().pull_requests[&event.commit] = merged(&event.commit);
+        self.jobs(&event, between)
+    }
+
+    fn jobs(&self, event: &Event, between: impl Fn(&str)) -> [Job; 2] {
+        let mut jobs = self.repository.run(&self.workflow(), event, between);
+        ["diff", "apply"].map(|name| jobs.remove(name).expect("a job"))
+    }
+
+    /// The only comment of the action.
+    fn comment(&self) -> String {
+        let state = self.repository.rest.state();
+        let own = state.own_comments();
+        assert_eq!(own.len(), 1, "{own:#?}");
+        own[0].to_owned()
+    }
+
+    fn inputs(&self, command: &str) -> Value {
+        json!({
+            "command": command,
+            "set": "web",
+            "namespace": self.namespace,
+            "manifests": "manifests/",
+            "kubeconfig": self.repository.kubeconfig,
+        })
+    }
+
+    /// Asserts that the run ended with this message, and that no object was written.
+    #[track_caller]
+    fn assert_refused(&self, job: &Job, message: &str) {
+        assert_eq!(job.failure, Some(2), "{}", job.log);
+        assert!(job.log.contains(message), "{message}\n{}", job.log);
+        assert_eq!(self.set.members(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_pull_request_is_compared_approved_and_applied() {
+    let shop = Shop::new();
+    let [one, two] = ["1", "2"].map(|value| config_map(&shop.namespace, "one", value));
+
+    shop.write(std::slice::from_ref(&one));
+    let [diff, apply] = shop.jobs(&Event::pull_request(1), |_| ());
+    assert_eq!(diff.failure, None, "{}", diff.log);
+    assert!(apply.is_skipped);
+    assert_eq!(diff.outputs["changes"], "true");
+    let first = shop.comment();
+    assert!(
+        first.starts_with(&format!("<!-- kubectl-applyset {}/web -->\n", shop.namespace)),
+        "{first}"
+    );
+    assert!(
+        diff.summary.contains("one") && first.contains(&diff.summary),
+        "{first}"
+    );
+    assert_eq!(shop.set.members(), Vec::<String>::new());
+
+    shop.write(std::slice::from_ref(&two));
+    let [diff, _] = shop.jobs(&Event::pull_request(2), |_| ());
+    assert_eq!(diff.failure, None, "{}", diff.log);
+    assert_ne!(shop.comment(), first);
+
+    let [diff, apply] = shop.merge(3, |job| {
+        if job == "apply" {
+            assert!(shop.comment().contains("Plan `sha256:"), "{}", shop.comment());
+        }
+    });
+    assert_eq!((diff.failure, apply.failure), (None, None), "{}", apply.log);
+    shop.set.assert_holds(std::slice::from_ref(&two));
+    let live = cluster().live(&two).expect("the object");
+    assert_eq!(live["data"], two["data"]);
+    let digest = diff.outputs["digest"].as_str().expect("a digest");
+    assert!(shop.comment().contains(digest) && shop.comment().contains("runs/3"));
+    assert!(apply.summary.contains("one"), "{}", apply.summary);
+
+    // Nothing is left to approve.
+    let [diff, apply] = shop.merge(4, |_| ());
+    assert_eq!(diff.failure, None, "{}", diff.log);
+    assert!(apply.is_skipped);
+    assert_eq!(shop.repository.rest.state().artifacts.len(), 3);
+}
+
+#[test]
+fn what_the_approver_did_not_see_is_not_applied() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let rest = || shop.repository.rest.state();
+    let merge = |run, tamper: &dyn Fn()| {
+        let [_, apply] = shop.merge(run, |job| {
+            if job == "apply" {
+                tamper();
+            }
+        });
+        apply
+    };
+
+    let swapped = merge(1, &|| {
+        let mut state = rest();
+        let plan = &mut state.artifacts.last_mut().expect("a plan").1;
+        plan.push(b'\n');
+    });
+    shop.assert_refused(&swapped, "the artifact holds another one");
+
+    // A later run has compared again while this one waited for its reviewer.
+    let overtaken = merge(2, &|| {
+        let body = rest().comments[0]["body"].to_string();
+        assert!(body.contains("sha256:"));
+        let marker = shop.comment().lines().next().expect("a marker").to_owned();
+        rest().comments[0]["body"] = json!(format!("{marker}\nPlan `sha256:{}` for", "0".repeat(64)));
+    });
+    shop.assert_refused(&overtaken, "its comment does not show the plan");
+
+    let of_fork = merge(3, &|| {
+        let mut state = rest();
+        let artifact = &mut state.artifacts.last_mut().expect("a plan").0;
+        artifact["workflow_run"]["head_repository_id"] = json!(2);
+    });
+    shop.assert_refused(&of_fork, "there is not exactly one artifact");
+
+    let of_other_commit = merge(4, &|| {
+        rest().runs.last_mut().expect("a run")["head_sha"] = json!("0".repeat(40));
+    });
+    shop.assert_refused(&of_other_commit, "it is not for commit");
+
+    let of_foreign_run = merge(5, &|| {
+        rest().runs.last_mut().expect("a run")["head_repository"]["full_name"] = json!("stranger/manifests");
+    });
+    shop.assert_refused(&of_foreign_run, "it is of a fork");
+}
+
+#[test]
+fn a_plan_that_the_cluster_has_overtaken_is_not_applied() {
+    let shop = Shop::new();
+    let one = config_map(&shop.namespace, "one", "1");
+    shop.write(std::slice::from_ref(&one));
+    let [diff, apply] = shop.merge(1, |job| {
+        if job == "apply" {
+            cluster().create(&config_map(&shop.namespace, "one", "2"));
+        }
+    });
+    assert_eq!((diff.failure, apply.failure), (None, Some(3)), "{}", apply.log);
+    assert_eq!(shop.set.members(), Vec::<String>::new());
+    let comment = shop.comment();
+    assert!(comment.contains(&apply.summary), "{comment}");
+}
+
+#[test]
+fn forks_are_refused() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let [diff, apply] = shop.jobs(&Event::fork(1), |_| ());
+    assert!(diff.is_skipped && apply.is_skipped);
+
+    // Also by the action itself, if the workflow does not ask.
+    let job = shop.repository.run_action(&Event::fork(2), &shop.inputs("diff"));
+    shop.assert_refused(&job, "pull request from a fork");
+    for name in ["pull_request_target", "workflow_run"] {
+        let event = Event {
+            name,
+            ..Event::pull_request(3)
+        };
+        for command in ["diff", "apply"] {
+            let job = shop.repository.run_action(&event, &shop.inputs(command));
+            shop.assert_refused(&job, "code of a fork could run with credentials");
+        }
+    }
+    assert_eq!(shop.repository.rest.state().comments.len(), 0);
+}
+
+#[test]
+fn only_the_comment_of_the_action_is_updated() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let marker = format!("<!-- kubectl-applyset {}/web -->\n", shop.namespace);
+    for number in 0..120 {
+        let text = format!("comment {number}");
+        shop.repository.rest.state().comment("jane", &text);
+    }
+    {
+        let mut state = shop.repository.rest.state();
+        state.comment("jane", &marker);
+        state.comment(BOT, &format!("of another tool\n{marker}"));
+        state.comment(BOT, &format!("{marker}of an earlier run"));
+    }
+    let [diff, _] = shop.jobs(&Event::pull_request(1), |_| ());
+    assert_eq!(diff.failure, None, "{}", diff.log);
+    let state = shop.repository.rest.state();
+    assert_eq!(state.comments.len(), 123);
+    let body = |index: usize| state.comments[index]["body"].as_str().expect("a text").to_owned();
+    assert_eq!(body(120), marker);
+    assert!(body(121).starts_with("of another tool"));
+    assert!(!body(122).contains("of an earlier run"));
+}
+
+#[test]
+fn failures_are_in_the_comment() {
+    let shop = Shop::new();
+    let path = shop.repository.files.path("manifests/objects.yaml");
+    fs::write(path, "kind: [").expect("a file");
+    let [diff, apply] = shop.jobs(&Event::pull_request(1), |_| ());
+    assert_eq!(diff.failure, Some(2), "{}", diff.log);
+    assert!(apply.is_skipped);
+    let comment = shop.comment();
+    assert!(
+        comment.lines().count() > 3 && !comment.contains("Plan `"),
+        "{comment}"
+    );
+    assert_eq!(diff.outputs["digest"], "");
+
+    let mut inputs = shop.inputs("diff");
+    inputs["set"] = json!("web -->");
+    let job = shop.repository.run_action(&Event::pull_request(2), &inputs);
+    shop.assert_refused(&job, "not the name of a set");
+}
+
+#[test]
+fn only_a_verified_program_is_installed() {
+    let shop = Shop::new();
+    let broken = Files::new();
+    let name = format!(
+        "kubectl-applyset-{VERSION}-linux-{}.tar.gz",
+        match std::env::consts::ARCH {
+            "aarch64" => "arm64",
+            _ => "amd64",
+        }
+    );
+    let install = json!({"command": "install"});
+    let copy = |name: &str| fs::copy(release().join(name), broken.path(name)).expect("a copy");
+    copy("SHA256SUMS");
+    copy(&name);
+    copy(&format!("{name}.sigstore.json"));
+    fs::write(
+        shop.tools.path("gh"),
+        format!("#!/bin/sh\n{}\n", gh(broken.directory())),
+    )
+    .expect("gh");
+    fs::set_permissions(shop.tools.path("gh"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let installed = |run| shop.repository.run_action(&Event::merge(run), &install);
+
+    let job = installed(1);
+    assert_eq!(job.failure, None, "{}", job.log);
+    assert!(job.log.contains(VERSION.trim_start_matches('v')), "{}", job.log);
+
+    fs::write(broken.path(&format!("{name}.sigstore.json")), "forged").expect("a bundle");
+    shop.assert_refused(&installed(2), "the provenance is wrong");
+
+    let mut archive = fs::read(broken.path(&name)).expect("an archive");
+    archive.push(0);
+    fs::write(broken.path(&name), archive).expect("an archive");
+    shop.assert_refused(&installed(3), "the checksum is wrong");
+}

@@ -1,0 +1,57 @@
+//! What other systems run is run here: `action.yml`, and the files below `integrations/`.
+
+mod action;
+mod expression;
+mod rest;
+mod runner;
+mod schemas;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::packaging::{CHECKOUT, PROGRAM};
+use crate::support::Files;
+
+/// A path of the checkout.
+fn checkout(path: &str) -> PathBuf {
+    Path::new(CHECKOUT).join(path)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The only document of a file.
+fn yaml(path: &Path) -> Value {
+    serde_saphyr::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The file of this name in a page of the documentation.
+fn file_of_page(page: &str, name: &str) -> String {
+    let page = read(&checkout(page));
+    let (_, text) = page
+        .split_once(&format!("title={name}\n"))
+        .unwrap_or_else(|| panic!("no file {name}"));
+    text.split_once("```").expect("the end of the file").0.to_owned()
+}
+
+/// Other output in the place of Markdown.
+const WITHOUT_MARKDOWN: &str = r#"for word; do
+    shift
+    case $word in
+        markdown) set -- "$@" name ;;
+        --max-bytes=*) ;;
+        *) set -- "$@" "$word" ;;
+    esac
+done
+"#;
+
+/// A directory with the program under its own name.
+fn program() -> Files {
+    Files::new().with_script(
+        "kubectl-applyset",
+        &format!("{WITHOUT_MARKDOWN}exec '{PROGRAM}' \"$@\""),
+    )
+}

@@ -1,0 +1,94 @@
+//! What other systems read has the form that they want.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{checkout, file_of_page, read, yaml};
+use crate::support::{Files, go_tools, python_tools, succeed};
+
+/// The page of the action.
+const PAGE: &str = "docs/guides/github-actions.md";
+
+#[test]
+fn the_action_has_the_form_of_actions() {
+    let mut check = Command::new(python_tools().join("check-jsonschema"));
+    check.args(["--builtin-schema", "vendor.github-actions"]);
+    succeed(check.arg(checkout("action.yml")));
+}
+
+#[test]
+fn the_page_of_the_action_has_its_inputs_and_outputs() {
+    let action = yaml(&checkout("action.yml"));
+    let page = read(&checkout(PAGE));
+    for part in ["inputs", "outputs"] {
+        let heading = format!("\n## {}{}\n", part[..1].to_uppercase(), &part[1..]);
+        let (_, section) = page.split_once(&heading).expect("a section");
+        let section = section.split("\n## ").next().unwrap_or_default();
+        let rows = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let declared = action[part].as_object().expect(part);
+        let declared: BTreeSet<&str> = declared.keys().map(String::as_str).collect();
+        assert_eq!(rows.collect::<BTreeSet<_>>(), declared, "{part}");
+    }
+}
+
+/// Text of others reaches scripts through the environment only.
+#[test]
+fn scripts_of_the_action_hold_no_expression() {
+    let action = yaml(&checkout("action.yml"));
+    let steps = action["runs"]["steps"].as_array().expect("steps");
+    let scripts: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    assert!(scripts.len() > 4, "{scripts:?}");
+    for script in scripts {
+        assert!(!script.contains("${{"), "{script}");
+    }
+}
+
+/// actionlint compares what a workflow passes to an action beside it with the inputs of that.
+#[test]
+fn workflows_pass_actionlint() {
+    let files = Files::new()
+        .with(".git/HEAD", "ref: refs/heads/main\n")
+        .with("action.yml", &read(&checkout("action.yml")));
+    let workflow = file_of_page(PAGE, "applyset.yml");
+    let own = "kubectl-applyset/kubectl-applyset@0000000000000000000000000000000000000000";
+    assert!(workflow.contains(own), "{workflow}");
+    let mut files = files.with(".github/workflows/page.yml", &workflow.replace(own, "./"));
+    for file in fs::read_dir(checkout(".github/workflows")).expect("workflows") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        files = files.with(&format!(".github/workflows/{name}"), &read(&path));
+    }
+    let actionlint = go_tools("actionlint", &["github.com/rhysd/actionlint/cmd/actionlint"]);
+    let mut lint = Command::new(actionlint.join("actionlint"));
+    lint.arg("-shellcheck").arg(python_tools().join("shellcheck"));
+    succeed(lint.args(["-pyflakes", ""]).current_dir(files.directory()));
+}
+
+#[test]
+fn scripts_pass_shellcheck() {
+    let scripts = scripts_below(&checkout("integrations"));
+    assert!(scripts.len() > 5, "{scripts:?}");
+    let mut check = Command::new(python_tools().join("shellcheck"));
+    succeed(check.args(scripts));
+}
+
+/// The files that begin as scripts do.
+fn scripts_below(directory: &Path) -> Vec<PathBuf> {
+    let mut scripts = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            scripts.extend(scripts_below(&path));
+        } else {
+            let text = read(&path);
+            if text.starts_with("#!") || text.starts_with("# shellcheck") {
+                scripts.push(path);
+            }
+        }
+    }
+    scripts
+}
