@@ -49,6 +49,7 @@ pages! {
     hooks: "docs/guides/hooks.md",
     github_actions: "docs/guides/github-actions.md",
     ignore: "docs/guides/ignore.md",
+    in_cluster: "docs/guides/in-cluster.md",
     install: "docs/install.md",
     performance: "docs/performance.md",
     tutorial: "docs/tutorial.md",

@@ -2,6 +2,7 @@
 
 mod action;
 mod expression;
+mod in_cluster;
 mod rest;
 mod runner;
 mod schemas;
@@ -21,6 +22,12 @@ fn checkout(path: &str) -> PathBuf {
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The documents of a file.
+fn documents(path: &Path) -> Vec<Value> {
+    let documents = serde_saphyr::from_multiple(&read(path));
+    documents.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The only document of a file.
