@@ -164,57 +164,6 @@ fn pages_lead_on() {
     }
 }
 
-/// What a pipeline runs is run on the page, too.
-#[test]
-fn pipelines_run_what_their_page_runs() {
-    let mut page = Page::parse(&read("docs/guides/pipelines.md"));
-    let mut known: BTreeSet<String> = page.not_run().into_iter().collect();
-    let mut wanted = BTreeSet::new();
-    for step in page.steps() {
-        match step {
-            Step::Command { command, .. } => drop(known.insert(command.clone())),
-            Step::Script { script, .. } => known.extend(script.lines().map(str::to_owned)),
-            Step::File { name, text } if Path::new(name).parent() == Some(Path::new("")) => {
-                let file = serde_saphyr::from_str(text);
-                collect_scripts(&file.unwrap_or(serde_json::Value::Null), &mut wanted);
-            }
-            Step::File { .. } => {}
-        }
-    }
-    assert!(wanted.len() >= 4, "{wanted:?}");
-    // The image of packaging/Containerfile holds no kubectl.
-    let image = read("docs/guides/pipelines.md");
-    let (_, in_image) = image
-        .split_once("image: kubectl-applyset\n")
-        .expect("a job in the image");
-    let (in_image, _) = in_image.split_once("```").expect("the end of the job");
-    assert!(!in_image.contains("kubectl applyset"), "{in_image}");
-    let unknown: Vec<_> = wanted.difference(&known).collect();
-    assert!(unknown.is_empty(), "{unknown:?} is run nowhere");
-}
-
-/// The command lines of the fields that pipelines keep them in.
-fn collect_scripts(value: &serde_json::Value, scripts: &mut BTreeSet<String>) {
-    use serde_json::Value;
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| collect_scripts(item, scripts)),
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match (name.as_str(), value) {
-                    ("run" | "source", Value::String(text)) => {
-                        scripts.extend(text.lines().map(str::to_owned));
-                    }
-                    ("script", Value::Array(lines)) => {
-                        scripts.extend(lines.iter().filter_map(|line| line.as_str().map(str::to_owned)));
-                    }
-                    _ => collect_scripts(value, scripts),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
 /// The control plane of all pages. It is not that of the other tests, whose objects would be seen.
 fn control_plane() -> &'static ControlPlane {
     static SHARED: OnceLock<ControlPlane> = OnceLock::new();

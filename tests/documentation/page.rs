@@ -130,20 +130,6 @@ impl Page {
         })
     }
 
-    /// The lines of blocks that say that they are not run.
-    pub(super) fn not_run(&self) -> Vec<String> {
-        let mut is_inside = false;
-        let mut lines = Vec::new();
-        for part in &self.parts {
-            match part {
-                Part::Text(line) if line.starts_with("```") => is_inside = line.contains("not-run"),
-                Part::Text(line) if is_inside => lines.push(line.trim_end().to_owned()),
-                Part::Text(_) | Part::Step { .. } => {}
-            }
-        }
-        lines
-    }
-
     /// Blocks of a shell that are not run, and do not say so.
     pub(super) fn unrun(&self) -> Vec<&str> {
         let shells = ["```sh", "```bash", "```shell", "```console"];
@@ -275,7 +261,6 @@ fn an_unchanged_page_is_written_as_it_was() {
     let shown = |text: &str| Some(text.to_owned());
     assert_eq!(scripts, [(1, shown("x\n")), (0, shown(""))]);
     assert!(page.unrun().is_empty());
-    assert_eq!(page.not_run(), ["x"]);
     assert!(!page.uses_jq());
     assert_eq!(Page::parse("```bash\nrm\n```\n").unrun(), ["```bash"]);
 }

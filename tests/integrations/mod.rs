@@ -3,6 +3,7 @@
 mod action;
 mod expression;
 mod in_cluster;
+mod pipelines;
 mod rest;
 mod runner;
 mod schemas;

@@ -35,3 +35,18 @@ pub(crate) fn jq() -> PathBuf {
     };
     JQ.get_or_init(build).clone()
 }
+
+/// The files of a Go module. `sum` is its checksum, as go.sum writes it.
+pub(crate) fn go_module(module: &str, sum: &str) -> PathBuf {
+    let empty = tempfile::tempdir().expect("a directory");
+    let mut download = Command::new("go");
+    download
+        .args(["mod", "download", "-json", module])
+        .current_dir(empty.path())
+        .env("GOFLAGS", "-mod=mod")
+        .env("GOWORK", "off");
+    let answer = succeed(&mut download).stdout;
+    let answer: serde_json::Value = serde_json::from_slice(&answer).expect("JSON");
+    assert_eq!(answer["Sum"], sum, "{module}");
+    PathBuf::from(answer["Dir"].as_str().expect("a directory"))
+}

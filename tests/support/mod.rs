@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 pub(crate) use cluster::{Cluster, Member, admin_kubeconfig, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
-pub(crate) use go_tools::{go_tools, jq};
+pub(crate) use go_tools::{go_module, go_tools, jq};
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
     cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
