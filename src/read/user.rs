@@ -1,7 +1,6 @@
 //! Asks the server who the user is.
 
 use bytes::Bytes;
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiServer, Call};
@@ -12,13 +11,8 @@ const API_VERSION: &str = "authentication.k8s.io/v1";
 /// served since Kubernetes 1.28).
 pub async fn user_name(server: &ApiServer) -> Option<String> {
     let review = json!({"apiVersion": API_VERSION, "kind": "SelfSubjectReview"});
-    let call = Call {
-        method: Method::POST,
-        path: format!("/apis/{API_VERSION}/selfsubjectreviews"),
-        accept: "application/json".to_owned(),
-        content_type: Some("application/json"),
-        body: Bytes::from(review.to_string()),
-    };
+    let path = format!("/apis/{API_VERSION}/selfsubjectreviews");
+    let call = Call::post(&path, &[], "application/json", Bytes::from(review.to_string()));
     let reply = server.send(call).await.ok()?;
     let answer: Value = serde_json::from_slice(&reply.body).ok()?;
     let name = answer.pointer("/status/userInfo/username")?.as_str()?;

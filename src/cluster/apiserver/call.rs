@@ -77,6 +77,21 @@ impl Call {
         }
     }
 
+    /// A POST of a JSON document to this path, which is a collection.
+    pub fn post(path: &str, parameters: &[(&str, &str)], accept: &str, body: Bytes) -> Self {
+        let path = match parameters {
+            [] => path.to_owned(),
+            parameters => format!("{path}?{}", query(parameters)),
+        };
+        Self {
+            method: Method::POST,
+            path,
+            accept: accept.to_owned(),
+            content_type: Some("application/json"),
+            body,
+        }
+    }
+
     pub(super) fn to_request(&self) -> Result<Request<Body>, Failure> {
         let mut request = Request::builder()
             .method(&self.method)

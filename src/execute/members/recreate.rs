@@ -9,10 +9,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use tokio::time::{Instant, sleep};
 
-use crate::cluster::apiserver::{ApiError, Call, query};
+use crate::cluster::apiserver::{ApiError, Call};
 use crate::compare::ignore;
 use crate::event::{Action, Subject};
 use crate::execute::deletion::dependents::DependentsLook;
@@ -311,19 +311,13 @@ impl Execution<'_> {
             validation,
             ..
         } = self.writing;
-        let parameters = query(&[
-            ("fieldManager", field_manager),
+        let parameters = [
+            ("fieldManager", field_manager.as_str()),
             ("fieldValidation", validation.parameter()),
             ("dryRun", "All"),
-        ]);
+        ];
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
-        Call {
-            method: Method::POST,
-            path: format!("{collection}?{parameters}"),
-            accept: WHOLE_OBJECTS.to_owned(),
-            content_type: Some("application/json"),
-            body: object.object.body(),
-        }
+        Call::post(&collection, &parameters, WHOLE_OBJECTS, object.object.body())
     }
 
     /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch, Reply, query};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::Event;
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
@@ -171,17 +171,14 @@ impl ParentWriting<'_> {
             let mut object = self.bare_parent();
             object["metadata"]["labels"] = labels(&self.set.id);
             object["metadata"]["annotations"] = target.clone();
-            let call = Call {
-                method: Method::POST,
-                path: format!(
-                    "{}?{}",
-                    self.resource.path(self.set.parent.namespace.as_deref(), None),
-                    query(&[("fieldManager", self.field_manager())])
-                ),
-                accept: METADATA.to_owned(),
-                content_type: Some("application/json"),
-                body: Bytes::from(object.to_string()),
-            };
+            let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
+            let parameters = [("fieldManager", self.field_manager())];
+            let call = Call::post(
+                &collection,
+                &parameters,
+                METADATA,
+                Bytes::from(object.to_string()),
+            );
             return known(self.send(call, sink).await, target);
         };
         if is_not_yet_served(manifest) {

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use http::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -249,13 +248,8 @@ async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
 /// user may write.
 async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
     let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
-    let call = Call {
-        method: Method::POST,
-        path: format!("/apis/{API_VERSION}/{plural}"),
-        accept: "application/json".to_owned(),
-        content_type: Some("application/json"),
-        body: Bytes::from(body.to_string()),
-    };
+    let path = format!("/apis/{API_VERSION}/{plural}");
+    let call = Call::post(&path, &[], "application/json", Bytes::from(body.to_string()));
     let reply = server.send(call).await.ok()?;
     let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
     Some(review.status)
