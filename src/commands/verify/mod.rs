@@ -1,13 +1,13 @@
 //! `verify`: read → pure check → report. With `--fix`, each parent that can be repaired is written, and
 //! all is read again.
 
-mod survey;
+mod examine;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use survey::Looked;
+use examine::Looked;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
@@ -101,7 +101,7 @@ impl Verifying<'_> {
             connect::discover(connection, connect::unlimited_waits(self.style)),
         )
         .await?;
-        let look = survey::look(&mut cluster, self.options, self.shared, self.style);
+        let look = examine::look(&mut cluster, self.options, self.shared, self.style);
         let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
         self.looked = looked?;
@@ -150,7 +150,7 @@ impl Verifying<'_> {
             }
             // Another run may have recorded a kind that is newer than discovery.
             unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
-            let look = survey::look(cluster, self.options, self.shared, self.style);
+            let look = examine::look(cluster, self.options, self.shared, self.style);
             self.looked = unless_stopped(interrupt, look).await?;
             if self.looked.repairs.is_empty() || !repaired.failures.is_empty() || round == ROUNDS {
                 break;
