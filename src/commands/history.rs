@@ -2,12 +2,10 @@
 
 use crate::cli::{GlobalFlags, History};
 use crate::error::{Error, Exit};
-use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::history;
-use crate::read::{ParentError, named_set};
 use crate::report::{self, HistoryDocument, SetDocument};
-use crate::session::connect;
+use crate::session::existing_set::{ExistingSet, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
@@ -45,20 +43,7 @@ async fn history(
     shared: &GlobalFlags,
     known: &mut SetDocument,
 ) -> Result<HistoryDocument, Error> {
-    let waits = connect::unlimited_waits(settings::style(shared));
-    let mut cluster = connect::discover(connect::connect(shared).await?, waits).await?;
-    let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
-    *known = SetDocument {
-        tooling: None,
-        ..SetDocument::from(&named.set)
-    };
-    let parent = named
-        .read_parent(&cluster.server)
-        .await?
-        .map(|parent| parent.object);
-    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoRecord) else {
-        return Err(ParentError::NoSuchSet(named.set.parent).into());
-    };
+    let ExistingSet { parent, .. } = existing_set(reference, shared, known).await?;
     if let Reading::Parent(record) = &parent.reading {
         known.tooling = Some(record.tooling.to_string());
     }

@@ -9,13 +9,11 @@ use serde_json::Value;
 use crate::cli::{GlobalFlags, View};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
-use crate::model::applyset::Tooling;
-use crate::model::applyset::parent::Reading;
 use crate::model::live::Live;
 use crate::read::inspect::FoundSet;
-use crate::read::{MemberState, ParentError, find_whole_members, named_set};
+use crate::read::{MemberState, find_whole_members};
 use crate::report::{self, SetDocument, ViewDocument};
-use crate::session::connect;
+use crate::session::existing_set::{ExistingSet, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 use crate::verify::doubts;
@@ -49,22 +47,12 @@ async fn view(
     rules: &StatusRules,
     known: &mut SetDocument,
 ) -> Result<ViewDocument, Error> {
-    let waits = connect::unlimited_waits(settings::style(shared));
-    let mut cluster = connect::discover(connect::connect(shared).await?, waits).await?;
-    let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
-    // Only the parent shows which tool manages the set.
-    *known = SetDocument {
-        tooling: None,
-        ..SetDocument::from(&named.set)
-    };
-    let parent = named
-        .read_parent(&cluster.server)
-        .await?
-        .map(|parent| parent.object);
-    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoRecord) else {
-        return Err(ParentError::NoSuchSet(named.set.parent).into());
-    };
-    let mut set = FoundSet::new(named.set.parent.clone(), &parent);
+    let ExistingSet {
+        mut cluster,
+        set,
+        parent,
+    } = existing_set(reference, shared, known).await?;
+    let mut set = FoundSet::new(set.parent, &parent);
     cluster.look_up(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);

@@ -5,6 +5,7 @@
 
 pub mod agreed_losses;
 pub mod connect;
+pub mod existing_set;
 pub mod gate;
 pub mod membership;
 pub mod permissions;
