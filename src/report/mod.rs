@@ -21,6 +21,7 @@ mod plan_screen;
 mod progress;
 mod prompt_screen;
 mod question;
+mod renames;
 mod reporter;
 mod set_summary;
 mod style;

@@ -5,16 +5,16 @@
 
 mod entry;
 mod fields;
-mod renames;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use entry::{Entry, Sign};
 
 use super::diff::{Comparison, Differences, RecordChange};
 use super::paint::{Color, Line, fitted};
 use super::prompt_screen;
+use super::renames::Renames;
 use crate::event::Action;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -66,26 +66,12 @@ impl<'a> Entries<'a> {
             let objects = found.objects.iter();
             objects.filter(move |object| object.outcome.action == action)
         };
-        let (mut pruned, mut created): (Vec<_>, Vec<_>) =
-            (with(Action::Pruned).collect(), with(Action::Created).collect());
-        let keys = |objects: &[&Comparison]| -> Vec<ObjectKey> {
-            objects
-                .iter()
-                .map(|object| object.outcome.subject.key())
-                .collect()
-        };
-        let (old, new) = (keys(&pruned), keys(&created));
-        let pairs = renames::pairs(&old.iter().collect::<Vec<_>>(), &new.iter().collect::<Vec<_>>());
-        let mut changes: Vec<Entry> = pairs
-            .iter()
-            .map(|(old, new)| Entry::renamed(pruned[*old], created[*new]))
-            .collect();
-        let [old, new]: [BTreeSet<usize>; 2] = [
-            pairs.iter().map(|(old, _)| *old).collect(),
-            pairs.iter().map(|(_, new)| *new).collect(),
-        ];
-        retain_others(&mut pruned, &old);
-        retain_others(&mut created, &new);
+        let Renames {
+            pairs,
+            mut pruned,
+            created,
+        } = Renames::of(&found.objects);
+        let mut changes: Vec<Entry> = pairs.iter().map(|(old, new)| Entry::renamed(old, new)).collect();
         changes.extend(
             created
                 .into_iter()
@@ -114,11 +100,10 @@ impl<'a> Entries<'a> {
             entries.filter(|entry| entry.sign == sign).count()
         };
         let counts = [
-            (count(Sign::Created), Color::Green, "+", "create"),
+            (count(Sign::Created) + self.renamed, Color::Green, "+", "create"),
             (count(Sign::Changed), Color::Yellow, "~", "change"),
-            (self.renamed, Color::Yellow, ">", "rename"),
             (count(Sign::Recreated), Color::Danger, "±", "RECREATE"),
-            (self.pruned.len(), Color::Danger, "-", "PRUNE"),
+            (self.pruned.len() + self.renamed, Color::Danger, "-", "PRUNE"),
             (count(Sign::Failed), Color::Danger, "x", "FAIL"),
         ];
         let mut line = Line::new(Color::Plain, "Plan: ");
@@ -131,13 +116,17 @@ impl<'a> Entries<'a> {
         if is_first {
             line.push(Color::Plain, "no changes to members");
         }
-        let others = [(Action::Unchanged, "unchanged"), (Action::Skipped, "kept")];
-        let others = others.into_iter().filter_map(|(action, word)| {
+        let with = |action| {
             let objects = found.objects.iter();
-            let count = objects.filter(|object| object.outcome.action == action).count();
-            (count > 0).then(|| format!("{count} {word}"))
-        });
-        let others: Vec<String> = others.collect();
+            objects.filter(|object| object.outcome.action == action).count()
+        };
+        let others = [
+            (self.renamed, "renamed"),
+            (with(Action::Unchanged), "unchanged"),
+            (with(Action::Skipped), "kept"),
+        ];
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        let others: Vec<String> = others.map(|(count, word)| format!("{count} {word}")).collect();
         if others.is_empty() {
             line
         } else {
@@ -197,14 +186,6 @@ fn refused(found: &Differences) -> BTreeMap<&ObjectKey, &Refusal> {
     prunes
         .filter_map(|refusal| Some((refusal.object()?, refusal)))
         .collect()
-}
-
-fn retain_others<T>(items: &mut Vec<T>, left_out: &BTreeSet<usize>) {
-    let mut place = 0;
-    items.retain(|_| {
-        place += 1;
-        !left_out.contains(&(place - 1))
-    });
 }
 
 /// Returns what is lost with an object of this kind.

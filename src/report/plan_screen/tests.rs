@@ -212,7 +212,7 @@ fn a_renamed_object_is_one_entry() {
     assert_eq!(
         shown[1..],
         [
-            "Plan: >1 rename",
+            "Plan: +1 create  -1 PRUNE  (1 renamed)",
             "",
             "shop",
             "  > configmap/app-5m2k8t4h9b  -> app-bfh72cttk6",
@@ -221,6 +221,27 @@ fn a_renamed_object_is_one_entry() {
             "record: no change          full text: --full",
         ]
     );
+}
+
+#[test]
+fn an_object_whose_loss_matters_is_never_renamed() {
+    let object = |labels: Value| Some(json!({"metadata": {"labels": labels}}));
+    let parent = object(json!({"applyset.kubernetes.io/id": "applyset-x-v1"}));
+    for (kind, live) in [("PersistentVolumeClaim", object(json!({}))), ("Secret", parent)] {
+        let shop = Some("shop");
+        let shown = screen(vec![
+            comparison(Action::Pruned, kind, shop, "app-5m2k8t4h9b", [live, None]),
+            comparison(
+                Action::Created,
+                kind,
+                shop,
+                "app-bfh72cttk6",
+                [None, object(json!({}))],
+            ),
+        ]);
+        assert_eq!(shown[1], "Plan: +1 create  -1 PRUNE", "{shown:#?}");
+        assert!(shown.iter().any(|line| line.starts_with("PRUNE")), "{shown:#?}");
+    }
 }
 
 #[test]
